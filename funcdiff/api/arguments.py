@@ -1,0 +1,104 @@
+"""Arguments: which leaves are differentiated, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InputError, user_location
+from funcdiff.numpy.promotion import array
+
+Argnums: TypeAlias = int | Sequence[int]
+
+_SCALARS: Final = {float: np.float64, complex: np.complex128}
+
+
+def name_of(f: Callable[..., Any]) -> str:
+    """Return how messages call a function: its name and where it was defined."""
+    name = getattr(f, "__name__", type(f).__name__)
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
+
+
+def normalized_argnums(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
+    """Return argument numbers counted from the front.
+
+    Raises
+    ------
+    InputError
+        If one is out of range or twice there.
+    """
+    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for k in given:
+        if not isinstance(k, int) or isinstance(k, bool):
+            raise InputError(f"argnums must be an int or a tuple of ints, got {argnums!r}")
+        if not -count <= k < count:
+            raise InputError(
+                f"argnums={argnums} is out of range: {name} was called with {count} positional "
+                f"argument{'s' * (count != 1)}, at {user_location()}. Arguments given by keyword "
+                "cannot be differentiated; give them by position."
+            )
+    positions = tuple(k % count for k in given)
+    if len(set(positions)) != len(positions):
+        raise InputError(f"argnums={argnums} names an argument twice")
+    return positions
+
+
+def is_numeric(leaf: Any) -> bool:
+    """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
+    if isinstance(leaf, bool):
+        return False
+    if isinstance(leaf, Tracer | int | float | complex):
+        return True
+    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+
+
+def operand(leaf: Any) -> Any:
+    """Return a numeric leaf as the interpreter takes it: an array, a NumPy scalar, or a tracer."""
+    kind = type(leaf)
+    if kind is np.ndarray or isinstance(leaf, Tracer):
+        native = isinstance(leaf, Tracer) or leaf.dtype.isnative
+        return leaf if native else leaf.astype(leaf.dtype.newbyteorder("="))
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise InputError(
+            f"a masked array was given at {user_location()}: its mask would be lost. Use "
+            "x.filled(value) and np.where(mask, a, b) inside the function."
+        )
+    return _SCALARS.get(kind, np.asarray)(leaf) if not isinstance(leaf, np.generic) else leaf
+
+
+def type_of(x: Any) -> ArrayType:
+    """Return the type of an operand."""
+    return x.type if isinstance(x, Tracer) else ArrayType(x.shape, x.dtype)
+
+
+def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: str) -> Any:
+    """Return a leaf of a differentiated argument as an operand.
+
+    Raises
+    ------
+    InputError
+        If it is an integer or boolean array; the message has the leaf's path.
+    """
+    x = operand(leaf)
+    if x.dtype.kind in "fc":
+        return x
+    path = f"{argument}{pytree.paths(structure)[k]}"
+    what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    raise InputError(
+        f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
+        f"({'.astype(float)' if np.ndim(x) else 'such as 2.0'}), keep it out of the "
+        "differentiated argument, or mark its dataclass field as static "
+        "(field(metadata={'static': True}))."
+    )
+
+
+def traced(values: Sequence[Any]) -> list[Tracer]:
+    """Return operands, of which some are traced, as tracers of the innermost builder."""
+    return [array(x) for x in values]

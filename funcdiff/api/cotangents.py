@@ -1,0 +1,102 @@
+"""Checking cotangents against outputs and tangents against inputs: never broadcast silently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.arguments import is_numeric, type_of
+from funcdiff.api.tracing import Trace
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import CotangentError, user_location
+
+
+def checked_cotangents(
+    given: tuple[Any, ...], trace: Trace, types: Sequence[ArrayType], name: str
+) -> list[Any]:
+    """Return one operand per output for the cotangent given to ``f_vjp(*given)``."""
+    if len(given) > 1:
+        raise CotangentError(
+            f"f_vjp takes one cotangent, of the structure of the output, but {len(given)} were "
+            f"given at {user_location()}. Give a tuple if {name} returns a tuple."
+        )
+    if not given:
+        if len(types) == 1 and not types[0].shape and types[0].dtype.kind == "f":
+            return [np.ones((), types[0].dtype)[()]]
+        raise CotangentError(
+            f"the cotangent can be left out only if the output is one real scalar; {name} "
+            f"returned {_shown(trace.structure, types)}, at {user_location()}. Give f_vjp(v) with "
+            "v like the output, as in y.backward(gradient=v)."
+        )
+    leaves, structure = pytree.flatten(given[0])
+    if structure != trace.structure:
+        raise CotangentError(
+            f"the cotangent has structure {structure}, the output of {name} has "
+            f"{trace.structure}, at {user_location()}. They have to be alike."
+        )
+    numbers = [leaf for leaf, flag in zip(leaves, trace.numeric, strict=True) if flag]
+    paths = [p for p, flag in zip(pytree.paths(structure), trace.numeric, strict=True) if flag]
+    return [
+        fitted(v, t, f"the cotangent{path}", "the output")
+        for v, t, path in zip(numbers, types, paths, strict=True)
+    ]
+
+
+def checked_tangents(
+    given: Sequence[Any],
+    structures: Sequence[pytree.Structure],
+    numeric: Sequence[bool],
+    operands: Sequence[Any],
+) -> list[Any]:
+    """Return one operand per differentiated leaf for the given tangents."""
+    flags, xs, result = iter(numeric), iter(operands), []
+    for k, (tangent, expected) in enumerate(zip(given, structures, strict=True)):
+        leaves, structure = pytree.flatten(tangent)
+        if structure != expected:
+            raise CotangentError(
+                f"tangents[{k}] has structure {structure}, the primal has {expected}, "
+                f"at {user_location()}. They have to be alike."
+            )
+        for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
+            if next(flags):
+                where = f"tangents[{k}]{path}"
+                result.append(fitted(leaf, type_of(next(xs)), where, "the primal"))
+    return result
+
+
+def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
+    """Return a (co)tangent with exactly the given type; only safe float casts are made."""
+    if not is_numeric(v):
+        raise CotangentError(f"{what} is {v!r}, not a number or an array, at {user_location()}")
+    python_number = type(v) in (int, float, complex)
+    x = v if isinstance(v, Tracer) else np.asarray(v)
+    if x.shape != type_.shape:
+        raise CotangentError(
+            f"{what} has shape {x.shape}, but {target} has shape {type_.shape}, at "
+            f"{user_location()}. They must be equal; nothing is broadcast. Use "
+            f"np.broadcast_to(v, {type_.shape}) or np.full({type_.shape}, v) if that is meant."
+        )
+    if python_number and not (x.dtype.kind == "c" and type_.dtype.kind != "c"):
+        return type_.dtype.type(v) if type_.differentiable else x[()]
+    if not type_.differentiable:
+        return x
+    if x.dtype.kind not in "fc" or not np.can_cast(x.dtype, type_.dtype, "safe"):
+        if x.dtype.kind == "f" and type_.dtype.kind == "f":
+            cure = f"Convert it with .astype(np.{type_.dtype})"
+        elif x.dtype.kind == "c":
+            cure = "Give its real part"
+        else:
+            cure = "Make it a float array"
+        raise CotangentError(
+            f"{what} has dtype {x.dtype}, but {target} has dtype {type_.dtype}, at "
+            f"{user_location()}. {cure}."
+        )
+    return x.astype(type_.dtype) if x.dtype != type_.dtype else x
+
+
+def _shown(structure: pytree.Structure, types: Sequence[ArrayType]) -> str:
+    return str(types[0]) if structure is pytree.LEAF and types else str(structure)

@@ -1,0 +1,156 @@
+"""Tracing a user's function: from a call to a recording, and from a program to its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.arguments import is_numeric, name_of, traced, type_of
+from funcdiff.core.builder import Builder, Recording, Tracer, inline
+from funcdiff.core.evaluate import executable
+from funcdiff.core.program import Program
+from funcdiff.errors import OutputError, user_location
+from funcdiff.numpy.promotion import array
+
+
+class Trace(NamedTuple):
+    """A call of a function on tracers.
+
+    Attributes
+    ----------
+    recording
+        The program in the making; its inputs are those given, then the captures.
+    captures
+        The values of the captured inputs: arrays, or tracers of an enclosing trace.
+    structure
+        Of the result.
+    numeric
+        For each leaf of the result, whether it is an output of the program.
+    others
+        The leaves that are not: strings, flags and the like.
+    aux
+        What the function returned beside its result, or None.
+    """
+
+    recording: Recording
+    captures: list[Any]
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    others: list[Any]
+    aux: Aux | None
+
+
+class Aux(NamedTuple):
+    """The auxiliary result: its outputs come behind those of the result."""
+
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    others: list[Any]
+
+
+def record(
+    f: Callable[..., Any],
+    operands: Sequence[Any],
+    call: Callable[[list[Tracer]], Any],
+    *,
+    has_aux: bool = False,
+    eager: bool = True,
+    lifts: bool = True,
+    types: Sequence[Any] | None = None,
+) -> Trace:
+    """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
+
+    Parameters
+    ----------
+    f
+        The user's function, for messages.
+    operands
+        Values of the inputs.
+    call
+        Puts tracers where the operands were and calls the function.
+    has_aux
+        Whether the function returns a pair ``(result, aux)``.
+    eager
+        Whether the values of the inputs may be looked at (``if x > 0``).
+    lifts
+        Whether numbers that may differ from call to call become inputs.
+    types
+        Types of the inputs, if they are not those of the operands.
+    """
+    name = name_of(f)
+    with Builder(name, lifts=lifts, eager=eager) as builder:
+        given = types or [type_of(x) for x in operands]
+        tracers = [builder.input(t, x) for t, x in zip(given, operands, strict=True)]
+        result, aux = _pair(call(tracers), name) if has_aux else (call(tracers), None)
+        outputs, structure, numeric, others = _outputs(result)
+        aux_parts = None
+        if has_aux:
+            aux_outputs, *aux_rest = _outputs(aux)
+            outputs += aux_outputs
+            aux_parts = Aux(*aux_rest)
+        recording = builder.recording(outputs)
+        return Trace(recording, builder.captures, structure, numeric, others, aux_parts)
+
+
+def _pair(result: Any, name: str) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise OutputError(
+            f"has_aux=True needs a pair (result, aux), but {name} returned a "
+            f"{type(result).__name__}, at {user_location()}"
+        )
+    return result
+
+
+def _outputs(
+    tree: Any,
+) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
+    leaves, structure = pytree.flatten(tree)
+    numeric = tuple(is_numeric(leaf) for leaf in leaves)
+    outputs = [array(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
+    others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
+    return outputs, structure, numeric, others
+
+
+def rebuild(
+    structure: pytree.Structure,
+    numeric: Sequence[bool],
+    values: Sequence[Any],
+    others: Sequence[Any],
+) -> Any:
+    """Put results and the leaves that were not traced back into their container."""
+    if structure is pytree.LEAF:
+        return values[0] if numeric[0] else others[0]
+    numbers, rest = iter(values), iter(others)
+    leaves = [next(numbers) if flag else next(rest) for flag in numeric]
+    return pytree.unflatten(structure, leaves)
+
+
+def run(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """Execute a derived program, or, if an operand is traced, record it in the trace outside.
+
+    NumPy's floating-point warnings are off: a derivative may meet infinities on the way that
+    the function itself does not.
+    """
+    if any(isinstance(x, Tracer) for x in operands):
+        return list(inline(program, traced(operands)))
+    with np.errstate(all="ignore"):
+        results = executable(program)(*operands)
+    return owned(results, operands)
+
+
+def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:
+    """Copy results that are, or look into, memory of somebody else, or of each other."""
+    foreign = {id(x) for x in operands}
+    for k, x in enumerate(results):
+        if not isinstance(x, np.ndarray):
+            continue
+        if x.ndim == 0:
+            results[k] = x[()]
+            continue
+        if x.base is not None or id(x) in foreign or not x.flags.writeable:
+            results[k] = x = x.copy()
+        foreign.add(id(x))
+    return results

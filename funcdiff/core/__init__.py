@@ -1,0 +1,1 @@
+"""Programs: what they are, how they are recorded, run, printed, parsed and verified."""

@@ -1,0 +1,362 @@
+"""Recording: a builder appends equations as plain tuples, a tracer is a handle on one atom.
+
+The list of entries is the program in the making: entry ``i`` defines variable ``i`` and is
+
+- ``(type,)`` for an input,
+- ``(operation, *operands)`` for the first result of an equation; an operand is the number of a
+  variable or a `Literal`,
+- ``()`` for each further result.
+
+Everything in an entry is interned or small, so a finished recording is compared and hashed in
+the time it takes to walk it; only a recording not seen before becomes a `Program`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar, Token
+from typing import Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.primitive import Operation, Params, Primitive, operation
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var, literal
+from funcdiff.core.snapshot import Snapshots
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
+
+Ref: TypeAlias = int | Literal
+Recording: TypeAlias = tuple[tuple[Any, ...], tuple[Ref, ...]]
+
+direct: Final[dict[Any, Any]] = {}
+"""What the front end records straight away, by function and operand types (see `Builder.direct`)."""
+
+_current: Final[ContextVar[Builder | None]] = ContextVar("funcdiff_builder", default=None)
+current_builder = _current.get
+
+
+class Tracer:
+    """A handle on an atom of a program being recorded.
+
+    Attributes
+    ----------
+    builder
+        The builder that records the program; None if the atom is a literal.
+    atom
+        Number of a variable of that builder, or a literal.
+    type
+        Shape and dtype.
+
+    The handle may be pointed at another atom: that is how ``x += y`` changes what every name
+    bound to `x` sees while the program stays pure.
+    """
+
+    __slots__ = ("__weakref__", "atom", "builder", "type", "views")
+
+    def __init__(self, builder: Builder | None, atom: Ref, type_: ArrayType) -> None:
+        self.builder = builder
+        self.atom = atom
+        self.type = type_
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.type.shape)
+
+
+class Builder:
+    """Records equations into a program; a context manager that makes itself the innermost.
+
+    Parameters
+    ----------
+    name
+        What is traced, for messages.
+    closed
+        Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
+        a user's function captures them as further inputs.
+    hoists
+        Whether an equation that touches none of this builder's values goes to the enclosing
+        builder.  This is the whole of partial evaluation.
+    shares
+        Whether an equation recorded before is found again instead of recorded anew.
+    lifts
+        Whether Python numbers, but for a few small ones, become inputs (see `lift`).
+    eager
+        Whether inputs have concrete values, so that ``if x > 0`` can be decided.
+    """
+
+    handle: ClassVar[type[Tracer]] = Tracer
+    """The class of the tracers: NumPy's front end puts its array in here."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        closed: bool = False,
+        hoists: bool = False,
+        shares: bool = False,
+        lifts: bool = False,
+        eager: bool = False,
+    ) -> None:
+        self.name = name
+        self.entries: list[tuple[Any, ...]] = []
+        self.captures: list[Any] = []
+        self.closed = closed
+        self.hoists = hoists
+        self.lifts = lifts
+        self.eager = eager
+        self.parent: Builder | None = None
+        self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
+        self.direct: dict[Any, Any] = {} if shares else direct
+        self._captured: dict[tuple[Any, ...], int] = {}
+        self._inputs: dict[int, Any] = {}
+        self._values: list[Any] = []
+        self._snapshots = Snapshots()
+        self._tokens: list[Token[Builder | None]] = []
+
+    def __enter__(self) -> Builder:
+        self.parent = _current.get()
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _current.reset(self._tokens.pop())
+        self._snapshots.release(exception[1])
+
+    def __repr__(self) -> str:
+        return f"the trace of {self.name}"
+
+    # ---- recording -------------------------------------------------------------------------
+
+    def input(self, type_: ArrayType, value: Any = None) -> Tracer:
+        """Add an input; `value` is its concrete value, or a tracer of an enclosing builder."""
+        number = len(self.entries)
+        self.entries.append((type_,))
+        self._inputs[number] = value
+        return self.handle(self, number, type_)
+
+    def record(self, op: Operation, operands: Sequence[Ref]) -> tuple[Tracer, ...]:
+        """Append an equation and return its results."""
+        entry = (op, *operands)
+        handle = self.handle
+        shared = self._shared
+        if shared is not None:
+            number = shared.get(entry)
+            if number is None:
+                number = shared[entry] = len(self.entries)
+                self.entries.append(entry)
+                self.entries.extend(() for _ in op.results[1:])
+        else:
+            number = len(self.entries)
+            self.entries.append(entry)
+            for _ in op.results[1:]:
+                self.entries.append(())
+        return tuple(handle(self, number + k, t) for k, t in enumerate(op.results))
+
+    def ref(self, x: Tracer) -> Ref:
+        """Return the operand that stands for `x` here, capturing it if it comes from outside."""
+        if x.builder is self or x.builder is None:
+            return x.atom
+        if self.closed or not self._encloses(x.builder):
+            raise _escaped(x)
+        key = (id(x.builder), x.atom)
+        number = self._captured.get(key)
+        if number is None:
+            # a handle of its own: the caller's may be pointed elsewhere later
+            number = self._captured[key] = self._add_capture(
+                self.handle(x.builder, x.atom, x.type), x.type
+            )
+        return number
+
+    def capture(self, array: np.ndarray[Any, Any] | np.generic) -> Tracer:
+        """Make a concrete array an input, with the value that it has now."""
+        if self.closed or self.hoists:
+            raise InternalError(f"a rule captured array data in {self}: this is a bug in funcdiff")
+        key = (id(array),)
+        number = self._captured.get(key)
+        if number is None or not self._snapshots.unchanged(array):
+            value = self._snapshots.take(array)
+            type_ = ArrayType(array.shape, array.dtype)
+            number = self._captured[key] = self._add_capture(value, type_)
+        return self.handle(self, number, self.entries[number][0])
+
+    def lift(self, lit: Literal) -> Tracer:
+        """Make a number that may differ from call to call an input of the literal's type.
+
+        Otherwise an annealed step size would make every recording a new one.
+        """
+        number = self._captured.get((lit,))
+        if number is None:
+            number = self._captured[(lit,)] = self._add_capture(lit.array, lit.type)
+        return self.handle(self, number, lit.type)
+
+    def _add_capture(self, value: Any, type_: ArrayType) -> int:
+        self.captures.append(value)
+        atom = self.input(type_, value).atom
+        assert isinstance(atom, int)
+        return atom
+
+    def _encloses(self, outer: Builder | None) -> bool:
+        builder: Builder | None = self
+        while builder is not None and builder is not outer:
+            builder = None if builder.closed else builder.parent
+        return builder is not None
+
+    # ---- concrete values -------------------------------------------------------------------
+
+    def value(self, atom: Ref) -> Any:
+        """Return the concrete value of an atom, evaluating what has been recorded so far.
+
+        Raises
+        ------
+        ConcreteValueError
+            If this trace has no values.
+        """
+        if isinstance(atom, Literal):
+            return atom.array
+        values = self._values
+        for number in range(len(values), atom + 1):
+            if number < len(values):  # a further result of the equation before
+                continue
+            op, *operands = self.entries[number]
+            if isinstance(op, ArrayType):
+                values.append(self._input_value(number))
+                continue
+            result = op.function(*map(self._known, operands))
+            if len(op.results) == 1:
+                values.append(result)
+            else:
+                values.extend(result)
+        return values[atom]
+
+    def _known(self, atom: Ref) -> Any:
+        return atom.array if isinstance(atom, Literal) else self._values[atom]
+
+    def _input_value(self, number: int) -> Any:
+        value = self._inputs[number]
+        if isinstance(value, Tracer):
+            assert value.builder is not None
+            return value.builder.value(value.atom)
+        if value is None or not self.eager:
+            raise ConcreteValueError(
+                f"{self.name} was asked for a concrete value at {user_location()}, but it is "
+                "traced without values (inside vmap, cond, scan or trace). Write np.where(c, a, b) "
+                "or fd.cond(c, f, g, x) instead of if, and fd.scan instead of while."
+            )
+        return value
+
+    # ---- the end ---------------------------------------------------------------------------
+
+    def recording(self, outputs: Iterable[Tracer]) -> Recording:
+        """Return the entries and outputs as one hashable value."""
+        return tuple(self.entries), tuple(map(self.ref, outputs))
+
+    def program(self, outputs: Iterable[Tracer]) -> Program:
+        """Return the program that computes `outputs`, without what they do not need."""
+        refs = tuple(map(self.ref, outputs))
+        return program_of(tuple(self.entries), refs)
+
+
+def program_of(entries: tuple[tuple[Any, ...], ...], outputs: tuple[Ref, ...]) -> Program:
+    """Return the recorded program in canonical form: inputs first, dead equations dropped."""
+    live = _live(entries, outputs)
+    variables: dict[int, Var] = {}
+    for number, entry in enumerate(entries):
+        if entry and isinstance(entry[0], ArrayType):
+            variables[number] = Var(len(variables), entry[0])
+    inputs = tuple(variables.values())
+
+    def atom(ref: Ref) -> Atom:
+        return ref if isinstance(ref, Literal) else variables[ref]
+
+    equations = []
+    for number in live:
+        op, *operands = entries[number]
+        results = []
+        for k, type_ in enumerate(op.results):
+            variable = variables[number + k] = Var(len(variables), type_)
+            results.append(variable)
+        equations.append(
+            Equation(op, op.primitive, op.params, tuple(map(atom, operands)), tuple(results))
+        )
+    return Program(inputs, tuple(equations), tuple(map(atom, outputs)))
+
+
+def _live(entries: tuple[tuple[Any, ...], ...], outputs: tuple[Ref, ...]) -> list[int]:
+    """Return the numbers of the equations that the outputs need, in order."""
+    needed = {ref for ref in outputs if not isinstance(ref, Literal)}
+    live = []
+    further: list[int] = []
+    for number in range(len(entries) - 1, -1, -1):
+        entry = entries[number]
+        if not entry:
+            further.append(number)
+            continue
+        if isinstance(entry[0], Operation) and (
+            number in needed or any(k in needed for k in further)
+        ):
+            live.append(number)
+            needed.update(ref for ref in entry[1:] if not isinstance(ref, Literal))
+        further.clear()
+    live.reverse()
+    return live
+
+
+def constant(value: Any, type_: ArrayType) -> Tracer:
+    """Return a literal: the number `value` filled to a type."""
+    return Builder.handle(None, literal(value, type_), type_)
+
+
+def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[Tracer, ...]:
+    """Record an equation with the innermost builder (or, if it hoists, further out)."""
+    builder = _current.get()
+    if builder is None:
+        raise _escaped(*operands)
+    op = operation(primitive, params, tuple([x.type for x in operands]))
+    while builder.hoists and not any(x.builder is builder for x in operands):
+        assert builder.parent is not None
+        builder = builder.parent
+    return builder.record(op, [builder.ref(x) for x in operands])
+
+
+def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
+    """Record the equations of a program, applied to the operands; return its outputs."""
+    return walk(program, operands, lambda eq, xs: bind(eq.primitive, eq.params, *xs))
+
+
+def walk(
+    program: Program,
+    operands: Sequence[Tracer],
+    rule: Callable[[Equation, list[Tracer]], Sequence[Tracer]],
+) -> list[Tracer]:
+    """Visit the equations in order, giving each to `rule` with its operands; return outputs."""
+    handle = Builder.handle
+    env: list[Tracer] = list(operands)
+    if len(env) != len(program.inputs):
+        raise InternalError(f"{len(env)} operands for a program of {len(program.inputs)} inputs")
+
+    def read(atom: Atom) -> Tracer:
+        return handle(None, atom, atom.type) if isinstance(atom, Literal) else env[atom.number]
+
+    for eq in program.equations:
+        env.extend(rule(eq, [read(atom) for atom in eq.operands]))
+    return [read(atom) for atom in program.outputs]
+
+
+def _escaped(*operands: Tracer) -> EscapedTracerError:
+    made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
+    return EscapedTracerError(
+        f"a traced array was used at {user_location()}, outside {made}, which made it and has "
+        "ended (or runs in another thread). It was stored in a global, a list or a closure, or "
+        "returned by a generator. Return it from the traced function instead."
+    )

@@ -1,0 +1,152 @@
+"""The interpreter: walk a program with NumPy.  It is the reference for every other backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Literal, Program
+
+Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
+
+IN_PLACE: Final[dict[Primitive[Any], Callable[[Any], Callable[..., Any]]]] = {}
+"""Variants of `impl` that may overwrite their first operand, which dies with the equation.
+
+Only primitives whose result owns fresh memory belong here: a chain of them then accumulates
+into one buffer.  Default for the others: none.
+"""
+
+
+class Executable:
+    """A program prepared for the interpreter.
+
+    Variables live in slots; a slot is used again once its value is dead, which is also what
+    frees the value.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._steps: list[Step] = []
+        self._template: list[Any] = []
+        self._prepare()
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the outputs for concrete inputs, in order."""
+        env = self._template.copy()
+        env[: len(arrays)] = arrays
+        for function, a, b, result in self._steps:
+            if b is None:
+                env[result] = function(env[a])
+            elif type(a) is int:
+                env[result] = function(env[a], env[b])
+            elif type(result) is int:
+                env[result] = function(*[env[k] for k in a])
+            else:
+                values = function(*[env[k] for k in a])
+                for k, value in zip(result, values, strict=True):
+                    env[k] = value
+        return [env[k] for k in self._outputs]
+
+    def _prepare(self) -> None:
+        program = self.program
+        last, uses = _uses(program)
+        slots: list[int] = list(range(len(program.inputs)))
+        template: list[Any] = [None] * len(slots)
+        literals: dict[Literal, int] = {}
+        free: list[int] = []
+        chained: set[int] = set()
+
+        def slot(atom: Any) -> int:
+            if not isinstance(atom, Literal):
+                return slots[atom.number]
+            if atom not in literals:
+                literals[atom] = len(template)
+                template.append(atom.array)
+            return literals[atom]
+
+        def new() -> int:
+            if free:
+                return free.pop()
+            template.append(None)
+            return len(template) - 1
+
+        for index, eq in enumerate(program.equations):
+            operands = [slot(atom) for atom in eq.operands]
+            function = self._function(eq, uses, chained)
+            dead = {a.number for a in eq.operands if not isinstance(a, Literal)}
+            free.extend(slots[k] for k in dead if last[k] == index)
+            results = [new() for _ in eq.results]
+            slots.extend(results)
+            free.extend(
+                s for s, v in zip(results, eq.results, strict=True) if last[v.number] == index
+            )
+            self._steps.append(_step(function, operands, results))
+        self._outputs = [slot(atom) for atom in program.outputs]
+        self._template = template
+
+    @staticmethod
+    def _function(eq: Equation, uses: list[int], chained: set[int]) -> Callable[..., Any]:
+        """Return the function of an equation; in place if it is the one user of a chain."""
+        if eq.primitive not in IN_PLACE:
+            return eq.operation.function
+        first = eq.operands[0]
+        chained.add(eq.results[0].number)
+        owned = not isinstance(first, Literal) and first.number in chained
+        if owned and uses[first.number] == 1:  # type: ignore[union-attr]
+            return IN_PLACE[eq.primitive](eq.params)
+        return eq.operation.function
+
+
+def _step(function: Callable[..., Any], operands: list[int], results: list[int]) -> Step:
+    if len(results) != 1:
+        return function, operands, 0, results
+    if len(operands) == 1:
+        return function, operands[0], None, results[0]
+    if len(operands) == 2:
+        return function, operands[0], operands[1], results[0]
+    return function, operands, 0, results[0]
+
+
+def _uses(program: Program) -> tuple[list[int], list[int]]:
+    """Return, for each variable, the index of its last use and how often it is used."""
+    count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
+    last = [-1] * count
+    uses = [0] * count
+    for index, eq in enumerate(program.equations):
+        for result in eq.results:
+            last[result.number] = index
+        for atom in eq.operands:
+            if not isinstance(atom, Literal):
+                last[atom.number] = index
+                uses[atom.number] += 1
+    for atom in program.outputs:
+        if not isinstance(atom, Literal):
+            last[atom.number] = len(program.equations)
+            uses[atom.number] += 1
+    return last, uses
+
+
+@lru_cache(maxsize=4096)
+def executable(program: Program) -> Executable:
+    """Return the prepared program, memoised by value."""
+    return Executable(program)
+
+
+def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
+    """Run a program on concrete arrays.
+
+    Parameters
+    ----------
+    program
+        The program.
+    arrays
+        One NumPy array or scalar per input, of exactly the input's shape and dtype.
+
+    Returns
+    -------
+    list
+        One array per output.  Outputs may share memory with the inputs.
+    """
+    return executable(program)(*arrays)

@@ -1,0 +1,116 @@
+"""A primitive: the immutable record of every rule of one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+
+from funcdiff.core.types import ArrayType
+
+if TYPE_CHECKING:
+    from funcdiff.core.builder import Tracer
+
+P = TypeVar("P", bound="Params")
+
+Types: TypeAlias = tuple[ArrayType, ...]
+Tracers: TypeAlias = "Sequence[Tracer]"
+Tangents: TypeAlias = "Sequence[Tracer | None]"
+
+primitives: Final[dict[str, Primitive[Any]]] = {}
+"""The primitive table: every registered primitive by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Static parameters of an equation: hashable, printable and parseable values only."""
+
+
+NONE: Final = Params()
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive(Generic[P]):
+    """One operation and all its rules.
+
+    Attributes
+    ----------
+    name
+        The word that names the operation in the text of a program.
+    params
+        The dataclass of its parameters; `Params` itself if there are none.
+    abstract
+        ``abstract(p, *types) -> types``: the result types; raises TypeError or ValueError if
+        the operand types do not fit.
+    impl
+        ``impl(p) -> function``: the NumPy function of the operand arrays.  It returns one array,
+        or a tuple if there are several results, and never writes to its operands.
+    jvp
+        ``jvp(p, xs, ts) -> (ys, tangents)``: emit the results and their tangents.  ``None`` among
+        the tangents is a structural zero; the rule is never called with all ``None``.
+    transpose
+        ``transpose(p, types, cts, xs) -> cts``: for an equation that is linear in the operands
+        whose `xs` are None: one cotangent per operand, None for those that have none.
+        Of several results those without a cotangent have None, but never all.
+    batch
+        ``batch(p, size, xs, batched) -> ys``: emit the equation for operands of which those
+        marked carry a batch axis of length `size` in front; every result carries it.
+    linearize
+        As `jvp`, but the results do not depend on the tangents: for operations whose `jvp`
+        fuses both (cond, scan), this one keeps them in equations of their own.
+    """
+
+    name: str
+    params: type[P]
+    abstract: Callable[..., Types]
+    impl: Callable[[P], Callable[..., Any]]
+    jvp: Callable[[P, Tracers, Tangents], tuple[Tracers, Tangents]] | None = None
+    transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None
+    batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
+    linearize: Callable[[P, Tracers, Tangents], tuple[Tracers, Tangents]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.name in primitives:
+            raise ValueError(f"there is a primitive named {self.name!r} already")
+        primitives[self.name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], Primitive[Any]], tuple[str]]:
+        return primitives.__getitem__, (self.name,)
+
+
+class Operation:
+    """A primitive applied to parameters and operand types: an equation without its variables.
+
+    Interned by `operation`, so that a recording is compared and hashed by identity.
+    """
+
+    __slots__ = ("function", "operands", "params", "primitive", "result", "results")
+
+    def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
+        self.primitive = primitive
+        self.params = params
+        self.operands = operands
+        self.results = primitive.abstract(params, *operands)
+        self.result = self.results[0] if self.results else None
+        self.function = primitive.impl(params)
+
+
+_OPERATIONS_KEPT = 1 << 16
+_operations: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
+
+
+def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Operation:
+    """Return the operation, applying the type rule only the first time.
+
+    Forgetting operations is harmless: an equal recording made later merely misses the cache.
+    """
+    key = (primitive, params, operands)
+    found = _operations.get(key)
+    if found is None:
+        if len(_operations) >= _OPERATIONS_KEPT:
+            _operations.clear()
+        found = _operations.setdefault(key, Operation(primitive, params, operands))
+    return found

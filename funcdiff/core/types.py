@@ -1,0 +1,109 @@
+"""The type of a value: a shape and a dtype, interned so that equality is identity."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+_interned: WeakValueDictionary[tuple[tuple[int, ...], np.dtype[Any]], ArrayType] = (
+    WeakValueDictionary()
+)
+_lock = threading.Lock()
+
+BOOL: Final = np.dtype(np.bool_)
+INT: Final = np.dtype(np.int64)
+FLOAT: Final = np.dtype(np.float64)
+
+DTYPE_NAMES: Final[dict[np.dtype[Any], str]] = {
+    np.dtype(np.bool_): "bool",
+    **{np.dtype(f"i{n}"): f"i{8 * n}" for n in (1, 2, 4, 8)},
+    **{np.dtype(f"u{n}"): f"u{8 * n}" for n in (1, 2, 4, 8)},
+    **{np.dtype(f"f{n}"): f"f{8 * n}" for n in (2, 4, 8)},
+    **{np.dtype(f"c{n}"): f"c{8 * n}" for n in (8, 16)},
+}
+# On some platforms longdouble is float64 itself; elsewhere its width differs: name it by role.
+DTYPE_NAMES.setdefault(np.dtype(np.longdouble), "flong")
+DTYPE_NAMES.setdefault(np.dtype(np.clongdouble), "clong")
+DTYPES: Final[dict[str, np.dtype[Any]]] = {name: dtype for dtype, name in DTYPE_NAMES.items()}
+
+
+class ArrayType:
+    """The shape and dtype of an array; one object per distinct pair.
+
+    Parameters
+    ----------
+    shape
+        Tuple of non-negative ints.
+    dtype
+        A NumPy dtype in native byte order, boolean, integer, floating or complex.
+
+    Examples
+    --------
+    >>> ArrayType((2, 3), np.dtype("f4"))
+    f32[2,3]
+    >>> ArrayType((2,), np.dtype(float)) is ArrayType((2,), np.dtype(float))
+    True
+    """
+
+    __slots__ = ("__weakref__", "dtype", "shape")
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArrayType:
+        found = _interned.get((shape, dtype))
+        if found is not None:
+            return found
+        with _lock:
+            found = _interned.get((shape, dtype))
+            if found is None:
+                found = object.__new__(cls)
+                object.__setattr__(found, "shape", shape)
+                object.__setattr__(found, "dtype", dtype)
+                _interned[shape, dtype] = found
+            return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"ArrayType is immutable; make a new one instead of setting {name}")
+
+    def __reduce__(self) -> tuple[type[ArrayType], tuple[tuple[int, ...], np.dtype[Any]]]:
+        return ArrayType, (self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{DTYPE_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether values of this type have tangents: floating and complex ones do."""
+        return self.dtype.kind in "fc"
+
+    def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
+        """Return the type with another shape."""
+        return ArrayType(shape, self.dtype)
+
+    def with_dtype(self, dtype: np.dtype[Any]) -> ArrayType:
+        """Return the type with another dtype."""
+        return ArrayType(self.shape, dtype)
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of the real part: ``c128 -> f64``; real dtypes are unchanged."""
+    return np.dtype(dtype.type(0).real.dtype)
+
+
+def complex_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the complex dtype with parts of the given floating dtype: ``f32 -> c64``."""
+    return np.result_type(dtype, np.complex64)

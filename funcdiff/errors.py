@@ -1,0 +1,117 @@
+"""The exceptions that funcdiff raises.
+
+::
+
+    FuncdiffError
+    ├── TracerError
+    │   ├── ConcreteValueError (TypeError)      a value was asked for where there is none
+    │   ├── LostDerivativeError (TypeError)     a conversion would drop a derivative silently
+    │   └── EscapedTracerError (RuntimeError)   a tracer was used after its trace had ended
+    ├── UnsupportedNumPyError (TypeError)       NumPy has it, funcdiff does not (yet)
+    ├── InputError (TypeError)                  an argument cannot be differentiated or batched
+    ├── OutputError (TypeError)                 a function returned what the transform cannot use
+    ├── CotangentError (ValueError)             a cotangent or tangent does not fit its output
+    ├── NotDifferentiableError (TypeError)      a derivative that does not exist was asked for
+    ├── PytreeError (ValueError)                containers that cannot be taken apart or matched
+    ├── ProgramError
+    │   ├── ParseError (ValueError)             text that is not a program
+    │   └── VerificationError (ValueError)      a program that breaks an invariant
+    └── InternalError (RuntimeError)            a bug in funcdiff
+
+Every message has three parts: what happened, where, and what to write instead.
+"""
+
+import sys
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class FuncdiffError(Exception):
+    """Root of all exceptions that funcdiff raises on its own account."""
+
+
+class TracerError(FuncdiffError):
+    """A tracer was used in a way that tracing cannot follow."""
+
+
+class ConcreteValueError(TracerError, TypeError):
+    """A concrete value was needed of a tracer that has none.
+
+    ``if x > 0`` inside the body of `cond`, `scan` or `vmap` asks for a value that is known
+    only later.  Use ``np.where(x > 0, a, b)`` or ``fd.cond(x > 0, f, g, x)`` instead.
+    """
+
+
+class LostDerivativeError(TracerError, TypeError):
+    """A conversion to a plain number or array would drop the derivative silently.
+
+    ``float(x)``, ``x.item()``, ``math.sin(x)`` and ``np.asarray(x)`` leave the program that is
+    being recorded.  Keep computing with `x` (``np.sin(x)``), or, where no derivative is wanted,
+    write ``float(fd.stop_gradient(x))``.
+    """
+
+
+class EscapedTracerError(TracerError, RuntimeError):
+    """A tracer was used after the trace it belongs to had ended.
+
+    It was stored somewhere (a global, a list, a closure) while a function was being traced.
+    Return it from the function instead.
+    """
+
+
+class UnsupportedNumPyError(FuncdiffError, TypeError):
+    """A NumPy function, or a keyword of one, that funcdiff does not cover was met."""
+
+
+class InputError(FuncdiffError, TypeError):
+    """An argument cannot be differentiated or batched: an integer array, say."""
+
+
+class OutputError(FuncdiffError, TypeError):
+    """A function returned what the transform cannot use: `grad` needs a real scalar."""
+
+
+class CotangentError(FuncdiffError, ValueError):
+    """A cotangent (or tangent) does not match its output (or input) in tree, shape or dtype."""
+
+
+class NotDifferentiableError(FuncdiffError, TypeError):
+    """A derivative that does not exist, or that funcdiff refuses to guess, was asked for."""
+
+
+class PytreeError(FuncdiffError, ValueError):
+    """Containers that cannot be taken apart, put together or matched."""
+
+
+class ProgramError(FuncdiffError):
+    """Something is wrong with a program or its text."""
+
+
+class ParseError(ProgramError, ValueError):
+    """A text is not a program; the message names the line and what was expected."""
+
+
+class VerificationError(ProgramError, ValueError):
+    """A program breaks an invariant; the message prints it with the line marked."""
+
+
+class InternalError(FuncdiffError, RuntimeError):
+    """A bug in funcdiff; the message says so and asks for a report."""
+
+
+def user_location() -> str:
+    """Return ``'file.py', line 12, in f`` of the innermost frame that is not ours.
+
+    Returns
+    -------
+    str
+        The place in the user's code, or ``an unknown place`` if every frame is funcdiff's.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not (code.co_filename.startswith(_PACKAGE) or "numpy" in Path(code.co_filename).parts):
+            return f"{code.co_filename!r}, line {frame.f_lineno}, in {code.co_name}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "an unknown place"

@@ -1,0 +1,109 @@
+"""Ufuncs that are more than one elementwise operation, or differ for complex operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT, ArrayType, complex_dtype
+from funcdiff.numpy import mutation
+from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.promotion import array, fit, promoted
+from funcdiff.numpy.ufuncs import apply, elementwise, resolve
+from funcdiff.ops import elementwise as ops
+from funcdiff.ops.complex import conj, imaginary_part, join, real_part
+from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.structural import convert
+
+
+@implements(np.positive)
+def positive(x: Tracer) -> Tracer:
+    """Return +x, a copy."""
+    return mutation.fresh(x)
+
+
+@implements(np.conjugate)
+def conjugate(z: Tracer) -> Tracer:
+    """Return the complex conjugate."""
+    return mutation.fresh(conj(z))
+
+
+@implements(np.absolute)
+def absolute(z: Tracer) -> Tracer:
+    """Return |z|; of a complex number, the hypotenuse of its parts, as NumPy computes it."""
+    if z.dtype.kind == "c":
+        return ops.hypot(real_part(z), imaginary_part(z))
+    return elementwise(ops.absolute, np.absolute, (z,))
+
+
+@implements(np.sign)
+def sign(z: Tracer) -> Tracer:
+    """Return the sign; of a complex number z/|z|, and 0 at 0."""
+    if z.dtype.kind != "c":
+        return elementwise(ops.sign, np.sign, (z,))
+    radius = absolute(z)
+    zero = radius == 0
+    safe = np.where(zero, 1, radius)
+    x, y = (np.where(zero, 0, part / safe) for part in (real_part(z), imaginary_part(z)))
+    return join(array(x), array(y))
+
+
+@implements(np.divmod)
+def divmod_(x: Any, y: Any) -> tuple[Tracer, Tracer]:
+    """Return floor quotient and remainder."""
+    return apply(np.floor_divide, x, y), apply(np.remainder, x, y)
+
+
+@implements(np.modf)
+def modf(x: Tracer) -> tuple[Tracer, Tracer]:
+    """Return fractional and integral parts."""
+    (dtype,) = resolve(np.modf, (x.dtype,))
+    x = convert(x, dtype)
+    return ops.modf_fraction(x), ops.modf_integer(x)
+
+
+@implements(np.frexp)
+def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
+    """Return mantissa and exponent."""
+    (dtype,) = resolve(np.frexp, (x.dtype,))
+    x = convert(x, dtype)
+    return ops.frexp_mantissa(x), ops.frexp_exponent(x)
+
+
+@implements(np.float_power)
+def float_power(x: Any, y: Any) -> Tracer:
+    """Return x**y in at least double precision."""
+    x, y = promoted(x, y)
+    dtype = np.result_type(x.dtype, FLOAT)
+    return elementwise(by_ufunc[np.power], np.power, (convert(x, dtype), convert(y, dtype)))
+
+
+@implements(np.real)
+def real(z: Tracer) -> Tracer:
+    """Return the real part."""
+    return mutation.view(z, real_part(z), np.real)
+
+
+@implements(np.imag)
+def imag(z: Tracer) -> Tracer:
+    """Return the imaginary part."""
+    return mutation.view(z, imaginary_part(z), np.imag)
+
+
+@implements(np.angle)
+def angle(z: Tracer, deg: bool = False) -> Tracer:
+    """Return the argument of a complex number, in radians or degrees."""
+    phase = apply(np.arctan2, imaginary_part(z), real_part(z))
+    return phase * (180 / np.pi) if deg else phase
+
+
+def complex_type(x: Tracer) -> ArrayType:
+    """Return the type of an array converted to complex."""
+    return x.type.with_dtype(complex_dtype(x.dtype))
+
+
+def as_complex(x: Tracer) -> Tracer:
+    """Return an array converted to complex."""
+    return fit(x, complex_type(x))

@@ -1,0 +1,358 @@
+"""The traced array: what stands for an ndarray while a function is being traced.
+
+It has ndarray's operators, methods and attributes.  Two of NumPy's protocols send every NumPy
+function here: ``__array_ufunc__`` and ``__array_function__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
+from funcdiff.numpy import dispatch, indexing, mutation, ufuncs
+from funcdiff.ops.structural import stop_gradient_p
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """Return an operator.  This is the hot path of tracing: see `Builder.direct`."""
+
+    def operator(self: Array, other: Any) -> Any:
+        builder = self.builder
+        if builder is not None and builder is current_builder():
+            kind = type(other)
+            if kind is Array:
+                if other.builder is builder:
+                    op = builder.direct.get((ufunc, self.type, other.type))
+                    if op is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, self.atom, other.atom))
+                        return Array(builder, number, op.result)
+            elif kind is float or kind is int:
+                found = builder.direct.get((ufunc, self.type, kind, other, True))
+                if found is not None:
+                    op, literal = found
+                    entries = builder.entries
+                    number = len(entries)
+                    entries.append((op, self.atom, literal))
+                    return Array(builder, number, op.result)
+        if _unknown(other):
+            return NotImplemented
+        return ufuncs.apply(ufunc, self, other)
+
+    return operator
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Array, other: Any) -> Any:
+        builder = self.builder
+        if builder is not None and builder is current_builder():
+            kind = type(other)
+            if kind is float or kind is int:
+                found = builder.direct.get((ufunc, self.type, kind, other, False))
+                if found is not None:
+                    op, literal = found
+                    entries = builder.entries
+                    number = len(entries)
+                    entries.append((op, literal, self.atom))
+                    return Array(builder, number, op.result)
+        if _unknown(other):
+            return NotImplemented
+        return ufuncs.apply(ufunc, other, self)
+
+    return operator
+
+
+def _unknown(other: Any) -> bool:
+    """Whether an operand should be asked first: it overrides NumPy in a way of its own."""
+    return getattr(other, "__array_ufunc__", ufuncs) is None
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Array, other: Any) -> Any:
+        return mutation.update(self, ufunc, other)
+
+    return operator
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def operator(self: Array) -> Any:
+        return ufuncs.apply(ufunc, self)
+
+    return operator
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"Same as ``np.{function.__name__}``."
+    return method
+
+
+class Array(Tracer):
+    """A traced array."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- NumPy's protocols -----------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if kwargs or method != "__call__":
+            return ufuncs.call_method(ufunc, method, inputs, kwargs)
+        builder = self.builder
+        if len(inputs) == 1 and builder is not None and builder is current_builder():
+            op = builder.direct.get((ufunc, self.type))
+            if op is not None:
+                entries = builder.entries
+                number = len(entries)
+                entries.append((op, self.atom))
+                return Array(builder, number, op.result)
+        return ufuncs.apply(ufunc, *inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return dispatch.call(func, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = _constant_value(self, "np.asarray(x), or a function that NumPy cannot dispatch,")
+        return np.array(value, dtype)
+
+    # ---- attributes ------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.type.size * self.type.dtype.itemsize
+
+    @property
+    def T(self) -> Array:
+        """The array with its axes in reverse order."""
+        return np.transpose(self)  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def mT(self) -> Array:
+        """The stack of matrices, each transposed."""
+        return np.matrix_transpose(self)  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def real(self) -> Array:
+        """The real part."""
+        return np.real(self)  # type: ignore[no-any-return]
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part."""
+        return np.imag(self)  # type: ignore[no-any-return]
+
+    @property
+    def flat(self) -> Iterator[Array]:
+        """An iterator over the elements in C order."""
+        return iter(np.ravel(self))  # type: ignore[call-overload, no-any-return]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a traced array, like an ndarray, has no attribute {name!r}")
+        raise UnsupportedNumPyError(
+            f"ndarray.{name} of a traced array is not supported, at {user_location()}. "
+            "Use a NumPy function, or fd.stop_gradient(x) where no derivative is needed."
+        )
+
+    # ---- sequences -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of unsized object")
+        return self.type.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.type.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(self.type.shape[0]))
+
+    def __getitem__(self, index: Any) -> Array:
+        return indexing.take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if mutation.is_own_result(self, value):  # x[i] += y has stored y in x already
+            return
+        raise UnsupportedNumPyError(
+            f"x[index] = value was met at {user_location()}, where x is a traced array. "
+            "Assignment into traced arrays is not supported yet: write "
+            "np.where(mask, value, x), np.concatenate, np.stack, or build a list and stack it."
+        )
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # ---- concrete values -------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(concrete_value(self))
+
+    def __int__(self) -> int:
+        return int(_constant_value(self, "int(x)"))
+
+    def __index__(self) -> int:
+        if self.type.dtype.kind not in "iu" or self.type.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(concrete_value(self))
+
+    def __float__(self) -> float:
+        return float(_constant_value(self, "float(x), or a function of the math module,"))
+
+    def __complex__(self) -> complex:
+        return complex(_constant_value(self, "complex(x)"))
+
+    def item(self, *args: Any) -> Any:
+        """Return an element as a Python number, if that loses no derivative."""
+        return _constant_value(self, "x.item()").item(*args)
+
+    def tolist(self) -> Any:
+        """Return nested lists of Python numbers, if that loses no derivative."""
+        return _constant_value(self, "x.tolist()").tolist()
+
+    def __repr__(self) -> str:
+        builder = self.builder
+        if builder is None or builder.eager:
+            return f"traced({np.array2string(np.asarray(concrete_value(self)))}: {self.type})"
+        return f"traced({self.type})"
+
+    def __str__(self) -> str:
+        builder = self.builder
+        if builder is None or builder.eager:
+            return str(concrete_value(self))
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(concrete_value(self), spec) if spec else str(self)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise LostDerivativeError(
+            f"a traced array was pickled at {user_location()}. Pickle the result of the derivative "
+            "instead; a traced array lives only while its function is being traced."
+        )
+
+    # ---- operators -------------------------------------------------------------------------
+
+    __add__, __radd__, __iadd__ = _binary(np.add), _reflected(np.add), _in_place(np.add)
+    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
+    __isub__ = _in_place(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
+    __imul__ = _in_place(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.divide), _reflected(np.divide)
+    __itruediv__ = _in_place(np.divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
+    __ifloordiv__ = _in_place(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
+    __imod__ = _in_place(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
+    __matmul__, __rmatmul__ = _binary(np.matmul), _reflected(np.matmul)
+    __imatmul__ = _in_place(np.matmul)
+    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
+    __iand__ = _in_place(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
+    __ior__ = _in_place(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    __ixor__ = _in_place(np.bitwise_xor)
+    __lshift__, __rlshift__ = _binary(np.left_shift), _reflected(np.left_shift)
+    __ilshift__ = _in_place(np.left_shift)
+    __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
+    __irshift__ = _in_place(np.right_shift)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
+    __neg__, __pos__ = _unary(np.negative), _unary(np.positive)
+    __abs__, __invert__ = _unary(np.absolute), _unary(np.invert)
+    __rpow__ = _reflected(np.power)
+
+    def __pow__(self, exponent: Any) -> Any:
+        return ufuncs.power_operator(self, exponent)
+
+    def __ipow__(self, exponent: Any) -> Any:
+        return mutation.update(self, np.power, exponent)
+
+    # ---- methods ---------------------------------------------------------------------------
+
+    all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
+    argpartition, argsort = map(_method, (np.argpartition, np.argsort))
+    clip, compress, copy = _method(np.clip), _method(lambda x, c, *a: np.compress(c, x, *a)), _method(np.copy)
+    conj = conjugate = _method(np.conjugate)
+    cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
+    max, mean, min, prod, ptp = map(_method, (np.max, np.mean, np.min, np.prod, np.ptp))
+    nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
+    searchsorted, squeeze, std, sum = map(_method, (np.searchsorted, np.squeeze, np.std, np.sum))
+    swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
+
+    def astype(self, dtype: Any, **_kwargs: Any) -> Array:
+        """Convert to another dtype."""
+        return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload, no-any-return]
+
+    def choose(self, choices: Any, **kwargs: Any) -> Array:
+        """Same as ``np.choose``."""
+        return np.choose(self, choices, **kwargs)  # type: ignore[no-any-return]
+
+    def flatten(self, order: Any = "C") -> Array:
+        """Return a copy collapsed to one axis."""
+        return np.copy(np.ravel(self, order))  # type: ignore[arg-type, return-value]
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
+        """Same as ``np.reshape``; the shape may be given as several ints."""
+        target = shape[0] if len(shape) == 1 else shape
+        return np.reshape(self, target, order=order)  # type: ignore[call-overload, no-any-return]
+
+    def transpose(self, *axes: Any) -> Array:
+        """Same as ``np.transpose``; the axes may be given as several ints."""
+        order = (axes[0] if len(axes) == 1 else axes) if axes else None
+        return np.transpose(self, order)  # type: ignore[call-overload, no-any-return]
+
+
+def concrete_value(x: Tracer) -> Any:
+    """Return the value of an array of an eager trace; raises ConcreteValueError otherwise."""
+    if x.builder is None:
+        return x.atom.array  # type: ignore[union-attr]
+    return x.builder.value(x.atom)
+
+
+def _constant_value(x: Tracer, what: str) -> Any:
+    """Return the value of an array that has no derivative to lose."""
+    if x.builder is None or not x.type.differentiable or _is_stopped(x):
+        value = concrete_value(x)
+        return value if isinstance(value, np.generic) else np.array(value)
+    raise LostDerivativeError(
+        f"{what} was met at {user_location()}, where x is a traced array of type {x.type}. "
+        "That would drop its derivative silently. Keep computing with x and NumPy functions "
+        "(np.sin(x), not math.sin(x); funcdiff.numpy.array([x, y]), not np.array([x, y])); where "
+        "no derivative is wanted, use fd.stop_gradient(x)."
+    )
+
+
+def _is_stopped(x: Tracer) -> bool:
+    assert x.builder is not None and isinstance(x.atom, int)
+    entry = x.builder.entries[x.atom]
+    return bool(entry) and getattr(entry[0], "primitive", None) is stop_gradient_p
+
+
+Builder.handle = Array

@@ -1,0 +1,81 @@
+"""The table of NumPy functions that traced arrays know, and what is said of the others."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from funcdiff.errors import UnsupportedNumPyError, user_location
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+functions: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
+"""NumPy function -> ours, of the same signature, which sees at least one traced array."""
+
+ufuncs: Final[dict[np.ufunc, Callable[..., Any]]] = {}
+"""NumPy ufuncs that are not one elementwise operation -> ours."""
+
+default: Final[Any] = np._NoValue  # type: ignore[attr-defined]
+"""NumPy's own mark for a keyword that was not given."""
+
+
+def implements(*names: Callable[..., Any]) -> Callable[[F], F]:
+    """Enter the decorated function as what these NumPy functions do to traced arrays."""
+
+    def enter(function: F) -> F:
+        for name in names:
+            table: dict[Any, Any] = ufuncs if isinstance(name, np.ufunc) else functions
+            table[name] = function
+        return function
+
+    return enter
+
+
+def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call our version of a NumPy function.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        If there is none.
+    """
+    ours = functions.get(function)
+    if ours is None:
+        raise unsupported(qualified_name(function))
+    try:
+        return ours(*args, **kwargs)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+            keyword = str(error).rsplit("'", 2)[-2]
+            raise unsupported(f"{qualified_name(function)}({keyword}=)") from error
+        raise
+
+
+def qualified_name(function: Callable[..., Any]) -> str:
+    """Return ``np.linalg.norm`` for that function."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
+    """Return the error for a function or keyword that is not covered, with near misses."""
+    known = {qualified_name(f) for f in functions} | {f"np.{u.__name__}" for u in ufuncs}
+    near = difflib.get_close_matches(name.split("(")[0], sorted(known - {name}), n=3, cutoff=0.7)
+    hint = f" Covered and similar: {', '.join(near)}." if near and not cure else ""
+    cure = cure or (
+        "Write it with covered functions, or apply it to values that need no derivative, "
+        "outside the function or on fd.stop_gradient(x)."
+    )
+    return UnsupportedNumPyError(
+        f"{name} of a traced array is not supported, at {user_location()}.{hint} {cure}"
+    )
+
+
+def refuse(name: str, **given: Any) -> None:
+    """Raise if any of these keywords of a NumPy function was given a value of its own."""
+    for keyword, value in given.items():
+        if value is not None and value is not default:
+            raise unsupported(f"{name}({keyword}=)", f"Leave {keyword} out.")

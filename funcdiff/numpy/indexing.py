@@ -1,0 +1,200 @@
+"""``x[index]`` for every kind of index that NumPy knows.
+
+Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
+arrays become one gather; their axes go where NumPy puts them.
+"""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import BOOL
+from funcdiff.errors import user_location
+from funcdiff.numpy import mutation
+from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to
+from funcdiff.ops.indexing import gather
+from funcdiff.ops.structural import Slice, permute, reshape, reverse, take_slice
+
+Positions: TypeAlias = "np.ndarray[Any, Any] | Tracer"
+
+
+class Basic(NamedTuple):
+    """The part of an index that only slices, reverses and reshapes."""
+
+    cut: Slice
+    reversed_axes: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def take(x: Tracer, index: Any) -> Any:
+    """Return ``x[index]``."""
+    items = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(item, Tracer | np.ndarray | list | tuple | bool | np.bool_) for item in items):
+        return _advanced(x, items)
+    expanded = _expand(x.ndim, items)
+    result = _apply(x, _basic(x.shape, expanded, keep=()))
+    return mutation.view(x, result, lambda base: base[index])
+
+
+def _apply(x: Tracer, basic: Basic) -> Tracer:
+    return reshape(reverse(take_slice(x, basic.cut), basic.reversed_axes), basic.shape)
+
+
+def _expand(ndim: int, items: tuple[Any, ...]) -> list[Any]:
+    """Replace the Ellipsis, or complete the index, by full slices."""
+    used = sum(_consumes(item) for item in items)
+    if used > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed, "
+            f"at {user_location()}"
+        )
+    missing = [slice(None)] * (ndim - used)
+    places = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    at = places[0] if places else len(items)
+    return [*items[:at], *missing, *items[at + 1 :]]
+
+
+def _consumes(item: Any) -> int:
+    """Return how many axes of the array an item of an index is about."""
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, Tracer | np.ndarray) and item.dtype == BOOL:
+        return item.ndim
+    return 1
+
+
+def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> Basic:
+    """Work out slices, ints and Nones; items at places `keep` take their axis whole."""
+    starts, stops, steps, reversed_axes, result = [], [], [], [], []
+    axis = 0
+    for place, item in enumerate(items):
+        if item is None:
+            result.append(1)
+            continue
+        length = shape[axis]
+        if place in keep or isinstance(item, slice):
+            start, stop, step = (item if isinstance(item, slice) else slice(None)).indices(length)
+            count = len(range(start, stop, step))
+            if step < 0:
+                start, stop, step = start + (count - 1) * step, start + 1, -step
+                reversed_axes.append(axis)
+            start, stop = (start, max(stop, start)) if count else (0, 0)
+            result.append(count)
+        else:
+            start = _position(item, axis, length)
+            stop, step = start + 1, 1
+        starts.append(start)
+        stops.append(stop)
+        steps.append(step)
+        axis += 1
+    return Basic(
+        Slice(tuple(starts), tuple(stops), tuple(steps)), tuple(reversed_axes), tuple(result)
+    )
+
+
+def _position(item: Any, axis: int, length: int) -> int:
+    try:
+        position = as_int(item)
+    except TypeError:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices, not {type(item).__name__}, at {user_location()}"
+        ) from None
+    if not -length <= position < length:
+        raise IndexError(
+            f"index {position} is out of bounds for axis {axis} with size {length}, "
+            f"at {user_location()}"
+        )
+    return position % length
+
+
+def _advanced(x: Tracer, items: tuple[Any, ...]) -> Any:
+    items = tuple(_as_item(item) for item in items)
+    expanded: list[Any] = []
+    for item in _expand(x.ndim, items):
+        is_mask = isinstance(item, np.ndarray) and item.dtype == BOOL
+        if is_mask:
+            _check_mask(item, x.shape, sum(map(_consumes, expanded)))
+        expanded.extend(_mask_positions(item) if is_mask else [item])
+    places = tuple(
+        k for k, item in enumerate(expanded)
+        if item is not None and not isinstance(item, slice)
+    )
+    if any(isinstance(item, _NewAxisMask) for item in expanded):
+        return _scalar_mask(x, items)
+    basic = _apply(x, _basic(x.shape, expanded, keep=places))
+    indices = [_indices(expanded[k], basic.shape[k], k) for k in places]
+    shape = broadcast_shapes(*(i.shape for i in indices))
+    together = [broadcast_to(array(i), shape) for i in indices]
+    y = gather(basic, together, places)
+    adjacent = places == tuple(range(places[0], places[0] + len(places)))
+    if not adjacent or places[0] == 0:
+        return y
+    inner, before = len(shape), places[0]
+    return permute(
+        y, (*range(inner, inner + before), *range(inner), *range(inner + before, y.ndim))
+    )
+
+
+class _NewAxisMask:
+    """A 0-d boolean in an index: an axis of length 1 or 0."""
+
+
+def _as_item(item: Any) -> Any:
+    """Return an item of an index with lists as arrays and traced masks as concrete ones."""
+    if isinstance(item, list | tuple):
+        item = np.asarray(item, dtype=np.intp if len(item) == 0 else None)
+    if isinstance(item, bool | np.bool_):
+        item = np.asarray(item)
+    if isinstance(item, Tracer) and item.dtype == BOOL:
+        item = np.asarray(item)
+    if isinstance(item, Tracer | np.ndarray) and item.dtype.kind not in "biu":
+        raise IndexError(
+            f"arrays used as indices must be of integer (or boolean) type, not {item.dtype}, "
+            f"at {user_location()}"
+        )
+    return item
+
+
+def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -> None:
+    for k, n in enumerate(mask.shape):
+        if n != shape[axis + k]:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
+                f"{shape[axis + k]} but size of corresponding boolean axis is {n}, "
+                f"at {user_location()}"
+            )
+
+
+def _mask_positions(mask: np.ndarray[Any, Any]) -> list[Any]:
+    return list(mask.nonzero()) if mask.ndim else [_NewAxisMask()]
+
+
+def _scalar_mask(x: Tracer, items: tuple[Any, ...]) -> Any:
+    """Index by a 0-d boolean: ``x[True]`` has a new axis of length 1, ``x[False]`` of length 0."""
+    if len(items) != 1:
+        raise IndexError(
+            f"a 0-d boolean together with other indices is not supported, at {user_location()}. "
+            "Index in two steps instead."
+        )
+    return take(reshape(x, (1, *x.shape)), slice(0, int(bool(items[0]))))
+
+
+def _indices(item: Any, length: int, axis: int) -> Positions:
+    """Return one advanced index as an integer array within bounds."""
+    if isinstance(item, Tracer):
+        return item
+    positions: np.ndarray[Any, Any] = np.asarray(item)
+    if positions.size and not -length <= int(positions.min()) <= int(positions.max()) < length:
+        outside = positions[(positions < -length) | (positions >= length)].flat[0]
+        raise IndexError(
+            f"index {outside} is out of bounds for axis {axis} with size {length}, "
+            f"at {user_location()}"
+        )
+    return positions

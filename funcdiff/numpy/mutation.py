@@ -1,0 +1,185 @@
+"""In-place changes of traced arrays, with NumPy's own aliasing.
+
+The program is pure; what changes is the handle, which is pointed at the new value, so that every
+name bound to it sees the change.  A view remembers its base and how it was made.  After a change
+the views of the same memory are made again; whether NumPy would have given a view or a copy is
+asked of NumPy itself, by making the same view of an array of positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.promotion import array, fit
+from funcdiff.ops.indexing import gather, scatter_add
+from funcdiff.ops.structural import concatenate, reshape
+
+Make: TypeAlias = Callable[[Any], Any]
+
+
+class Memory:
+    """What a handle knows about the handles that may share its memory."""
+
+    __slots__ = ("base", "make", "views")
+
+    def __init__(self, base: Tracer | None = None, make: Make | None = None) -> None:
+        self.base = base
+        self.make = make
+        self.views: list[ref[Tracer]] = []
+
+
+class Place(NamedTuple):
+    """A handle, and the positions of its elements in the memory of its root."""
+
+    handle: Tracer
+    positions: np.ndarray[Any, Any]
+
+
+def memory(x: Tracer) -> Memory:
+    """Return the memory record of a handle, making one if it has none."""
+    try:
+        found: Memory = x.views
+    except AttributeError:
+        found = x.views = Memory()
+    return found
+
+
+def view(base: Tracer, result: Tracer, make: Make) -> Tracer:
+    """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
+    if result is not base and result.builder is base.builder and result.type.shape:
+        owner = memory(base)
+        owner.views.append(ref(result))
+        result.views = Memory(base, make)
+    return result
+
+
+def fresh(x: Tracer) -> Tracer:
+    """Return another handle on the same value, for what NumPy would copy."""
+    return type(x)(x.builder, x.atom, x.type)
+
+
+def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:
+    """Do ``x = ufunc(x, operand)`` in place; a 0-d `x` is a scalar in NumPy and is rebound."""
+    if not x.type.shape:
+        return NotImplemented
+    check_castable(ufunc, x, x, operand)
+    value = getattr(x, _METHODS.get(ufunc, ""), lambda y: ufunc(x, y))(operand)
+    if value.shape != x.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {value.shape}, at {user_location()}"
+        )
+    assign(x, fit(value, x.type))
+    return x
+
+
+_METHODS = {np.power: "__pow__"}
+
+
+def check_castable(ufunc: np.ufunc, x: Tracer, *operands: Any) -> None:
+    """Let NumPy raise its own error if a result does not fit the dtype of `x`."""
+    given = [np.empty(0, o.dtype) if isinstance(o, Tracer) else o for o in operands]
+    empty = [o if np.ndim(o) == 0 else np.empty(0, np.asarray(o).dtype) for o in given]
+    ufunc(*empty, out=np.empty(0, x.dtype))
+
+
+def assign(x: Tracer, value: Tracer) -> None:
+    """Change `x` in place to `value`, of the same type, for all that share its memory."""
+    if value.builder is not None and value.builder is not x.builder:
+        raise UnsupportedNumPyError(
+            f"an array of an enclosing trace was changed in place at {user_location()}. "
+            "Write x = x + y inside the inner function instead of x += y."
+        )
+    try:
+        record: Memory = x.views
+    except AttributeError:
+        _point(x, value)
+        return
+    if record.base is None:
+        _point(x, value)
+        _refresh(x, _positions(x.shape))
+        return
+    root, positions = _locate(x)
+    if not positions.flags.writeable:
+        raise ValueError(f"output array is read-only: a broadcast view, at {user_location()}")
+    _point(root, value if root is x else _replaced(root, positions, value))
+    _refresh(root, _positions(root.shape))
+
+
+def is_own_result(x: Tracer, value: Any) -> bool:
+    """Whether ``x[i] = value`` stores what ``x[i] += y`` has written through a view already."""
+    record = getattr(value, "views", None)
+    return isinstance(record, Memory) and record.base is x and record.make is not None
+
+
+def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
+    """Do ``ufunc.at(x, index, value)`` for additions, where repeated positions accumulate."""
+    if ufunc not in (np.add, np.subtract):
+        raise UnsupportedNumPyError(
+            f"np.{ufunc.__name__}.at of a traced array is not supported, at {user_location()}. "
+            "np.add.at and np.subtract.at are."
+        )
+    check_castable(ufunc, x, x, *values)
+    positions = _positions(x.shape)[index]
+    amount = fit(values[0] if ufunc is np.add else np.negative(values[0]),
+                 x.type.with_shape(positions.shape))
+    flat = reshape(x, (x.type.size,))
+    assign(x, reshape(scatter_add(flat, amount, [array(positions)], (0,)), x.shape))
+
+
+def _point(x: Tracer, value: Tracer) -> None:
+    x.builder, x.atom = value.builder, value.atom
+
+
+def _positions(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    size = int(np.prod(shape, dtype=int))
+    return np.arange(size).reshape(shape)
+
+
+def _locate(x: Tracer) -> Place:
+    """Return the root of the memory of `x`, and where in it the elements of `x` are."""
+    chain: list[Make] = []
+    handles = [x]
+    while (record := memory(handles[-1])).base is not None:
+        assert record.make is not None
+        chain.append(record.make)
+        handles.append(record.base)
+    root = handles.pop()
+    positions = _positions(root.shape)
+    for make, handle in zip(reversed(chain), reversed(handles), strict=True):
+        made = np.asarray(make(positions))
+        if not np.shares_memory(made, positions):  # NumPy copied: that copy is the root
+            root, made = handle, _positions(handle.shape)
+        positions = made
+    return Place(root, positions)
+
+
+def _replaced(root: Tracer, positions: np.ndarray[Any, Any], value: Tracer) -> Tracer:
+    """Return `root` with the elements at `positions` replaced, bit for bit."""
+    size = root.type.size
+    source = np.arange(size)
+    source[positions.ravel()] = size + np.arange(positions.size)
+    both = concatenate([reshape(root, (size,)), reshape(value, (positions.size,))], 0)
+    return reshape(gather(both, [array(source)], (0,)), root.shape)
+
+
+def _refresh(base: Tracer, positions: np.ndarray[Any, Any]) -> None:
+    """Make the views of `base` again, and theirs, as far as NumPy shares memory."""
+    record = memory(base)
+    record.views = [link for link in record.views if link() is not None]
+    for link in record.views:
+        handle = link()
+        if handle is None:
+            continue
+        make = memory(handle).make
+        assert make is not None
+        made = np.asarray(make(positions))
+        if np.shares_memory(made, positions):
+            _point(handle, make(base))
+            _refresh(handle, made)

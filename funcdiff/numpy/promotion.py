@@ -1,0 +1,159 @@
+"""From what users pass to what the strict operations take: dtypes, scalars and broadcasting.
+
+Promotion is NumPy's own (NEP 50): Python numbers are weak, everything else is strong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.program import Literal, literal
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.errors import EscapedTracerError, UnsupportedNumPyError, user_location
+from funcdiff.ops.structural import convert, reshape
+from funcdiff.space import broadcast
+
+Shape: TypeAlias = tuple[int, ...]
+
+WEAK: Final = (int, float, complex)
+"""Types of Python numbers, whose dtype gives way to that of an array."""
+
+_SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
+"""Numbers that stay literals; others become inputs, or programs would differ in each of them."""
+
+
+def innermost() -> Builder:
+    """Return the builder that records at the moment.
+
+    Raises
+    ------
+    EscapedTracerError
+        If no function is being traced.
+    """
+    builder = current_builder()
+    if builder is None:
+        raise EscapedTracerError(
+            f"a traced array was used at {user_location()} while no function was being traced: "
+            "the trace that made it has ended, or runs in another thread. It was stored in a "
+            "global, a list or a closure. Return it from the traced function instead."
+        )
+    return builder
+
+
+@lru_cache(maxsize=4096)
+def _literal(kind: type, value: Any, type_: ArrayType) -> Literal:
+    return literal(value, type_)
+
+
+def scalar(value: Any, type_: ArrayType) -> Tracer:
+    """Return a Python number filled to a type: a literal or, while the builder lifts, an input."""
+    number = _literal(type(value), value, type_) if value else literal(value, type_)
+    builder = innermost()
+    if builder.lifts and value not in _SPECIAL_NUMBERS and type_.differentiable:
+        return builder.lift(number)
+    return builder.handle(None, number, type_)
+
+
+def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
+    """Return a value that is not traced as a NumPy array or scalar of a dtype that we know.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        For strings, objects, dates and records.
+    """
+    array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
+    if array.dtype not in DTYPE_NAMES:
+        raise UnsupportedNumPyError(
+            f"an operand of dtype {array.dtype} met a traced array at {user_location()}. "
+            "Only boolean, integer, floating and complex arrays can be computed with; convert "
+            "it with .astype(float) first."
+        )
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def array(value: Any) -> Tracer:
+    """Return anything array-like as a tracer: a tracer itself, arrays as captures.
+
+    A Python number takes NumPy's default dtype.
+    """
+    if isinstance(value, Tracer):
+        return value
+    if type(value) in WEAK or type(value) is bool:
+        return scalar(value, ArrayType((), np.asarray(value).dtype))
+    return innermost().capture(concrete(value))
+
+
+def dtype_of(value: Any) -> Any:
+    """Return a dtype, or the type of a Python number, which is weak."""
+    if isinstance(value, Tracer):
+        return value.type.dtype
+    return type(value) if type(value) in WEAK else concrete(value).dtype
+
+
+def shape_of(value: Any) -> Shape:
+    """Return the shape of anything array-like."""
+    if isinstance(value, Tracer):
+        return value.type.shape
+    return () if type(value) in WEAK else np.shape(value)
+
+
+def fit(value: Any, type_: ArrayType) -> Tracer:
+    """Convert and broadcast a value to a type, the way NumPy would inside a ufunc."""
+    if not isinstance(value, Tracer):
+        if type(value) in WEAK or type(value) is bool:
+            return scalar(value, type_)
+        value = innermost().capture(concrete(value))
+    if value.type is type_:
+        return value
+    return broadcast_to(convert(value, type_.dtype), type_.shape)
+
+
+def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
+    """Broadcast by NumPy's rule: axes of length 1 are repeated, new axes come in front."""
+    if x.shape == shape:
+        return x
+    extra = len(shape) - x.ndim
+    pairs = [(k + extra, n) for k, n in enumerate(x.shape) if n == shape[k + extra]]
+    fits = extra >= 0 and all(n in (1, shape[k + extra]) for k, n in enumerate(x.shape))
+    if not fits:
+        raise ValueError(
+            f"could not broadcast an array of shape {x.shape} to shape {shape}, "
+            f"at {user_location()}"
+        )
+    return broadcast(reshape(x, tuple(n for _, n in pairs)), shape, tuple(k for k, _ in pairs))
+
+
+@lru_cache(maxsize=4096)
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """Return NumPy's common shape; raises ValueError if there is none."""
+    return tuple(map(int, np.broadcast_shapes(*shapes)))
+
+
+def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
+    """Return NumPy's promoted dtype of array-likes, Python numbers being weak."""
+    return np.result_type(
+        *(
+            v if type(v) in WEAK else (v.dtype if isinstance(v, Tracer) else concrete(v).dtype)
+            for v in values
+        )
+    )
+
+
+def promoted(*values: Any) -> list[Tracer]:
+    """Return tracers of one dtype, shapes as they were."""
+    dtype = common_dtype(values)
+    return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
+
+
+def matched(*values: Any) -> list[Tracer]:
+    """Return tracers of one type: promoted and broadcast together."""
+    type_ = ArrayType(broadcast_shapes(*map(shape_of, values)), common_dtype(values))
+    return [fit(v, type_) for v in values]

@@ -1,0 +1,188 @@
+"""Ufuncs on traced arrays: promotion and broadcasting by NumPy's rules, then a strict operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import NONE, operation
+from funcdiff.core.program import Literal
+from funcdiff.core.types import ArrayType
+from funcdiff.numpy import mutation
+from funcdiff.numpy.dispatch import ufuncs, unsupported
+from funcdiff.numpy.promotion import (
+    WEAK,
+    broadcast_shapes,
+    dtype_of,
+    fit,
+    innermost,
+    promoted,
+    shape_of,
+)
+from funcdiff.ops.families import Elementwise, by_ufunc
+from funcdiff.ops.structural import select
+from funcdiff.space import splat
+
+_DIRECT_KEPT: Final = 1 << 15
+
+
+def apply(ufunc: np.ufunc, *operands: Any) -> Any:
+    """Return ``ufunc(*operands)`` where at least one operand is traced."""
+    ours = ufuncs.get(ufunc)
+    if ours is not None:
+        return ours(*operands)
+    found = by_ufunc.get(ufunc)
+    if found is None:
+        raise unsupported(f"np.{ufunc.__name__}")
+    return elementwise(found, ufunc, operands)
+
+
+def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
+    """Promote, broadcast and record one elementwise operation."""
+    dtypes = resolve(ufunc, tuple(map(dtype_of, operands)))
+    shape = broadcast_shapes(*map(shape_of, operands))
+    xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
+    y = op(*xs)
+    _remember(op, ufunc, operands, xs)
+    return y
+
+
+@lru_cache(maxsize=4096)
+def resolve(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """Return the dtypes to which NumPy casts the operands; Python number types are weak."""
+    if all(d in WEAK for d in dtypes):
+        dtypes = tuple(np.dtype(d) for d in dtypes)
+    found: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))
+    return found[: ufunc.nin]
+
+
+def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list[Tracer]) -> None:
+    """Let the next such call be recorded directly: equal types, or a number that stays literal."""
+    direct = innermost().direct
+    if any(x is not y and not isinstance(y.atom, Literal) for x, y in zip(given, xs, strict=True)):
+        return
+    if len(direct) >= _DIRECT_KEPT:
+        direct.clear()
+    types = tuple(x.type for x in xs)
+    numbers = [x for x in given if not isinstance(x, Tracer)]
+    if not numbers:
+        found = operation(op.primitive, NONE, types)
+        direct[(ufunc, *types)] = found
+    elif len(xs) == 2 and numbers[0] and type(numbers[0]) in (int, float):
+        right = given[0] is xs[0]
+        found = operation(op.primitive, NONE, types)
+        key = (ufunc, types[0], type(numbers[0]), numbers[0], right)
+        direct[key] = found, xs[1 if right else 0].atom
+
+
+def power_operator(x: Tracer, exponent: Any) -> Any:
+    """Return ``x ** exponent``, by the shortcuts that ``ndarray.__pow__`` takes.
+
+    A constant exponent stays a literal, so that the derivative of ``x**3`` is ``3*x**2``.
+    """
+    number = splat(exponent) if isinstance(exponent, Tracer) else exponent
+    if type(number) not in (int, float) and not isinstance(number, np.generic):
+        return apply(np.power, x, exponent)
+    if x.type.differentiable or number == 2:
+        if number in (0, 1):
+            return constant(1, x.type) if number == 0 else mutation.fresh(x)
+        if number in _POWERS:
+            return apply(_POWERS[number], x)
+    if x.type.differentiable and not isinstance(number, np.generic):
+        return by_ufunc[np.power](x, constant(number, x.type))
+    return apply(np.power, x, exponent)
+
+
+_POWERS: Final[dict[Any, np.ufunc]] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
+# ---- methods and keywords ------------------------------------------------------------------------
+
+_REDUCTIONS: Final[dict[np.ufunc, Callable[..., Any]]] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+_SCANS: Final[dict[np.ufunc, Callable[..., Any]]] = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+
+def call_method(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Return what ``ufunc.method(*inputs, **kwargs)`` is for traced arrays."""
+    kwargs = dict(kwargs)
+    if method == "__call__":
+        return _call(ufunc, inputs, kwargs)
+    if method == "reduce" and ufunc in _REDUCTIONS:
+        x, *rest = inputs
+        kwargs.update(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False))
+        kwargs.setdefault("axis", 0)
+        return _REDUCTIONS[ufunc](x, **_without_single_out(kwargs))
+    if method == "accumulate" and ufunc in _SCANS:
+        x, *rest = inputs
+        kwargs.update(zip(("axis", "dtype", "out"), rest, strict=False))
+        kwargs.setdefault("axis", 0)
+        return _SCANS[ufunc](x, **_without_single_out(kwargs))
+    if method == "outer":
+        x, y = inputs
+        widened = np.reshape(x, (*np.shape(x), *(1,) * np.ndim(y)))
+        return _call(ufunc, (widened, y), kwargs)
+    if method == "at":
+        return _at(ufunc, *inputs)
+    raise unsupported(f"np.{ufunc.__name__}.{method}")
+
+
+def _without_single_out(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Take ``out=(y,)``, as NumPy passes it on, for ``out=y``."""
+    out = kwargs.get("out")
+    return {**kwargs, "out": out[0]} if isinstance(out, tuple) else kwargs
+
+
+def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
+    if not isinstance(target, Tracer):
+        raise unsupported(
+            f"np.{ufunc.__name__}.at of an ordinary array with traced values",
+            "Make the array with np.zeros_like(x) of a traced x, or with funcdiff.numpy.",
+        )
+    mutation.at(target, ufunc, index, *values)
+
+
+def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    for harmless in ("casting", "order", "subok"):
+        kwargs.pop(harmless, None)
+    if kwargs:
+        raise unsupported(f"np.{ufunc.__name__}({next(iter(kwargs))}=)")
+    if dtype is not None:
+        inputs = tuple(np.astype(*promoted(x), np.dtype(dtype)) for x in inputs)
+    result = apply(ufunc, *inputs)
+    if out is None and where is True:
+        return result
+    if isinstance(result, tuple):
+        raise unsupported(f"np.{ufunc.__name__}(out=, where=)", "Leave out= and where= out.")
+    return _store(ufunc, result, out[0] if isinstance(out, tuple) else out, where)
+
+
+def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
+    """Write a result into `out`, a traced array, where the mask is true."""
+    if not isinstance(out, Tracer):
+        what = "(out=) with an ordinary array" if out is not None else "(where=) without out="
+        raise unsupported(
+            f"np.{ufunc.__name__}{what}",
+            "Use the function's result instead of out=, and np.where(mask, f(x), y) for where=.",
+        )
+    mutation.check_castable(np.positive, out, result)
+    value = fit(result, out.type)
+    if where is not True:
+        value = select(fit(where, ArrayType(out.shape, np.dtype(bool))), value, out)
+    mutation.assign(out, value)
+    return out

@@ -1,0 +1,1 @@
+"""Primitives: one record each, holding the value and every derivative rule."""

@@ -1,0 +1,155 @@
+"""Elementwise mathematics: each line is a NumPy ufunc and its partial derivatives.
+
+A partial derivative is a number or a formula in plain ``np`` of the operands and the result `y`.
+The formulas are elementary (Abramowitz and Stegun, chapters 3 and 4) and hold for complex
+operands where the ufunc accepts them, by analytic continuation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.ops.families import Elementwise, by_ufunc, elementwise
+from funcdiff.space import add_p, mul_p, neg_p
+
+LN2: Final = float(np.log(2.0))
+LN10: Final = float(np.log(10.0))
+DEGREE: Final = float(np.pi / 180)
+
+add = by_ufunc[np.add] = Elementwise(add_p, np.add)
+mul = by_ufunc[np.multiply] = Elementwise(mul_p, np.multiply)
+neg = by_ufunc[np.negative] = Elementwise(neg_p, np.negative)
+
+# ---- arithmetic ------------------------------------------------------------------------------
+
+sub = elementwise("sub", np.subtract, 1, -1)
+div = elementwise("div", np.divide, lambda x, y, z: 1 / y, lambda x, y, z: -z / y)
+floor_divide = elementwise("floor_divide", np.floor_divide, None, None)
+remainder = elementwise("remainder", np.remainder, 1, lambda x, y, z: -np.floor(x / y))
+fmod = elementwise("fmod", np.fmod, 1, lambda x, y, z: -np.trunc(x / y))
+reciprocal = elementwise("reciprocal", np.reciprocal, lambda x, y: -y * y)
+square = elementwise("square", np.square, lambda x, y: 2 * x)
+absolute = elementwise("absolute", np.absolute, lambda x, y: np.sign(x))
+fabs = elementwise("fabs", np.fabs, lambda x, y: np.sign(x))
+sign = elementwise("sign", np.sign, None)
+copysign = elementwise("copysign", np.copysign, lambda x, y, z: np.sign(x) * np.copysign(1, y), None)
+heaviside = elementwise(
+    "heaviside", np.heaviside, None, lambda x, h, y: np.where(x == 0, _ones(h), 0)
+)
+nextafter = elementwise("nextafter", np.nextafter, 1, None)
+spacing = elementwise("spacing", np.spacing, None)
+deg2rad = elementwise("deg2rad", np.deg2rad, DEGREE)
+rad2deg = elementwise("rad2deg", np.rad2deg, 1 / DEGREE)
+by_ufunc[np.radians], by_ufunc[np.degrees] = deg2rad, rad2deg
+
+# ---- rounding: zero almost everywhere ----------------------------------------------------------
+
+floor = elementwise("floor", np.floor, None)
+ceil = elementwise("ceil", np.ceil, None)
+trunc = elementwise("trunc", np.trunc, None)
+rint = elementwise("rint", np.rint, None)
+modf_integer = elementwise(
+    "modf_integer", lambda x: np.modf(x)[1], None, dtypes=lambda dtype: dtype
+)
+modf_fraction = elementwise(
+    "modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=lambda dtype: dtype
+)
+
+# ---- powers ----------------------------------------------------------------------------------
+
+
+def _power_base(x: Any, n: Any, _y: Any) -> Any:
+    """∂(xⁿ)/∂x = n·xⁿ⁻¹, and 0 for n = 0 even at x = 0."""
+    zero = n == 0
+    return np.where(zero, 0, n * x ** np.where(zero, _ones(n), n - 1))
+
+
+def _power_exponent(x: Any, n: Any, y: Any) -> Any:
+    """∂(xⁿ)/∂n = xⁿ·ln x; at x = 0 the limit, which is 0 for n >= 0."""
+    zero = x == 0
+    at_zero = np.where(np.real(n) >= 0, 0 * _ones(x), -np.inf)
+    return np.where(zero, at_zero, y * np.log(np.where(zero, _ones(x), x)))
+
+
+power = elementwise("power", np.power, _power_base, _power_exponent)
+sqrt = elementwise("sqrt", np.sqrt, lambda x, y: 0.5 / y)
+cbrt = elementwise("cbrt", np.cbrt, lambda x, y: 1 / (3 * y * y))
+
+# ---- exponentials and logarithms -----------------------------------------------------------------
+
+exp = elementwise("exp", np.exp, lambda x, y: y)
+exp2 = elementwise("exp2", np.exp2, lambda x, y: LN2 * y)
+expm1 = elementwise("expm1", np.expm1, lambda x, y: np.exp(x))
+log = elementwise("log", np.log, lambda x, y: 1 / x)
+log2 = elementwise("log2", np.log2, lambda x, y: 1 / (LN2 * x))
+log10 = elementwise("log10", np.log10, lambda x, y: 1 / (LN10 * x))
+log1p = elementwise("log1p", np.log1p, lambda x, y: 1 / (1 + x))
+
+
+def _infinite_tie(x: Any, y: Any) -> Any:
+    return np.logical_and(np.isinf(x), x == y)
+
+
+logaddexp = elementwise(
+    "logaddexp",
+    np.logaddexp,
+    lambda x, y, z: np.exp(np.where(_infinite_tie(x, y), -LN2, x - z)),
+    lambda x, y, z: np.exp(np.where(_infinite_tie(x, y), -LN2, y - z)),
+)
+logaddexp2 = elementwise(
+    "logaddexp2",
+    np.logaddexp2,
+    lambda x, y, z: np.exp2(np.where(_infinite_tie(x, y), -1, x - z)),
+    lambda x, y, z: np.exp2(np.where(_infinite_tie(x, y), -1, y - z)),
+)
+
+# ---- trigonometric and hyperbolic functions ----------------------------------------------------
+
+sin = elementwise("sin", np.sin, lambda x, y: np.cos(x))
+cos = elementwise("cos", np.cos, lambda x, y: -np.sin(x))
+tan = elementwise("tan", np.tan, lambda x, y: 1 + y * y)
+arcsin = elementwise("arcsin", np.arcsin, lambda x, y: 1 / np.sqrt(1 - x * x))
+arccos = elementwise("arccos", np.arccos, lambda x, y: -1 / np.sqrt(1 - x * x))
+arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
+sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
+cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
+tanh = elementwise("tanh", np.tanh, lambda x, y: 1 - y * y)
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x + 1))
+# the product of two roots, not the root of x² - 1, has arccosh's branch cut
+arccosh = elementwise("arccosh", np.arccosh, lambda x, y: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
+arctanh = elementwise("arctanh", np.arctanh, lambda x, y: 1 / (1 - x * x))
+
+
+def _over(x: Any, radius: Any) -> Any:
+    """x / radius, and 0 where the radius is 0: the minimum-norm subgradient of the norm."""
+    zero = radius == 0
+    return np.where(zero, 0, x / np.where(zero, _ones(radius), radius))
+
+
+hypot = elementwise("hypot", np.hypot, lambda x, y, z: _over(x, z), lambda x, y, z: _over(y, z))
+# divided twice so that x² + y² cannot overflow
+arctan2 = elementwise(
+    "arctan2",
+    np.arctan2,
+    lambda y, x, z: x / np.hypot(x, y) / np.hypot(x, y),
+    lambda y, x, z: -y / np.hypot(x, y) / np.hypot(x, y),
+)
+
+# ---- floating point as mantissa and exponent -------------------------------------------------
+
+ldexp = elementwise("ldexp", np.ldexp, lambda x, e, y: np.ldexp(_ones(x), e), None)
+frexp_exponent = elementwise(
+    "frexp_exponent", lambda x: np.frexp(x)[1], None, dtypes=lambda _: np.dtype(np.intc)
+)
+frexp_mantissa = elementwise(
+    "frexp_mantissa",
+    lambda x: np.frexp(x)[0],
+    lambda x, y: np.ldexp(_ones(x), -np.frexp(x)[1]),
+    dtypes=lambda dtype: dtype,
+)
+
+
+def _ones(x: Any) -> Any:
+    return np.ones_like(x)

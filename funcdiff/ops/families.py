@@ -1,0 +1,177 @@
+"""Families of primitives: a whole record derived from one line.
+
+``elementwise`` takes a NumPy ufunc and its partial derivatives; ``linear`` takes a type rule, an
+implementation, a transpose and a batch rule, and knows what linearity means for tangents;
+``constant_op`` declares operations without a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
+
+P = TypeVar("P", bound=Params)
+Partial: TypeAlias = float | Callable[..., Any] | None
+"""∂y/∂x: a number, a formula ``lambda *xs, y: ...`` in plain ``np``, or None for no derivative."""
+Jvp: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], tuple[Any, Any]]
+
+by_ufunc: Final[dict[np.ufunc, Elementwise]] = {}
+"""The elementwise operation that a NumPy ufunc becomes, once types and shapes are equal."""
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """An elementwise operation as a function of tracers of one shape."""
+
+    primitive: Primitive[Params]
+    ufunc: Callable[..., Any]
+
+    def __call__(self, *xs: Tracer) -> Tracer:
+        """Record the operation; of literals, compute it."""
+        values = [splat(x) for x in xs]
+        if all(value is not None for value in values):
+            (type_,) = self.primitive.abstract(NONE, *(x.type for x in xs))
+            with np.errstate(all="ignore"):
+                return constant(self.ufunc(*values), type_)
+        return bind(self.primitive, NONE, *xs)[0]
+
+
+def elementwise(
+    name: str,
+    ufunc: Callable[..., Any],
+    *partials: Partial,
+    jvp: Jvp | None = None,
+    dtypes: Callable[..., np.dtype[Any]] | None = None,
+) -> Elementwise:
+    """Declare an elementwise operation by its NumPy function and partial derivatives.
+
+    Parameters
+    ----------
+    name
+        Name of the primitive.
+    ufunc
+        The NumPy function of arrays of one shape.
+    *partials
+        One per operand.
+    jvp
+        A rule of one's own, where the derivative is not a sum of coefficients times tangents.
+    dtypes
+        Result dtype as a function of the operands' dtypes; by default what the ufunc says.
+    """
+    resolve = dtypes or _resolver(ufunc)
+
+    def abstract(_p: Params, *types: ArrayType) -> Types:
+        if any(t.shape != types[0].shape for t in types):
+            raise TypeError(f"operands must have equal shapes, got {', '.join(map(repr, types))}")
+        return (types[0].with_dtype(resolve(*(t.dtype for t in types))),)
+
+    def forward(
+        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        y = op(*xs)
+        return [y], [sum_tangents([_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)])]
+
+    def batch(
+        _p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+    ) -> list[Tracer]:
+        return [op(*align(size, xs, batched))]
+
+    primitive = Primitive(
+        name, Params, abstract, impl=lambda _p: ufunc, jvp=jvp or forward, batch=batch
+    )
+    op = Elementwise(primitive, ufunc)
+    if isinstance(ufunc, np.ufunc):
+        by_ufunc[ufunc] = op
+    return op
+
+
+def _resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
+    def resolve(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+        *operands, result = ufunc.resolve_dtypes((*dtypes, None))
+        if tuple(operands) != dtypes:
+            raise TypeError(f"np.{ufunc.__name__} has no loop for exactly {dtypes}")
+        return np.dtype(result)
+
+    return resolve
+
+
+def _scaled(partial: Partial, t: Maybe, xs: Sequence[Tracer], y: Tracer) -> Maybe:
+    """Return ∂y/∂x · t."""
+    if t is None or partial is None:
+        return None
+    if callable(partial):
+        return mul(t, conform(partial(*xs, y), y.type))
+    if partial == 1:
+        return t
+    return neg(t) if partial == -1 else mul(t, constant(partial, y.type))
+
+
+def conform(value: Any, type_: ArrayType) -> Tracer:
+    """Return what a formula gave, a tracer or a number, as a tracer of the wanted type."""
+    if not isinstance(value, Tracer):
+        return constant(value, type_)
+    if value.type is not type_:
+        raise TypeError(f"a derivative formula gave {value.type} where {type_} is needed")
+    return value
+
+
+def linear(
+    name: str,
+    params: type[P],
+    *,
+    abstract: Callable[..., Types],
+    impl: Callable[[P], Callable[..., Any]],
+    transpose: Callable[[P, Any, Any, Any], Any],
+    batch: Callable[[P, int, Any, Any], Any],
+    given: tuple[int, ...] = (),
+    jvp: Jvp | None = None,
+) -> Primitive[P]:
+    """Declare an operation that is linear in all its operands together.
+
+    `given` lists the operands in which it is not: masks and indices, which have no tangent.
+    The forward rule follows; `jvp` replaces it for an operation linear only for some types.
+    """
+
+    def forward(
+        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        active = [t is not None and k not in given for k, t in enumerate(ts)]
+        ys = bind(primitive, p, *xs)
+        if not any(active):
+            return ys, [None for _ in ys]
+        operands = [
+            x if k in given else (zeros(x.type) if t is None else t)
+            for k, (x, t) in enumerate(zip(xs, ts, strict=True))
+        ]
+        return ys, bind(primitive, p, *operands)
+
+    primitive = Primitive(name, params, abstract, impl, jvp or forward, transpose, batch)
+    return primitive
+
+
+def constant_op(
+    name: str,
+    params: type[P],
+    *,
+    abstract: Callable[..., Types],
+    impl: Callable[[P], Callable[..., Any]],
+    batch: Callable[[P, int, Any, Any], Any],
+) -> Primitive[P]:
+    """Declare an operation whose derivative is zero wherever it exists."""
+
+    def forward(
+        p: P, xs: Sequence[Tracer], _ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        ys = bind(primitive, p, *xs)
+        return ys, [None for _ in ys]
+
+    primitive = Primitive(name, params, abstract, impl, forward, None, batch)
+    return primitive

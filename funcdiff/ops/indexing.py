@@ -1,0 +1,176 @@
+"""Gather and scatter: reading and accumulating at positions given by integer arrays.
+
+``gather(x, i, j)`` with ``axes=(0, 2)`` is ``x[i, :, j]`` with the indices' axes in front.
+Positions may repeat and, as in NumPy, be negative; out of bounds is an IndexError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.evaluate import IN_PLACE
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.structural import iota, permute
+from funcdiff.space import Maybe, align, broadcast, instantiate, kept_axes, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Params):
+    """The axes that are indexed, ascending; one index array each."""
+
+    axes: tuple[int, ...]
+
+
+def _abstract_gather(p: Indexed, x: ArrayType, *indices: ArrayType) -> Types:
+    fits = (
+        len(indices) == len(p.axes) > 0
+        and sorted(set(p.axes)) == list(p.axes)
+        and p.axes[-1] < x.ndim
+        and all(i.dtype.kind in "iu" and i.shape == indices[0].shape for i in indices)
+    )
+    if not fits:
+        raise TypeError(f"cannot index {x} along axes {p.axes} by {indices}")
+    rest = tuple(x.shape[axis] for axis in kept_axes(x.ndim, p.axes))
+    return (x.with_shape((*indices[0].shape, *rest)),)
+
+
+def _axes_first(x: Any, axes: tuple[int, ...]) -> Any:
+    """View an array with the given axes in front."""
+    return x.transpose(axes + kept_axes(x.ndim, axes))
+
+
+def _gather_impl(p: Indexed) -> Any:
+    return lambda x, *indices: _axes_first(x, p.axes)[indices]
+
+
+def _scatter_into(p: Indexed) -> Any:
+    def function(x: Any, updates: Any, *indices: Any) -> Any:
+        np.add.at(_axes_first(x, p.axes), indices, updates)
+        return x
+
+    return function
+
+
+def _scatter_impl(p: Indexed) -> Any:
+    into = _scatter_into(p)
+    return lambda x, updates, *indices: into(np.array(x), updates, *indices)
+
+
+def _gather_jvp(
+    p: Indexed, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    x, *indices = xs
+    t = ts[0]
+    return [gather(x, indices, p.axes)], [None if t is None else gather(t, indices, p.axes)]
+
+
+def _gather_transpose(
+    p: Indexed, types: Types, cts: Sequence[Any], xs: Sequence[Any]
+) -> Sequence[Maybe]:
+    _, *indices = xs
+    return [scatter_add(zeros(types[0]), cts[0], indices, p.axes), *(None for _ in indices)]
+
+
+def _gather_batch(
+    p: Indexed, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, *indices = xs
+    if not any(batched[1:]):
+        inner = indices[0].ndim
+        y = gather(x, indices, tuple(axis + 1 for axis in p.axes))
+        return [permute(y, (inner, *range(inner), *range(inner + 1, y.ndim)))]
+    indices = align(size, indices, batched[1:])
+    if not batched[0]:
+        return [gather(x, indices, p.axes)]
+    rows = iota(indices[0].shape, 0)
+    return [gather(x, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
+
+
+gather_p: Final = Primitive(
+    "gather",
+    Indexed,
+    abstract=_abstract_gather,
+    impl=_gather_impl,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+)
+
+
+def gather(x: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...]) -> Tracer:
+    """Read the elements at positions `indices` along `axes`; the indices' axes come first."""
+    return bind(gather_p, Indexed(axes), x, *indices)[0]
+
+
+def _abstract_scatter(p: Indexed, x: ArrayType, u: ArrayType, *indices: ArrayType) -> Types:
+    if _abstract_gather(p, x, *indices) != (u,):
+        raise TypeError(f"cannot add {u} into {x} along axes {p.axes} at {indices}")
+    return (x,)
+
+
+def _scatter_jvp(
+    p: Indexed, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    x, u, *indices = xs
+    y = scatter_add(x, u, indices, p.axes)
+    if ts[0] is None and ts[1] is None:
+        return [y], [None]
+    tx, tu = instantiate(ts[0], x.type), instantiate(ts[1], u.type)
+    return [y], [scatter_add(tx, tu, indices, p.axes)]
+
+
+def _scatter_transpose(
+    p: Indexed, _types: Types, cts: Sequence[Any], xs: Sequence[Any]
+) -> Sequence[Maybe]:
+    (ct,), (x, u, *indices) = cts, xs
+    return [
+        ct if x is None else None,
+        gather(ct, indices, p.axes) if u is None else None,
+        *(None for _ in indices),
+    ]
+
+
+def _scatter_batch(
+    p: Indexed, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, u, *indices = align(size, xs, batched)
+    rows = iota(indices[0].shape, 0)
+    return [scatter_add(x, u, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
+
+
+scatter_add_p: Final = Primitive(
+    "scatter_add",
+    Indexed,
+    abstract=_abstract_scatter,
+    impl=_scatter_impl,
+    jvp=_scatter_jvp,
+    transpose=_scatter_transpose,
+    batch=_scatter_batch,
+)
+IN_PLACE[scatter_add_p] = _scatter_into
+
+
+def scatter_add(
+    x: Tracer, updates: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...]
+) -> Tracer:
+    """Return `x` with `updates` added at positions `indices`, repeated ones accumulating."""
+    return bind(scatter_add_p, Indexed(axes), x, updates, *indices)[0]
+
+
+def take_along(x: Tracer, positions: Tracer, axis: int) -> Tracer:
+    """Read ``x`` at `positions` (of the shape of the result) along one axis."""
+    shape = positions.shape
+    indices = [positions if k == axis else iota(shape, k) for k in range(x.ndim)]
+    return gather(x, indices, tuple(range(x.ndim)))
+
+
+def spread(x: Tracer, axis: int, size: int) -> Tracer:
+    """Insert an axis of the given length, repeating `x`."""
+    shape = (*x.shape[:axis], size, *x.shape[axis:])
+    return broadcast(x, shape, tuple(k for k in range(len(shape)) if k != axis))

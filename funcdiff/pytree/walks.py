@@ -1,0 +1,282 @@
+"""The walks over a tree: taking it apart, putting it together, mapping it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from funcdiff.errors import PytreeError
+from funcdiff.pytree.kinds import ContainerError, Kind, kinds
+from funcdiff.pytree.structure import LEAF, Structure, same_value
+
+Tree = TypeVar("Tree")
+
+DEEPEST: Final = 200
+"""Levels of nesting that are accepted: it keeps every walk well inside Python's own stack."""
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """Split a tree into the list of its leaves and its structure.
+
+    Parameters
+    ----------
+    tree : any
+        A container of any nesting, or a leaf (then it is the only one). Nothing is copied.
+
+    Returns
+    -------
+    leaves : list
+        The leaves from left to right, dicts in their own order.
+    structure : Structure
+        What is left; `unflatten` puts the two together again.
+
+    Raises
+    ------
+    PytreeError
+        If a container holds itself, is nested deeper than 200 levels, has a static value that
+        is not hashable, or is a dataclass instance with an unset field.
+
+    Examples
+    --------
+    >>> from funcdiff import pytree
+    >>> pytree.flatten({"w": 1.0, "b": (2.0, None)})
+    ([1.0, 2.0], {'w': *, 'b': (*, None)})
+    """
+    kind = kinds[type(tree)]
+    if kind is None:
+        return [tree], LEAF
+    leaves: list[Any] = []
+    try:
+        return leaves, _gather(tree, kind, leaves, 1)
+    except ContainerError:
+        _refuse(tree, "", [])
+        raise
+
+
+def _gather(tree: Any, kind: Kind, leaves: list[Any], depth: int) -> Structure:
+    """Append the leaves of a container; the path is not followed here, for speed."""
+    if depth > DEEPEST:
+        raise ContainerError("", "too deep")
+    children, aux = kind.to_children(tree)
+    before = len(leaves)
+    nodes = []
+    for child in children:
+        child_kind = kinds[type(child)]
+        if child_kind is None:
+            leaves.append(child)
+            nodes.append(LEAF)
+        else:
+            nodes.append(_gather(child, child_kind, leaves, depth + 1))
+    return Structure(kind, aux, tuple(nodes), len(leaves) - before)
+
+
+def _refuse(tree: Any, path: str, ancestors: list[Any]) -> None:
+    """Walk a tree that `_gather` error until its fault is met again, and raise with the path."""
+    kind = kinds[type(tree)]
+    if kind is None:
+        return
+    if any(tree is ancestor for ancestor in ancestors):
+        raise PytreeError(
+            f"The {type(tree).__name__} at tree{path} contains itself, so it has no end. "
+            "Break the cycle: refer to the container by a name or an index instead."
+        ) from None
+    if len(ancestors) >= DEEPEST:
+        raise PytreeError(
+            f"The containers are nested deeper than {DEEPEST} levels, at tree{path[:60]}... "
+            "Keep a long chain in one flat list, or stack its arrays into one."
+        ) from None
+    try:
+        children, aux = kind.to_children(tree)
+    except ContainerError as error:
+        raise PytreeError(f"At tree{path}{error.entry}: {error}.") from None
+    children = list(children)
+    entries = kind.entries(aux, len(children))
+    for entry, child in zip(entries, children, strict=True):
+        _refuse(child, path + entry, [*ancestors, tree])
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """Rebuild the containers of a structure around new leaves; the inverse of `flatten`.
+
+    Dataclass instances are rebuilt without ``__init__`` and ``__post_init__``, and named tuples
+    without ``__new__``: their checks are for users' values and would reject tracers. Only fields
+    come back; attributes set beside them, cached properties for instance, do not.
+
+    Parameters
+    ----------
+    structure : Structure
+        As `flatten` returned it.
+    leaves : iterable
+        ``structure.leaf_count`` values of any type.
+
+    Returns
+    -------
+    any
+        New containers that hold these very leaves.
+
+    Raises
+    ------
+    PytreeError
+        If the number of leaves is not ``structure.leaf_count``.
+
+    Examples
+    --------
+    >>> from funcdiff import pytree
+    >>> leaves, structure = pytree.flatten({"w": 1.0, "b": [2.0, 3.0]})
+    >>> pytree.unflatten(structure, [10, 20, 30])
+    {'w': 10, 'b': [20, 30]}
+    """
+    given = list(leaves)
+    if len(given) != structure.leaf_count:
+        raise PytreeError(
+            f"The structure {structure} takes {structure.leaf_count} leaves, but {len(given)} "
+            "were given. Give one leaf for each `*`, in the order in which `flatten` lists them."
+        )
+    return given[0] if structure is LEAF else _rebuild(structure, iter(given))
+
+
+def _rebuild(structure: Structure, leaves: Iterator[Any]) -> Any:
+    kind = structure._kind
+    if kind is None:
+        return next(leaves)
+    children = [
+        next(leaves) if child is LEAF else _rebuild(child, leaves) for child in structure._children
+    ]
+    return kind.from_children(structure._aux, children)
+
+
+def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
+    """Apply a function to every leaf, and return the results in the same containers.
+
+    Further trees must have the same containers; their leaves are passed as further arguments.
+    Their dicts are matched by key, in whatever order they stand, although two dicts with the
+    same keys in another order are different structures; the result has the order of the first.
+
+    Parameters
+    ----------
+    f : callable
+        A function of ``1 + len(rest)`` leaves.
+    tree : any
+        The tree that gives the containers of the result.
+    *rest : any
+        Trees with the same containers.
+
+    Returns
+    -------
+    any
+        A tree like the first. To a type checker it has the very type of the first tree, as in a
+        parameter update; where `f` changes the type of leaves, annotate the result as `Any`.
+
+    Raises
+    ------
+    PytreeError
+        If the containers differ; the message gives the path of the first difference.
+
+    Examples
+    --------
+    >>> from funcdiff import pytree
+    >>> params, gradient = {"w": 1.0, "b": [2.0, 3.0]}, {"b": [4.0, 5.0], "w": 6.0}
+    >>> pytree.map(lambda p, g: p - 0.5 * g, params, gradient)
+    {'w': -2.0, 'b': [0.0, 0.5]}
+    """
+    leaves, structure = flatten(tree)
+    columns = [leaves]
+    for position, other in enumerate(rest, start=2):
+        other_leaves, other_structure = flatten(other)
+        columns.append(_aligned(structure, other_structure, other_leaves, position, ""))
+    result: Tree = unflatten(structure, [f(*row) for row in zip(*columns, strict=True)])
+    return result
+
+
+def _aligned(
+    expected: Structure, found: Structure, leaves: list[Any], position: int, path: str
+) -> list[Any]:
+    """Put the leaves of one structure into the order of another that differs in order of keys."""
+    if expected == found:
+        return leaves
+    kind, other = expected._kind, found._kind
+    order = None
+    if kind is not None and other is not None and kind.cls is other.cls:
+        order = _matching(kind, expected, found)
+    if kind is None or order is None:
+        raise PytreeError(
+            f"The trees differ at tree{path}: the first has {expected}, tree number {position} "
+            f"has {found}. Give trees with the same containers, keys and lengths; `None` is an "
+            "empty container, not a leaf."
+        )
+    starts = [0]
+    for child in found._children:
+        starts.append(starts[-1] + child.leaf_count)
+    entries = kind.entries(expected._aux, len(order))
+    result: list[Any] = []
+    for entry, child, i in zip(entries, expected._children, order, strict=True):
+        part = leaves[starts[i] : starts[i + 1]]
+        result += _aligned(child, found._children[i], part, position, path + entry)
+    return result
+
+
+def _matching(kind: Kind, expected: Structure, found: Structure) -> Sequence[int] | None:
+    """Tell at which place of `found` each child of `expected` stands, if they match."""
+    if kind.keys is not None:
+        places = {key: i for i, key in enumerate(kind.keys(found._aux))}
+        keys = kind.keys(expected._aux)
+        return [places[key] for key in keys] if places.keys() == set(keys) else None
+    count = len(expected._children)
+    same = len(found._children) == count and same_value(expected._aux, found._aux)
+    return range(count) if same else None
+
+
+def flatten_with_paths(tree: Any) -> tuple[list[tuple[str, Any]], Structure]:
+    """Split a tree like `flatten`, with the path of each leaf, such as ``['layers'][2].w``.
+
+    Parameters
+    ----------
+    tree : any
+        A container of any nesting, or a leaf; the path of a bare leaf is the empty string.
+
+    Returns
+    -------
+    pairs : list of (str, leaf)
+        The leaves from left to right. Put the name of the tree before a path to print it.
+    structure : Structure
+        As `flatten` returns it.
+
+    Examples
+    --------
+    >>> from funcdiff import pytree
+    >>> pytree.flatten_with_paths({"w": 1.0, "b": [2.0]})
+    ([("['w']", 1.0), ("['b'][0]", 2.0)], {'w': *, 'b': [*]})
+    """
+    leaves, structure = flatten(tree)
+    return list(zip(paths(structure), leaves, strict=True)), structure
+
+
+def paths(structure: Structure) -> list[str]:
+    """List the path of every leaf of a structure, from left to right.
+
+    Parameters
+    ----------
+    structure : Structure
+        As `flatten` returned it.
+
+    Returns
+    -------
+    list of str
+        ``structure.leaf_count`` paths: ``[2]`` for a place in a sequence or a child of a
+        registered class, ``['key']`` for a key, ``.name`` for a field.
+
+    Examples
+    --------
+    >>> from funcdiff import pytree
+    >>> pytree.paths(pytree.flatten({"layers": [1.0, (2.0,)]})[1])
+    ["['layers'][0]", "['layers'][1][0]"]
+    """
+    kind = structure._kind
+    if kind is None:
+        return [""]
+    entries = kind.entries(structure._aux, len(structure._children))
+    return [
+        entry + path
+        for entry, child in zip(entries, structure._children, strict=True)
+        for path in paths(child)
+    ]

@@ -1,0 +1,275 @@
+"""The vector space: zero, addition, negation, scaling, and copying against summing.
+
+These five primitives are all that the transforms need to know, and with `contract` and the
+structural operations they are what linear programs are made of.  Each is written out in full
+here, so this is also the place to learn what the rules of a primitive look like; `ops.families`
+derives such records from one line.
+
+For ``y = op(x)`` the rules speak of operands `x`, results `y`, tangents `t`, cotangents `ct` and
+parameters `p`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.program import Literal
+from funcdiff.core.types import ArrayType
+
+Maybe: TypeAlias = Tracer | None
+"""A tangent or cotangent; None is a structural zero.  Also an operand that is linear."""
+
+
+# ---- zero ------------------------------------------------------------------------------------
+
+
+def zeros(type_: ArrayType) -> Tracer:
+    """Return the zero of a type, a literal."""
+    return constant(0, type_)
+
+
+def instantiate(t: Maybe, type_: ArrayType) -> Tracer:
+    """Return `t`, or an explicit zero for a structural one."""
+    return zeros(type_) if t is None else t
+
+
+def sum_tangents(ts: Sequence[Maybe]) -> Maybe:
+    """Return the sum of tangents of one type, None if all are structural zeros."""
+    total: Maybe = None
+    for t in ts:
+        if t is not None:
+            total = t if total is None else add(total, t)
+    return total
+
+
+def splat(x: Tracer) -> Any:
+    """Return the scalar that fills `x` if it is a literal, else None."""
+    return x.atom.value if isinstance(x.atom, Literal) else None
+
+
+# ---- addition, negation, scaling: z = x + y, -x, x·y elementwise --------------------------------
+
+
+def same_types(_p: Params, *types: ArrayType) -> tuple[ArrayType, ...]:
+    """Type rule of operations whose operands and result have one type."""
+    if any(t is not types[0] for t in types):
+        raise TypeError(f"operands must have equal types, got {', '.join(map(repr, types))}")
+    return types[:1]
+
+
+def align(size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+    """Give every operand the batch axis that some carry already."""
+    return [
+        x if flag else broadcast(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
+        for x, flag in zip(xs, batched, strict=True)
+    ]
+
+
+def _batch_add(
+    _p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    return [add(*align(size, xs, batched))]
+
+
+def _jvp_add(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    return [add(*xs)], [sum_tangents(ts)]
+
+
+def _transpose_add(
+    _p: Params, _types: Sequence[ArrayType], cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    return [cts[0] if x is None else None for x in xs]
+
+
+add_p: Final = Primitive(
+    "add",
+    Params,
+    abstract=same_types,
+    impl=lambda _p: np.add,
+    jvp=_jvp_add,
+    transpose=_transpose_add,
+    batch=_batch_add,
+)
+
+
+def add(x: Tracer, y: Tracer) -> Tracer:
+    """Return x + y for operands of one type."""
+    return bind(add_p, NONE, x, y)[0]
+
+
+neg_p: Final = Primitive(
+    "neg",
+    Params,
+    abstract=same_types,
+    impl=lambda _p: np.negative,
+    jvp=lambda _p, xs, ts: ([neg(*xs)], [neg(t) for t in ts if t is not None]),
+    transpose=lambda _p, _types, cts, _xs: [neg(ct) for ct in cts if ct is not None],
+    batch=lambda _p, _size, xs, _batched: [neg(*xs)],
+)
+
+
+def neg(x: Tracer) -> Tracer:
+    """Return -x."""
+    value = splat(x)
+    if value is not None:
+        return constant(-value, x.type)
+    return bind(neg_p, NONE, x)[0]
+
+
+def _jvp_mul(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    (x, y), (tx, ty) = xs, ts
+    terms = [None if tx is None else mul(tx, y), None if ty is None else mul(x, ty)]
+    return [mul(x, y)], [sum_tangents(terms)]
+
+
+def _transpose_mul(
+    _p: Params, _types: Sequence[ArrayType], cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    (ct,), (x, y) = cts, xs
+    assert ct is not None and (x is None) != (y is None), "mul is linear in one operand at a time"
+    return [mul(ct, y) if y is not None else None, mul(ct, x) if x is not None else None]
+
+
+mul_p: Final = Primitive(
+    "mul",
+    Params,
+    abstract=same_types,
+    impl=lambda _p: np.multiply,
+    jvp=_jvp_mul,
+    transpose=_transpose_mul,
+    batch=lambda _p, size, xs, batched: [mul(*align(size, xs, batched))],
+)
+
+
+def mul(x: Tracer, y: Tracer) -> Tracer:
+    """Return x·y elementwise, for operands of one type."""
+    if splat(x) is not None and splat(y) is not None:
+        return constant(np.multiply(splat(x), splat(y)), x.type)
+    return bind(mul_p, NONE, x, y)[0]
+
+
+# ---- broadcast and its transpose, the sum ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast(Params):
+    """Axis ``i`` of the operand becomes axis ``axes[i]`` of the result of the given shape."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+
+def _abstract_broadcast(p: Broadcast, x: ArrayType) -> tuple[ArrayType, ...]:
+    kept = tuple(p.shape[axis] for axis in p.axes)
+    if kept != x.shape or sorted(set(p.axes)) != list(p.axes):
+        raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
+    return (x.with_shape(p.shape),)
+
+
+def _new_axes(p: Broadcast) -> tuple[int, ...]:
+    return tuple(axis for axis in range(len(p.shape)) if axis not in p.axes)
+
+
+def _broadcast_impl(p: Broadcast) -> Any:
+    expand = tuple(slice(None) if a in p.axes else None for a in range(len(p.shape)))
+    return lambda x: np.broadcast_to(np.asarray(x)[expand], p.shape)
+
+
+def _batch_broadcast(
+    p: Broadcast, size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    return [broadcast(xs[0], (size, *p.shape), (0, *(axis + 1 for axis in p.axes)))]
+
+
+broadcast_p: Final = Primitive(
+    "broadcast",
+    Broadcast,
+    abstract=_abstract_broadcast,
+    impl=_broadcast_impl,
+    jvp=lambda p, xs, ts: (
+        [broadcast(*xs, p.shape, p.axes)],
+        [broadcast(t, p.shape, p.axes) for t in ts if t is not None],
+    ),
+    transpose=lambda p, _types, cts, _xs: [
+        reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
+    ],
+    batch=_batch_broadcast,
+)
+
+
+def broadcast(x: Tracer, shape: tuple[int, ...], axes: tuple[int, ...]) -> Tracer:
+    """Repeat `x` along new axes: axis i of `x` becomes axis ``axes[i]`` of the result."""
+    if x.shape == shape:
+        return x
+    value = splat(x)
+    if value is not None:
+        return constant(value, x.type.with_shape(shape))
+    return bind(broadcast_p, Broadcast(shape, axes), x)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes(Params):
+    """The axes that a reduction removes, in ascending order."""
+
+    axes: tuple[int, ...]
+
+
+def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape without some axes."""
+    return tuple(n for axis, n in enumerate(shape) if axis not in axes)
+
+
+def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes of an array that a reduction over `axes` keeps."""
+    return tuple(axis for axis in range(ndim) if axis not in axes)
+
+
+def abstract_reduction(p: Axes, x: ArrayType) -> tuple[ArrayType, ...]:
+    """Type rule of reductions: the axes go, the dtype stays."""
+    if sorted(set(p.axes)) != list(p.axes) or not all(0 <= a < x.ndim for a in p.axes):
+        raise TypeError(f"cannot reduce {x} over axes {p.axes}")
+    return (x.with_shape(without(x.shape, p.axes)),)
+
+
+def _transpose_sum(
+    p: Axes, types: Sequence[ArrayType], cts: Sequence[Maybe], _xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    (x,) = types
+    return [broadcast(ct, x.shape, kept_axes(x.ndim, p.axes)) for ct in cts if ct is not None]
+
+
+def _sum_impl(p: Axes) -> Any:
+    return lambda x: np.add.reduce(x, axis=p.axes, dtype=x.dtype)
+
+
+reduce_sum_p: Final = Primitive(
+    "reduce_sum",
+    Axes,
+    abstract=abstract_reduction,
+    impl=_sum_impl,
+    jvp=lambda p, xs, ts: (
+        [reduce_sum(*xs, p.axes)],
+        [reduce_sum(t, p.axes) for t in ts if t is not None],
+    ),
+    transpose=_transpose_sum,
+    batch=lambda p, _size, xs, _batched: [reduce_sum(*xs, tuple(axis + 1 for axis in p.axes))],
+)
+
+
+def reduce_sum(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Sum over axes, which the result no longer has."""
+    if not axes:
+        return x
+    if splat(x) == 0:
+        return constant(0, x.type.with_shape(without(x.shape, axes)))
+    return bind(reduce_sum_p, Axes(axes), x)[0]

@@ -1,0 +1,1 @@
+"""The four transforms from programs to programs, each memoised by the program's value."""

@@ -1,0 +1,70 @@
+"""Forward mode: push tangents through a program beside its values.
+
+``y = f(x)`` becomes ``(y, t_y) = (f(x), f'(x)·t_x)``, equation by equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.program import Equation, Program
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.space import Maybe, instantiate
+
+Mask: TypeAlias = tuple[bool, ...]
+
+
+@lru_cache(maxsize=2048)
+def jvp(program: Program, active: Mask, wanted: Mask = ()) -> tuple[Program, Mask]:
+    """Return the program of values and tangents.
+
+    Parameters
+    ----------
+    program
+        Of inputs ``x`` and outputs ``y``.
+    active
+        Which inputs have a tangent.
+    wanted
+        Which outputs must have one even if it is zero; by default none.
+
+    Returns
+    -------
+    program
+        Of inputs ``(*x, *t_x)`` for active ``x`` and outputs ``(*y, *t_y)``.
+    mask
+        Which outputs have a tangent.
+    """
+    with Builder("jvp", closed=True, shares=True) as builder:
+        xs = [builder.input(v.type) for v in program.inputs]
+        ts = [builder.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
+        ys, tangents = push(program, xs, ts)
+        for k, want in enumerate(wanted):
+            if want:
+                tangents[k] = instantiate(tangents[k], ys[k].type)
+        present = [t for t in tangents if t is not None]
+        return builder.program([*ys, *present]), tuple(t is not None for t in tangents)
+
+
+def push(
+    program: Program, xs: Sequence[Tracer], ts: Sequence[Maybe], *, split: bool = False
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Emit values and tangents of a program; `split` keeps the two in equations of their own."""
+    tangents: dict[int, Maybe] = dict(enumerate(ts))
+
+    def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+        incoming = [tangents.get(getattr(atom, "number", -1)) for atom in eq.operands]
+        if all(t is None for t in incoming):
+            return bind(eq.primitive, eq.params, *operands)
+        primitive = eq.primitive
+        emit = (primitive.linearize if split else None) or primitive.jvp
+        if emit is None:
+            raise NotDifferentiableError(f"{primitive.name} has no derivative rule")
+        ys, outgoing = emit(eq.params, operands, incoming)
+        tangents.update(zip((v.number for v in eq.results), outgoing, strict=True))
+        return ys
+
+    ys = walk(program, xs, rule)
+    return ys, [tangents.get(getattr(atom, "number", -1)) for atom in program.outputs]

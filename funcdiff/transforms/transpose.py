@@ -1,0 +1,98 @@
+"""Transposition: turn a linear program around, from inputs to outputs into the reverse.
+
+For ``y = A·x`` the result is ``ct_x = Aᵀ·ct_y`` (without conjugation).  Reverse mode is this,
+applied to the linear half of `linearize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.program import Atom, Literal, Program
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.space import Maybe, add, instantiate
+from funcdiff.transforms.jvp import Mask
+
+
+@lru_cache(maxsize=2048)
+def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
+    """Return the transposed program.
+
+    Parameters
+    ----------
+    program
+        Linear in some of its inputs.
+    linear
+        Which inputs those are.
+    present
+        Which outputs have a cotangent; by default all.
+
+    Returns
+    -------
+    Program
+        Of inputs ``(*known, *ct_y)``, the inputs that are not linear and the present cotangents,
+        and outputs ``ct_x``, one for each linear input.
+    """
+    present = present or (True,) * len(program.outputs)
+    with Builder("transpose", closed=True, shares=True) as builder:
+        xs = [
+            None if flag else builder.input(v.type)
+            for v, flag in zip(program.inputs, linear, strict=True)
+        ]
+        cts = [
+            builder.input(atom.type) if flag else None
+            for atom, flag in zip(program.outputs, present, strict=True)
+        ]
+        return builder.program(pull(program, xs, cts))
+
+
+def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tracer]:
+    """Emit the cotangents of those inputs whose `xs` is None, in order."""
+    env = _known(program, xs)
+    gathered: dict[int, Tracer] = {}
+
+    def deposit(atom: Atom, ct: Maybe) -> None:
+        if ct is not None and not isinstance(atom, Literal) and env[atom.number] is None:
+            before = gathered.get(atom.number)
+            gathered[atom.number] = ct if before is None else add(before, ct)
+
+    for atom, ct in zip(program.outputs, cts, strict=True):
+        deposit(atom, ct)
+    for eq in reversed(program.equations):
+        outgoing = [gathered.pop(v.number, None) for v in eq.results]
+        if all(ct is None for ct in outgoing):
+            continue
+        if eq.primitive.transpose is None:
+            raise NotDifferentiableError(f"{eq.primitive.name} has no transpose: it is not linear")
+        operands = [
+            constant(atom.value, atom.type) if isinstance(atom, Literal)
+            else env[atom.number]
+            for atom in eq.operands
+        ]
+        types = [atom.type for atom in eq.operands]
+        incoming = eq.primitive.transpose(eq.params, types, outgoing, operands)
+        for atom, ct in zip(eq.operands, incoming, strict=True):
+            deposit(atom, ct)
+    return [
+        instantiate(gathered.get(v.number), v.type)
+        for v, x in zip(program.inputs, xs, strict=True)
+        if x is None
+    ]
+
+
+def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
+    """Return the value of every variable that does not depend on a linear input, else None."""
+    env: list[Maybe] = list(xs)
+    for eq in program.equations:
+        operands = [
+            constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
+            for atom in eq.operands
+        ]
+        known = [x for x in operands if x is not None]
+        if len(known) == len(operands):
+            env.extend(bind(eq.primitive, eq.params, *known))
+        else:
+            env.extend(None for _ in eq.results)
+    return env

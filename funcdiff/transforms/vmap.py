@@ -1,0 +1,64 @@
+"""Batching: one program for one example becomes one program for all of them.
+
+A batched value has the batch axis in front.  Equations without batched operands are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.program import Equation, Program
+from funcdiff.errors import InternalError
+from funcdiff.space import align
+from funcdiff.transforms.jvp import Mask
+
+
+@lru_cache(maxsize=2048)
+def vmap(
+    program: Program, size: int, batched: Mask, wanted: Mask = ()
+) -> tuple[Program, Mask]:
+    """Return the batched program.
+
+    Parameters
+    ----------
+    program
+        The program of one example.
+    size
+        Length of the batch axis.
+    batched
+        Which inputs have a batch axis.
+    wanted
+        Which outputs must have one even if they are equal for all examples; by default none.
+
+    Returns
+    -------
+    program
+        The same computation for all examples.
+    mask
+        Which outputs have the batch axis.
+    """
+    with Builder("vmap", closed=True, shares=True) as builder:
+        xs = [
+            builder.input(v.type.with_shape((size, *v.type.shape)) if flag else v.type)
+            for v, flag in zip(program.inputs, batched, strict=True)
+        ]
+        marked = {v.number for v, flag in zip(program.inputs, batched, strict=True) if flag}
+
+        def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+            flags = [getattr(atom, "number", -1) in marked for atom in eq.operands]
+            if not any(flags):
+                return bind(eq.primitive, eq.params, *operands)
+            if eq.primitive.batch is None:
+                raise InternalError(f"{eq.primitive.name} has no batch rule: a bug in funcdiff")
+            marked.update(v.number for v in eq.results)
+            return eq.primitive.batch(eq.params, size, operands, flags)
+
+        ys = walk(program, xs, rule)
+        mask = [getattr(atom, "number", -1) in marked for atom in program.outputs]
+        for k, want in enumerate(wanted):
+            if want and not mask[k]:
+                (ys[k],) = align(size, [ys[k]], [False])
+                mask[k] = True
+        return builder.program(ys), tuple(mask)
