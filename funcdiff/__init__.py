@@ -1,6 +1,32 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
-from funcdiff import numpy, pytree
-from funcdiff.api.derivatives import grad, jvp, linearize, value_and_grad, vjp
+from funcdiff import errors, numpy, pytree
+from funcdiff.api.batching import vmap
+from funcdiff.api.control import cond, scan
+from funcdiff.api.gradient import grad, value_and_grad
+from funcdiff.api.inspection import stop_gradient, trace
+from funcdiff.api.jacobian import hessian, jacfwd, jacobian, jacrev
+from funcdiff.api.products import hvp, jvp, linearize, vjp
+from funcdiff.core.program import Program
 
-__all__ = ["grad", "jvp", "linearize", "numpy", "pytree", "value_and_grad", "vjp"]
+__all__ = [
+    "Program",
+    "cond",
+    "errors",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "numpy",
+    "pytree",
+    "scan",
+    "stop_gradient",
+    "trace",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

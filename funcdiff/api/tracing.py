@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, name_of, traced, type_of
-from funcdiff.core.builder import Builder, Recording, Tracer, inline
+from funcdiff.core.builder import Builder, Recording, Tracer, current_builder, inline
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.errors import OutputError, user_location
@@ -50,6 +50,10 @@ class Aux(NamedTuple):
     numeric: tuple[bool, ...]
     others: list[Any]
 
+    def rebuild(self, values: Sequence[Any]) -> Any:
+        """Return the auxiliary result with these values of its outputs."""
+        return rebuild(self.structure, self.numeric, values, self.others)
+
 
 def record(
     f: Callable[..., Any],
@@ -81,6 +85,8 @@ def record(
         Types of the inputs, if they are not those of the operands.
     """
     name = name_of(f)
+    outside = current_builder()
+    lifts = lifts and (outside is None or outside.lifts)
     with Builder(name, lifts=lifts, eager=eager) as builder:
         given = types or [type_of(x) for x in operands]
         tracers = [builder.input(t, x) for t, x in zip(given, operands, strict=True)]

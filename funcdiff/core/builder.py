@@ -13,7 +13,7 @@ the time it takes to walk it; only a recording not seen before becomes a `Progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -118,6 +118,7 @@ class Builder:
         self.parent: Builder | None = None
         self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
         self.direct: dict[Any, Any] = {} if shares else direct
+        self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self._captured: dict[tuple[Any, ...], int] = {}
         self._inputs: dict[int, Any] = {}
         self._values: list[Any] = []
@@ -195,10 +196,7 @@ class Builder:
 
         Otherwise an annealed step size would make every recording a new one.
         """
-        number = self._captured.get((lit,))
-        if number is None:
-            number = self._captured[(lit,)] = self._add_capture(lit.array, lit.type)
-        return self.handle(self, number, lit.type)
+        return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
 
     def _add_capture(self, value: Any, type_: ArrayType) -> int:
         self.captures.append(value)
@@ -360,3 +358,51 @@ def _escaped(*operands: Tracer) -> EscapedTracerError:
         "ended (or runs in another thread). It was stored in a global, a list or a closure, or "
         "returned by a generator. Return it from the traced function instead."
     )
+
+
+def definition(x: Tracer) -> tuple[Operation, list[Tracer]] | None:
+    """Return the operation that made `x` and its operands; None for inputs and literals."""
+    builder, atom = x.builder, x.atom
+    if builder is None or isinstance(atom, Literal):
+        return None
+    head, *refs = builder.entries[atom] or (None,)
+    if not isinstance(head, Operation):
+        return None
+    operands = [
+        builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
+        for ref, type_ in zip(refs, head.operands, strict=True)
+    ]
+    return head, operands
+
+
+def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+    """Return the program with its inputs and outputs reordered, or some of them dropped.
+
+    `inputs` must name every input that the chosen outputs need.
+    """
+    with Builder("rearranged", closed=True, shares=True) as builder:
+        xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
+        needed = _needed(program, outputs)
+        for index, eq in enumerate(program.equations):
+            if index in needed:
+                ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
+                xs.update(zip((v.number for v in eq.results), ys, strict=True))
+        return builder.program([_read(xs, program.outputs[k]) for k in outputs])
+
+
+def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
+    if isinstance(atom, Literal):
+        return Builder.handle(None, atom, atom.type)
+    return env[atom.number]
+
+
+def _needed(program: Program, outputs: Sequence[int]) -> set[int]:
+    """Return the places of the equations that some outputs need."""
+    wanted: set[Atom] = {program.outputs[k] for k in outputs}
+    places = set()
+    for index in range(len(program.equations) - 1, -1, -1):
+        eq = program.equations[index]
+        if any(v in wanted for v in eq.results):
+            places.add(index)
+            wanted.update(eq.operands)
+    return places

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Literal, Program
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.errors import InternalError
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
@@ -34,6 +35,11 @@ class Executable:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs for concrete inputs, in order."""
+        if len(arrays) != len(self.program.inputs):
+            raise InternalError(
+                f"{len(arrays)} arrays were given to a program of {len(self.program.inputs)} "
+                f"inputs: this is a bug in funcdiff\n{self.program}"
+            )
         env = self._template.copy()
         env[: len(arrays)] = arrays
         for function, a, b, result in self._steps:
@@ -58,8 +64,8 @@ class Executable:
         free: list[int] = []
         chained: set[int] = set()
 
-        def slot(atom: Any) -> int:
-            if not isinstance(atom, Literal):
+        def slot(atom: Atom) -> int:
+            if isinstance(atom, Var):
                 return slots[atom.number]
             if atom not in literals:
                 literals[atom] = len(template)
@@ -75,7 +81,7 @@ class Executable:
         for index, eq in enumerate(program.equations):
             operands = [slot(atom) for atom in eq.operands]
             function = self._function(eq, uses, chained)
-            dead = {a.number for a in eq.operands if not isinstance(a, Literal)}
+            dead = {atom.number for atom in eq.operands if isinstance(atom, Var)}
             free.extend(slots[k] for k in dead if last[k] == index)
             results = [new() for _ in eq.results]
             slots.extend(results)
@@ -93,8 +99,7 @@ class Executable:
             return eq.operation.function
         first = eq.operands[0]
         chained.add(eq.results[0].number)
-        owned = not isinstance(first, Literal) and first.number in chained
-        if owned and uses[first.number] == 1:  # type: ignore[union-attr]
+        if isinstance(first, Var) and first.number in chained and uses[first.number] == 1:
             return IN_PLACE[eq.primitive](eq.params)
         return eq.operation.function
 
@@ -118,11 +123,11 @@ def _uses(program: Program) -> tuple[list[int], list[int]]:
         for result in eq.results:
             last[result.number] = index
         for atom in eq.operands:
-            if not isinstance(atom, Literal):
+            if isinstance(atom, Var):
                 last[atom.number] = index
                 uses[atom.number] += 1
     for atom in program.outputs:
-        if not isinstance(atom, Literal):
+        if isinstance(atom, Var):
             last[atom.number] = len(program.equations)
             uses[atom.number] += 1
     return last, uses

@@ -8,8 +8,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.primitive import Operation, Params, Primitive
+from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
+
+_LONGDOUBLE_BYTES: Final = (
+    10 if np.finfo(np.longdouble).nmant == 63 else np.dtype(np.longdouble).itemsize
+)
+"""How many bytes of a longdouble mean something: x87 numbers are padded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,7 @@ class Literal:
     @cached_property
     def bits(self) -> bytes:
         """What tells two values of one type apart."""
-        if self.type.dtype.char in "gG":  # longdouble has padding bytes
-            return repr(self.value).encode()
-        return bytes(self.value.tobytes())
+        return _bits(self.value)
 
     @cached_property
     def array(self) -> Any:
@@ -56,6 +59,10 @@ class Literal:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the cached hash, which holds in this process only
+        return Literal, (self.value, self.type)
 
     def __repr__(self) -> str:
         return f"{_number(self.value)}:{self.type}"
@@ -86,8 +93,22 @@ class Equation:
     operands: tuple[Atom, ...]
     results: tuple[Var, ...]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return equation, (self.primitive, self.params, self.operands, self.results)
+
     def __str__(self) -> str:
         return _equation(self)
+
+
+def equation(
+    primitive: Primitive[Any],
+    params: Params,
+    operands: tuple[Atom, ...],
+    results: tuple[Var, ...],
+) -> Equation:
+    """Return an equation, looking its operation up; raises what the type rule raises."""
+    op = operation(primitive, params, tuple(atom.type for atom in operands))
+    return Equation(op, primitive, params, operands, results)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +148,10 @@ class Program:
             and self.equations == other.equations
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the cached hash, which holds in this process only
+        return Program, (self.inputs, self.equations, self.outputs)
+
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         """Types of the inputs."""
@@ -147,7 +172,7 @@ INDENT: Final = "  "
 
 
 def lines(program: Program) -> list[str]:
-    """Return the text of a program line by line; an equation may take several lines."""
+    """Return the text of a program line by line; an equation with nested programs takes several."""
     inputs = ", ".join(f"{v}: {v.type}" for v in program.inputs)
     body = [f"{INDENT}{line}" for eq in program.equations for line in _equation(eq).split("\n")]
     outputs = f"{INDENT}return {', '.join(map(repr, program.outputs))}".rstrip()
@@ -157,7 +182,7 @@ def lines(program: Program) -> list[str]:
 def _equation(eq: Equation) -> str:
     results = ", ".join(f"{v}: {v.type}" for v in eq.results)
     operands = ", ".join(map(repr, eq.operands))
-    return f"{results} = {eq.primitive.name}{_params(eq.params)} {operands}".rstrip()
+    return f"{results} = {eq.primitive.name}{_params(eq.params)} {operands}".strip()
 
 
 def _params(params: Params) -> str:
@@ -177,16 +202,39 @@ def _value(value: object) -> str:
 
 
 def _number(value: Any) -> str:
-    if value.dtype.kind in "biu":
-        return repr(value.item())
-    if value.dtype.kind == "c":
+    """Return a NumPy scalar in the fewest digits that tell it from its neighbours."""
+    if isinstance(value, np.complexfloating):
         return f"complex({_number(value.real)}, {_number(value.imag)})"
+    if not isinstance(value, np.floating):
+        return repr(value.item() if isinstance(value, np.generic) else value)
     if np.isnan(value):
-        plain = np.array(np.nan, value.dtype).tobytes() == value.tobytes()
-        return "nan" if plain else f"nan<{value.tobytes().hex()}>"
-    return str(np.format_float_positional(value, trim="0", unique=True)) if (
-        1e-4 <= abs(value) < 1e16 or value == 0
-    ) else str(np.format_float_scientific(value, unique=True))
+        plain = _bits(value) == _bits(value.dtype.type(np.nan))
+        return "nan" if plain else f"nan<{_bits(value).hex()}>"
+    positional = value == 0 or 1e-4 <= float(abs(value)) < 1e16
+    write = np.format_float_positional if positional else np.format_float_scientific
+    return write(value, trim="0")
+
+
+def _bits(value: Any) -> bytes:
+    """Return the bytes of a NumPy scalar without padding."""
+    if isinstance(value, np.clongdouble):
+        return _bits(value.real) + _bits(value.imag)
+    raw: bytes = value.tobytes()
+    return raw[:_LONGDOUBLE_BYTES] if isinstance(value, np.longdouble) else raw
+
+
+def scalar_of_bits(bits: bytes, dtype: np.dtype[Any]) -> Any:
+    """Return the floating scalar that has these bytes: what ``nan<…>`` stands for.
+
+    Raises
+    ------
+    ValueError
+        If there are too many bytes or too few.
+    """
+    size = _LONGDOUBLE_BYTES if dtype.type is np.longdouble else dtype.itemsize
+    if len(bits) != size:
+        raise ValueError(f"{dtype} has {size} bytes, not {len(bits)}")
+    return np.frombuffer(bits.ljust(dtype.itemsize, b"\0"), dtype)[0]
 
 
 def used(program: Program) -> set[Atom]:

@@ -33,13 +33,14 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         entries.append((op, self.atom, other.atom))
                         return Array(builder, number, op.result)
             elif kind is float or kind is int:
-                found = builder.direct.get((ufunc, self.type, kind, other, True))
-                if found is not None:
-                    op, literal = found
-                    entries = builder.entries
-                    number = len(entries)
-                    entries.append((op, self.atom, literal))
-                    return Array(builder, number, op.result)
+                op = builder.direct.get((ufunc, self.type, kind, True))
+                if op is not None:
+                    value = builder.numbers.get((other, self.type))
+                    if value is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, self.atom, value))
+                        return Array(builder, number, op.result)
         if _unknown(other):
             return NotImplemented
         return ufuncs.apply(ufunc, self, other)
@@ -53,13 +54,14 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         if builder is not None and builder is current_builder():
             kind = type(other)
             if kind is float or kind is int:
-                found = builder.direct.get((ufunc, self.type, kind, other, False))
-                if found is not None:
-                    op, literal = found
-                    entries = builder.entries
-                    number = len(entries)
-                    entries.append((op, literal, self.atom))
-                    return Array(builder, number, op.result)
+                op = builder.direct.get((ufunc, self.type, kind, False))
+                if op is not None:
+                    value = builder.numbers.get((other, self.type))
+                    if value is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, value, self.atom))
+                        return Array(builder, number, op.result)
         if _unknown(other):
             return NotImplemented
         return ufuncs.apply(ufunc, other, self)

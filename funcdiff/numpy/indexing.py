@@ -191,10 +191,15 @@ def _indices(item: Any, length: int, axis: int) -> Positions:
     if isinstance(item, Tracer):
         return item
     positions: np.ndarray[Any, Any] = np.asarray(item)
+    check_bounds(positions, length, axis)
+    return positions
+
+
+def check_bounds(positions: np.ndarray[Any, Any], length: int, axis: int) -> None:
+    """Raise NumPy's IndexError if a position is out of bounds."""
     if positions.size and not -length <= int(positions.min()) <= int(positions.max()) < length:
         outside = positions[(positions < -length) | (positions >= length)].flat[0]
         raise IndexError(
             f"index {outside} is out of bounds for axis {axis} with size {length}, "
             f"at {user_location()}"
         )
-    return positions

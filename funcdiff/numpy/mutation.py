@@ -16,9 +16,10 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.promotion import array, fit
 from funcdiff.ops.indexing import gather, scatter_add
-from funcdiff.ops.structural import concatenate, reshape
+from funcdiff.ops.structural import concatenate, convert, reshape
 
 Make: TypeAlias = Callable[[Any], Any]
 
@@ -52,7 +53,8 @@ def memory(x: Tracer) -> Memory:
 
 def view(base: Tracer, result: Tracer, make: Make) -> Tracer:
     """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
-    if result is not base and result.builder is base.builder and result.type.shape:
+    arrays = base.type.shape and result.type.shape  # of 0-d values NumPy makes scalars: copies
+    if result is not base and result.builder is base.builder and arrays:
         owner = memory(base)
         owner.views.append(ref(result))
         result.views = Memory(base, make)
@@ -110,6 +112,34 @@ def assign(x: Tracer, value: Tracer) -> None:
         raise ValueError(f"output array is read-only: a broadcast view, at {user_location()}")
     _point(root, value if root is x else _replaced(root, positions, value))
     _refresh(root, _positions(root.shape))
+
+
+def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") -> Any:
+    """Return the result of a NumPy function, written into `out` if that is given.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        If `out` is an ordinary array, which cannot hold a traced result.
+    """
+    if out is None:
+        return result
+    if not isinstance(out, Tracer):
+        raise unsupported(
+            f"{name}(out=) with an ordinary array", "Use the function's result instead of out=."
+        )
+    if out.shape != result.shape:
+        raise ValueError(
+            f"{name}: out has shape {out.shape}, but the result has shape {result.shape}, "
+            f"at {user_location()}"
+        )
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(
+            f"{name}: cannot cast the result from {result.dtype!r} to {out.dtype!r} according to "
+            f"the rule {casting!r}, at {user_location()}"
+        )
+    assign(out, convert(result, out.dtype))
+    return out
 
 
 def is_own_result(x: Tracer, value: Any) -> bool:

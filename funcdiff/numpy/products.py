@@ -1,16 +1,25 @@
-"""Products: every one is a `contract`."""
+"""Products of vectors, matrices and tensors: every one is a `contract`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
+from funcdiff.numpy import mutation, shape
+from funcdiff.numpy.arithmetic import conjugate
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, promoted
+from funcdiff.ops import structural as ops
 from funcdiff.ops.contract import contract
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# ---- stacks of vectors and matrices ------------------------------------------------------------
 
 
 @implements(np.matmul)
@@ -40,3 +49,152 @@ def stacked(x: Tracer, y: Tracer) -> Tracer:
     right = (*(labels if y.ndim > 2 else ()), inner, *((column,) if y.ndim > 1 else ()))
     out = (*labels, *((row,) if x.ndim > 1 else ()), *((column,) if y.ndim > 1 else ()))
     return contract(x, y, left, right, out)
+
+
+def _implements_newer(*names: str) -> Callable[[F], F]:
+    """Enter a function under those names that this NumPy has already."""
+    return implements(*(getattr(np, name) for name in names if hasattr(np, name)))
+
+
+@_implements_newer("vecdot")
+def vecdot(x: Any, y: Any) -> Tracer:
+    """Return the inner products of stacks of vectors, conjugating the first."""
+    x, y = _cores("vecdot", x, y, 1, 1)
+    _check_sizes("vecdot", x, y, x.shape[-1], y.shape[-1])
+    depth = broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    x, y = (broadcast_to(z, (*depth, z.shape[-1])) for z in (x, y))
+    labels = tuple(range(len(depth)))
+    inner = (*labels, len(depth))
+    return contract(conjugate(x), y, inner, inner, labels)
+
+
+@_implements_newer("matvec")
+def matvec(x: Any, y: Any) -> Tracer:
+    """Return the products of stacks of matrices with stacks of vectors."""
+    x, y = _cores("matvec", x, y, 2, 1)
+    return shape.squeeze(matmul(x, shape.expand_dims(y, -1)), -1)
+
+
+@_implements_newer("vecmat")
+def vecmat(x: Any, y: Any) -> Tracer:
+    """Return the products of stacks of vectors, conjugated, with stacks of matrices."""
+    x, y = _cores("vecmat", x, y, 1, 2)
+    return shape.squeeze(matmul(shape.expand_dims(conjugate(x), -2), y), -2)
+
+
+def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
+    """Return promoted operands that have as many axes as the product needs."""
+    operands = promoted(x, y)
+    for k, (z, needed) in enumerate(zip(operands, (left, right), strict=True)):
+        if z.ndim < needed:
+            raise ValueError(
+                f"{name}: Input operand {k} does not have enough dimensions (has {z.ndim}, needs "
+                f"{needed}), at {user_location()}"
+            )
+    return operands
+
+
+def _check_sizes(name: str, x: Tracer, y: Tracer, left: int, right: int) -> None:
+    if left != right:
+        raise ValueError(
+            f"{name}: shapes {x.shape} and {y.shape} not aligned: {left} is not {right}, "
+            f"at {user_location()}"
+        )
+
+
+# ---- tensors -----------------------------------------------------------------------------------
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """Return the product over the last axis of `a` and the last but one of `b`."""
+    x, y = promoted(a, b)
+    if not (x.ndim and y.ndim):
+        return mutation.store("np.dot", np.multiply(x, y), out)  # type: ignore[call-overload]
+    return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
+
+
+@implements(np.inner)
+def inner(a: Any, b: Any, /) -> Any:
+    """Return the product over the last axes."""
+    x, y = promoted(a, b)
+    if not (x.ndim and y.ndim):
+        return np.multiply(x, y)  # type: ignore[call-overload]
+    return _over("np.inner", x, y, [-1], [-1])
+
+
+@implements(np.vdot)
+def vdot(a: Any, b: Any, /) -> Tracer:
+    """Return the inner product of the flat arrays, conjugating the first."""
+    x, y = (shape.ravel(z) for z in promoted(a, b))
+    return _over("np.vdot", conjugate(x), y, [0], [0])
+
+
+@implements(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
+    """Return the product over the given axes: a number of adjacent ones, or two lists."""
+    x, y = promoted(a, b)
+    if np.iterable(axes):
+        left, right = (shape.as_ints(side) for side in axes)
+    else:
+        count = int(axes)
+        left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
+    if len(left) != len(right):
+        raise ValueError(f"shape-mismatch for sum: axes {axes}, at {user_location()}")
+    return _over("np.tensordot", x, y, left, right)
+
+
+def _over(
+    name: str, x: Tracer, y: Tracer, left_axes: Sequence[int], right_axes: Sequence[int]
+) -> Tracer:
+    """Return the product over pairs of axes; those left over follow each other."""
+    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    summed = []
+    for i, j in zip(left_axes, right_axes, strict=True):
+        i, j = shape.normalized_axis(i, x.ndim), shape.normalized_axis(j, y.ndim)
+        _check_sizes(name, x, y, x.shape[i], y.shape[j])
+        right[j] = left[i]
+        summed.append(left[i])
+    kept = tuple(k for k in (*left, *right) if k not in summed)
+    return contract(x, y, tuple(left), tuple(right), kept)
+
+
+@implements(np.outer)
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """Return the products of all pairs of elements, as a matrix."""
+    x, y = (shape.ravel(z) for z in promoted(a, b))
+    return mutation.store("np.outer", contract(x, y, (0,), (1,), (0, 1)), out)
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> Any:
+    """Return the Kronecker product: blocks of `b`, one for each element of `a`."""
+    x, y = promoted(a, b)
+    if not (x.ndim and y.ndim):
+        return np.multiply(x, y)  # type: ignore[call-overload]
+    ndim = max(x.ndim, y.ndim)
+    x, y = (shape.reshape(z, (*(1,) * (ndim - z.ndim), *z.shape)) for z in (x, y))
+    left, right = tuple(range(0, 2 * ndim, 2)), tuple(range(1, 2 * ndim, 2))
+    blocks = contract(x, y, left, right, tuple(range(2 * ndim)))
+    return ops.reshape(blocks, tuple(m * n for m, n in zip(x.shape, y.shape, strict=True)))
+
+
+@implements(np.cross)
+def cross(
+    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
+) -> Any:
+    """Return the vector product of stacks of vectors in space."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promoted(a, b)
+    if not (x.ndim and y.ndim):
+        raise ValueError(f"At least one array has zero dimension, at {user_location()}")
+    x, y = shape.moveaxis(x, axisa, -1), shape.moveaxis(y, axisb, -1)
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise ValueError(
+            f"np.cross needs vectors of dimension 3, got {x.shape[-1]} and {y.shape[-1]}, "
+            f"at {user_location()}. In the plane write a[0]*b[1] - a[1]*b[0]."
+        )
+    (x0, x1, x2), (y0, y1, y2) = (shape.moveaxis(z, -1, 0) for z in (x, y))  # type: ignore[misc]
+    product = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
+    return np.stack(product, axis=axisc)

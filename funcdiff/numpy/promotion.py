@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.builder import Builder, Tracer, constant, current_builder
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import EscapedTracerError, UnsupportedNumPyError, user_location
@@ -52,11 +52,15 @@ def _literal(kind: type, value: Any, type_: ArrayType) -> Literal:
 
 def scalar(value: Any, type_: ArrayType) -> Tracer:
     """Return a Python number filled to a type: a literal or, while the builder lifts, an input."""
-    number = _literal(type(value), value, type_) if value else literal(value, type_)
+    if not value:  # the table of numbers would take -0.0 for 0.0
+        return constant(value, type_)
     builder = innermost()
-    if builder.lifts and value not in _SPECIAL_NUMBERS and type_.differentiable:
-        return builder.lift(number)
-    return builder.handle(None, number, type_)
+    ref = builder.numbers.get((value, type_))
+    if ref is None:
+        number = _literal(type(value), value, type_)
+        lifted = builder.lifts and value not in _SPECIAL_NUMBERS and type_.differentiable
+        ref = builder.numbers[value, type_] = builder.lift(number).atom if lifted else number
+    return builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
 
 
 def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:

@@ -10,7 +10,6 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.primitive import NONE, operation
-from funcdiff.core.program import Literal
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import ufuncs, unsupported
@@ -61,22 +60,23 @@ def resolve(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ..
 
 
 def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list[Tracer]) -> None:
-    """Let the next such call be recorded directly: equal types, or a number that stays literal."""
-    direct = innermost().direct
-    if any(x is not y and not isinstance(y.atom, Literal) for x, y in zip(given, xs, strict=True)):
+    """Let the next such call be recorded directly, if nothing was converted or broadcast.
+
+    The key is the ufunc with the operands' types, or, for a Python number, with the type of the
+    array, that of the number, and whether the number is on the right.
+    """
+    kinds = [type(x) for x in given]
+    if any(x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)):
         return
+    direct = innermost().direct
     if len(direct) >= _DIRECT_KEPT:
         direct.clear()
-    types = tuple(x.type for x in xs)
-    numbers = [x for x in given if not isinstance(x, Tracer)]
-    if not numbers:
-        found = operation(op.primitive, NONE, types)
-        direct[(ufunc, *types)] = found
-    elif len(xs) == 2 and numbers[0] and type(numbers[0]) in (int, float):
+    found = operation(op.primitive, NONE, tuple(x.type for x in xs))
+    if all(x is y for x, y in zip(given, xs, strict=True)):
+        direct[(ufunc, *found.operands)] = found
+    elif len(xs) == 2:
         right = given[0] is xs[0]
-        found = operation(op.primitive, NONE, types)
-        key = (ufunc, types[0], type(numbers[0]), numbers[0], right)
-        direct[key] = found, xs[1 if right else 0].atom
+        direct[ufunc, xs[0].type, kinds[1 if right else 0], right] = found
 
 
 def power_operator(x: Tracer, exponent: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import constant
 from funcdiff.ops.families import Elementwise, by_ufunc, elementwise
 from funcdiff.space import add_p, mul_p, neg_p
 
@@ -152,4 +153,4 @@ frexp_mantissa = elementwise(
 
 
 def _ones(x: Any) -> Any:
-    return np.ones_like(x)
+    return constant(1, x.type)

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from funcdiff.core.builder import Builder, Tracer, bind, walk
 from funcdiff.core.program import Equation, Program
@@ -15,6 +15,17 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
 
 Mask: TypeAlias = tuple[bool, ...]
+
+
+def present(values: Sequence[Maybe]) -> list[Tracer]:
+    """Return the values that are not structural zeros."""
+    return [v for v in values if v is not None]
+
+
+def spread(values: Iterable[Any], mask: Sequence[bool]) -> list[Any]:
+    """Return one entry per flag: the next value where it is set, None elsewhere."""
+    rest = iter(values)
+    return [next(rest) if flag else None for flag in mask]
 
 
 @lru_cache(maxsize=2048)
@@ -44,8 +55,7 @@ def jvp(program: Program, active: Mask, wanted: Mask = ()) -> tuple[Program, Mas
         for k, want in enumerate(wanted):
             if want:
                 tangents[k] = instantiate(tangents[k], ys[k].type)
-        present = [t for t in tangents if t is not None]
-        return builder.program([*ys, *present]), tuple(t is not None for t in tangents)
+        return builder.program([*ys, *present(tangents)]), tuple(t is not None for t in tangents)
 
 
 def push(

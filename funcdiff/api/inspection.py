@@ -1,0 +1,89 @@
+"""Looking at the program behind a function, and keeping parts of it constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from funcdiff import pytree
+from funcdiff.api.arguments import is_numeric, operand
+from funcdiff.api.signatures import P, X
+from funcdiff.api.tracing import record
+from funcdiff.core.builder import Tracer, program_of
+from funcdiff.core.program import Program
+from funcdiff.ops import structural
+from funcdiff.passes.simplify import simplify
+
+
+def trace(f: Callable[P, Any]) -> Callable[P, Program]:
+    """Return a function that shows the program of a call instead of its result.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays.  Derivatives work too:
+        ``trace(grad(f))(x)`` is the program of the gradient.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a `Program` whose inputs are the numeric leaves of the
+        arguments, in order; then the arrays that `f` closes over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> print(fd.trace(lambda x: 3.5 * np.sin(x))(1.0))
+    program(%0: f64[]) {
+      %1: f64[] = sin %0
+      %2: f64[] = mul 3.5:f64[], %1
+      return %2
+    }
+    """
+
+    @wraps(f)
+    def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
+        leaves, structure = pytree.flatten((args, kwargs))
+        places = [k for k, leaf in enumerate(leaves) if is_numeric(leaf)]
+        operands = [operand(leaves[k]) for k in places]
+
+        def call(tracers: list[Tracer]) -> Any:
+            changed = list(leaves)
+            for k, tracer in zip(places, tracers, strict=True):
+                changed[k] = tracer
+            positional, named = pytree.unflatten(structure, changed)
+            return f(*positional, **named)
+
+        recorded = record(f, operands, call, lifts=False)
+        return simplify(program_of(*recorded.recording))
+
+    return traced
+
+
+def stop_gradient(x: X) -> X:
+    """Return a value as a constant: its derivative is zero in every mode.
+
+    Parameters
+    ----------
+    x
+        An array, a number or any container of them.
+
+    Returns
+    -------
+    any
+        The same values.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> fd.grad(lambda x: x * fd.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+    stopped: X = pytree.map(_stopped, x)
+    return stopped
+
+
+def _stopped(leaf: Any) -> Any:
+    return structural.stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf

@@ -1,0 +1,129 @@
+"""The programs behind the derivatives, memoised by what was recorded."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, program_of
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.complex import conj
+from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.space import zeros
+from funcdiff.transforms.jvp import Mask
+from funcdiff.transforms.jvp import jvp as push_program
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+
+
+def linearized(program: Program, count: int, *, complete: bool = False) -> Linearized:
+    """Split a program at its first `count` inputs; `complete` gives every output a tangent."""
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    split = linearize(program, active, (True,) * len(program.outputs) if complete else ())
+    linear = (True,) * count + (False,) * split.residuals
+    return split._replace(
+        primal=simplify(split.primal), linear=simplify_linear(split.linear, linear)
+    )
+
+
+def pullback(split: Linearized, count: int, present: Mask) -> Program:
+    """Return the transposed linear part: of residuals and cotangents, to cotangents."""
+    linear = (True,) * count + (False,) * split.residuals
+    pulled = transpose(split.linear, linear, present)
+    return simplify_linear(pulled, (False,) * split.residuals + (True,) * sum(present))
+
+
+class Gradient(NamedTuple):
+    """The program of gradients, then the value if wanted, then auxiliary outputs.
+
+    If the output is not a scalar there is none, and `output` says what it is instead.
+    """
+
+    program: Program | None
+    output: ArrayType | None
+
+
+@lru_cache(maxsize=1024)
+def gradient_program(
+    recording: Recording, count: int, holomorphic: bool, wants_value: bool
+) -> Gradient:
+    """Derive the gradient in the first `count` inputs."""
+    program = simplify(program_of(*recording))
+    if not program.outputs:
+        return Gradient(None, None)
+    type_ = program.output_types[0]
+    if type_.shape or type_.dtype.kind != ("c" if holomorphic else "f"):
+        return Gradient(None, type_)
+    split = linearized(program, count)
+    with Builder("grad", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        primal = inline(split.primal, xs)
+        ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
+        cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
+        if split.mask[0]:
+            pulled = pullback(split, count, (True,) + (False,) * (sum(split.mask) - 1))
+            cts = inline(pulled, [*residuals, constant(1, type_)])
+        if not holomorphic:
+            cts = [conj(ct) for ct in cts]
+        outputs = [*cts, *(ys if wants_value else ys[1:])]
+        return Gradient(simplify(builder.program(outputs)), type_)
+
+
+class Pullback(NamedTuple):
+    """What `vjp` needs.
+
+    Attributes
+    ----------
+    primal
+        Of inputs, to outputs and residuals.
+    pullback
+        Of residuals and the cotangents of the outputs in `mask`, to cotangents of inputs.
+    types
+        Types of the results, without auxiliary ones.
+    mask
+        Which of them depend on the inputs.
+    """
+
+    primal: Program
+    pullback: Program
+    types: tuple[ArrayType, ...]
+    mask: Mask
+
+
+@lru_cache(maxsize=1024)
+def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
+    """Derive the pullback of the first `results` outputs to the first `count` inputs."""
+    program = simplify(program_of(*recording))
+    split = linearized(program, count)
+    kept = tuple(k < results for k, flag in enumerate(split.mask) if flag)
+    types, mask = program.output_types[:results], split.mask[:results]
+    with Builder("vjp", closed=True, shares=True) as builder:
+        residuals = [builder.input(t) for t in split.linear.input_types[count:]]
+        cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
+        outputs = [zeros(t) for t in program.input_types[:count]]
+        if cts:
+            pulled = inline(pullback(split, count, kept), [*residuals, *cts])
+            outputs = [conj(ct) for ct in pulled]
+        return Pullback(split.primal, simplify(builder.program(outputs)), types, mask)
+
+
+@lru_cache(maxsize=1024)
+def jvp_program(recording: Recording, count: int, results: int) -> Program:
+    """Derive the program of all outputs, and tangents of the first `results` ones."""
+    program = simplify(program_of(*recording))
+    total = len(program.outputs)
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    wanted = (True,) * results + (False,) * (total - results)
+    pushed, _ = push_program(program, active, wanted)
+    with Builder("jvp", closed=True, shares=True) as builder:
+        outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
+        pushed = builder.program(outputs[: total + results])
+    linear = (False,) * len(program.inputs) + (True,) * count
+    return simplify_linear(simplify(pushed), linear)
+
+
+@lru_cache(maxsize=1024)
+def linearize_programs(recording: Recording, count: int) -> Linearized:
+    """Derive the value and the linear function of tangents."""
+    return linearized(simplify(program_of(*recording)), count, complete=True)

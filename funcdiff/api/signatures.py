@@ -1,0 +1,52 @@
+"""The types of the functions that the transforms take and return.
+
+``OfFirst[X, P, Y]`` is a function of ``x: X`` and further parameters ``P`` that returns ``Y``.  A
+transform that keeps the parameters and changes the result maps ``OfFirst[X, P, Y]`` to
+``OfFirst[X, P, Z]``.  The parameters before the differentiated one become positional for a type
+checker, because ``Concatenate`` has no names.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, TypeVarTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# `bound=Any` lets pyright accept `lambda x: x**2`, whose parameter is still to be inferred.
+X = TypeVar("X", bound=Any)
+FirstArg = TypeVar("FirstArg", bound=Any)
+SecondArg = TypeVar("SecondArg", bound=Any)
+Y = TypeVar("Y")
+Aux = TypeVar("Aux")
+Carry = TypeVar("Carry")
+P = ParamSpec("P")
+Primals = TypeVarTuple("Primals")
+
+RealScalar = float | np.floating[Any]
+"""What `grad` accepts as the value of a function; ``np.float64`` is a ``float`` as well."""
+
+ComplexScalar = complex | np.number[Any]
+"""What ``grad(f, holomorphic=True)`` accepts."""
+
+Array = NDArray[Any]
+Differentiable = RealScalar | ComplexScalar | Array
+
+Value = TypeVar("Value", bound=RealScalar)
+ComplexValue = TypeVar("ComplexValue", bound=ComplexScalar)
+ArrayArg = TypeVar("ArrayArg", bound=Differentiable)
+
+Argnums = int | Sequence[int]
+No = Literal[False]
+Yes = Literal[True]
+
+OfFirst = Callable[Concatenate[X, P], Y]
+OfSecond = Callable[Concatenate[FirstArg, X, P], Y]
+OfThird = Callable[Concatenate[FirstArg, SecondArg, X, P], Y]
+
+
+class ScalarPullback(Protocol[*Primals]):
+    """The `f_vjp` of a real scalar function; its cotangent is 1.0 unless given."""
+
+    def __call__(self, ct: RealScalar = ..., /) -> tuple[*Primals]:
+        """Return the cotangents of the primals, one for each."""
+        ...

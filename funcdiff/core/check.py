@@ -1,0 +1,209 @@
+"""The verifier: every invariant of a program, checked after it was built by hand or by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.primitive import primitives
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var, lines
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.errors import VerificationError
+
+_ARROW: Final = "--> "
+_SHOWN: Final = 20
+"""Lines of a long program that are printed before and after the marked one."""
+
+
+class _Fault(NamedTuple):
+    """What is wrong, and in which line of the program's text."""
+
+    line: int
+    what: str
+
+
+def check(program: Program) -> None:
+    """Verify a program; return if it is right.
+
+    - Variables are numbered in order of definition from 0, inputs first, and used only after
+      their definition, with the type that was recorded there.
+    - Result types are those that the type rule gives, applied anew.
+    - Literals are NumPy scalars of their dtype.
+    - Parameters belong to the primitive, are hashable, and have values that can be printed and
+      parsed; programs among them are verified too.
+
+    Parameters
+    ----------
+    program
+        The program.
+
+    Raises
+    ------
+    VerificationError
+        If an invariant is broken.  The message prints the program with the line marked.
+
+    Examples
+    --------
+    >>> from funcdiff.core.parse import parse
+    >>> program = parse('''program(%0: f64[3], %1: f64[]) {
+    ...   %2: f64[3] = neg %0
+    ...   return %2
+    ... }''')
+    >>> check(program)
+    >>> check(Program(program.inputs[1:], program.equations, program.outputs))
+    Traceback (most recent call last):
+    ...
+    funcdiff.errors.VerificationError: %1 is defined where %0 should be: variables are numbered
+    in order of definition, inputs first
+    --> program(%1: f64[]) {
+          %2: f64[3] = neg %0
+          return %2
+        }
+    """
+    fault = _fault(program)
+    if fault is not None:
+        raise VerificationError(f"{fault.what}\n{_marked(lines(program), fault.line)}")
+
+
+def _marked(text: list[str], line: int) -> str:
+    """Return a program with an arrow at one line, without what is far from it."""
+    first, last = max(line - _SHOWN, 0), min(line + _SHOWN + 1, len(text))
+    blank = " " * len(_ARROW)
+    shown = [f"{_ARROW if k == line else blank}{text[k]}" for k in range(first, last)]
+    above = [f"{blank}... {first} lines ..."] if first else []
+    below = [f"{blank}... {len(text) - last} lines ..."] if last < len(text) else []
+    return "\n".join([*above, *shown, *below])
+
+
+def _fault(program: Program) -> _Fault | None:
+    """Return the first fault of a program."""
+    defined: list[Var] = []
+    what = _define(program.inputs, defined)
+    if what is not None:
+        return _Fault(0, what)
+    for index, eq in enumerate(program.equations):
+        fault = _equation_fault(eq, defined)
+        if fault is not None:
+            above = sum(_height(before) for before in program.equations[:index])
+            return _Fault(1 + above + fault.line, fault.what)
+    what = _misuse(program.outputs, defined)
+    if what is not None:
+        return _Fault(len(lines(program)) - 2, what)
+    return None
+
+
+def _height(eq: Equation) -> int:
+    return str(eq).count("\n") + 1
+
+
+def _equation_fault(eq: Equation, defined: list[Var]) -> _Fault | None:
+    what = _misuse(eq.operands, defined) or _params_fault(eq)
+    if what is not None:
+        return _Fault(0, what)
+    line = 0
+    for nested in _programs(eq.params):
+        fault = _fault(nested)
+        if fault is not None:
+            return _Fault(line + fault.line, fault.what)
+        line += len(lines(nested)) - 1
+    what = _type_fault(eq) or _define(eq.results, defined)
+    return None if what is None else _Fault(0, what)
+
+
+# ---- variables and literals ------------------------------------------------------------------
+
+
+def _define(variables: tuple[Var, ...], defined: list[Var]) -> str | None:
+    """Add definitions to those before; return what is wrong with one."""
+    for v in variables:
+        if v.number != len(defined):
+            return (
+                f"{v} is defined where %{len(defined)} should be: variables are numbered in "
+                "order of definition, inputs first"
+            )
+        if not isinstance(v.type, ArrayType):
+            return f"the type of {v} is {v.type!r}, which is no ArrayType"
+        defined.append(v)
+    return None
+
+
+def _misuse(atoms: tuple[Atom, ...], defined: list[Var]) -> str | None:
+    """Return what is wrong with the use of an operand or output."""
+    for atom in atoms:
+        if isinstance(atom, Literal):
+            dtype = getattr(atom.value, "dtype", None)
+            if not isinstance(atom.value, np.generic) or dtype != atom.type.dtype:
+                return (
+                    f"the literal {atom} holds a {type(atom.value).__name__}, where a NumPy "
+                    f"scalar of dtype {atom.type.dtype} should be: make it with `literal`"
+                )
+        elif not isinstance(atom, Var):
+            return f"{atom!r} is neither a variable nor a literal"
+        elif not 0 <= atom.number < len(defined):
+            return f"{atom} is used before it is defined"
+        elif defined[atom.number].type is not atom.type:
+            return f"{atom} is used as {atom.type}, but it is a {defined[atom.number].type}"
+    return None
+
+
+# ---- parameters and types --------------------------------------------------------------------
+
+
+def _params_fault(eq: Equation) -> str | None:
+    name = eq.primitive.name
+    if primitives.get(name) is not eq.primitive:
+        return f"{name} is not in the primitive table"
+    if type(eq.params) is not eq.primitive.params:
+        wanted = eq.primitive.params.__name__
+        return f"{name} has parameters of class {wanted}, not {type(eq.params).__name__}"
+    for field in fields(eq.params):
+        value = getattr(eq.params, field.name)
+        if not _is_static(value):
+            return (
+                f"the parameter {field.name} of {name} is the {type(value).__name__} {value!r}: "
+                "parameters are ints, floats (not nan), bools, strings, None, dtypes, types, "
+                "programs and tuples of these"
+            )
+    return None
+
+
+def _is_static(value: Any) -> bool:
+    """Whether a value is hashable, equal to itself, printable and parseable."""
+    if type(value) is tuple:
+        return all(map(_is_static, value))
+    if isinstance(value, np.dtype):
+        return value in DTYPE_NAMES
+    if type(value) is float:
+        return value == value
+    return value is None or type(value) in (bool, int, str, ArrayType, Program)
+
+
+def _programs(value: Any) -> Iterator[Program]:
+    """Yield the programs among parameters in the order in which they are printed."""
+    if isinstance(value, Program):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _programs(item)
+    elif hasattr(value, "__dataclass_fields__"):
+        for field in fields(value):
+            yield from _programs(getattr(value, field.name))
+
+
+def _type_fault(eq: Equation) -> str | None:
+    """Apply the type rule anew and compare."""
+    op = eq.operation
+    operands = tuple(atom.type for atom in eq.operands)
+    recorded = op.primitive, op.params, op.operands
+    if recorded != (eq.primitive, eq.params, operands):
+        return f"the operation recorded is {op.primitive} of {op.operands}, not that of the text"
+    try:
+        results = eq.primitive.abstract(eq.params, *operands)
+    except Exception as error:  # params that do not fit may fail in any way
+        return f"{eq.primitive} does not accept operands of types {operands}: {error}"
+    if tuple(results) != tuple(v.type for v in eq.results):
+        return f"{eq.primitive} gives results of types {tuple(results)}"
+    return None

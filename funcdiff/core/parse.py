@@ -1,0 +1,308 @@
+"""Parsing: from the text of a program back to the program, so that ``parse(str(p)) == p``.
+
+The grammar, in which a list may end with a comma; one equation a line::
+
+    program    = "program" "(" [definition {"," definition}] ")" "{" {equation} return "}"
+    equation   = [definition {"," definition}] "=" primitive [params] [atoms]
+    return     = "return" [atoms]
+    definition = variable ":" type
+    params     = "{" [name "=" value {"," name "=" value}] "}"
+    atoms      = atom {"," atom}
+    atom       = variable | literal
+    literal    = (number | "True" | "False" | "complex" "(" number "," number ")") ":" type
+    type       = dtype "[" [integer {"," integer}] "]"
+    value      = number | string | "True" | "False" | "None" | dtype | type | tuple | program
+    tuple      = "(" [value {"," value}] ")"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import MISSING, fields
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.primitive import Params, Primitive, primitives
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var, equation, scalar_of_bits
+from funcdiff.core.tokens import Reader, Token, near_misses
+from funcdiff.core.types import DTYPES, ArrayType
+
+_INTEGER: Final = re.compile(r"-?\d+")
+_CONSTANTS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
+
+
+def parse(text: str) -> Program:
+    """Read a program from its text.
+
+    Variables have to be numbered in order of definition, inputs first; the recorded types of
+    results have to be what the type rules of the primitives say.
+
+    Parameters
+    ----------
+    text
+        What ``str(program)`` gives; see the grammar at the top of this module.
+
+    Returns
+    -------
+    Program
+        The program, for which ``parse(str(program)) == program``.
+
+    Raises
+    ------
+    ParseError
+        If the text is not a program.  The message shows the line, what was found in it and
+        what was expected.
+
+    Examples
+    --------
+    >>> program = parse('''
+    ... program(%0: f64[3]) {
+    ...   %1: f64[3] = mul %0, 2.0:f64[3]
+    ...   return %1
+    ... }
+    ... ''')
+    >>> program.input_types
+    (f64[3],)
+    >>> parse(str(program)) == program
+    True
+
+    A misspelt name is answered with near misses:
+
+    >>> parse('''program(%0: f64[3]) {
+    ...   %1: f64[3] = reduce_sun{axes=(0,)} %0
+    ...   return %1
+    ... }''')
+    Traceback (most recent call last):
+    ...
+    funcdiff.errors.ParseError: line 2: found 'reduce_sun', expected a primitive; did you mean
+    'reduce_sum'?
+        %1: f64[3] = reduce_sun{axes=(0,)} %0
+                     ^
+    """
+    reader = Reader(text)
+    program = _program(reader)
+    reader.take("end", "nothing after the closing brace of the program")
+    return program
+
+
+# ---- programs and equations ------------------------------------------------------------------
+
+
+def _program(reader: Reader) -> Program:
+    reader.take_word("program")
+    reader.take("(")
+    defined: list[Var] = []
+    reader.listed(lambda: defined.append(_definition(reader, len(defined))), ")")
+    inputs = tuple(defined)
+    reader.take("{")
+    equations = []
+    while reader.next.text != "return":
+        equations.append(_equation(reader, defined))
+    reader.take_word("return")
+    outputs = _atoms(reader, defined)
+    reader.take("}")
+    return Program(inputs, tuple(equations), outputs)
+
+
+def _definition(reader: Reader, number: int) -> Var:
+    """Read the definition of the variable that has to come next."""
+    token = reader.take("variable", f"the definition of %{number}, or 'return'")
+    if token.text != f"%{number}":
+        raise reader.error(
+            token, f"%{number}: variables are numbered in order of definition, inputs first"
+        )
+    reader.take(":", "':' with the type of the variable")
+    return Var(number, _type(reader))
+
+
+def _equation(reader: Reader, defined: list[Var]) -> Equation:
+    results: list[Var] = []
+    while not reader.skip("="):
+        if results:
+            reader.take(",", "',' or '='")
+        results.append(_definition(reader, len(defined) + len(results)))
+    name = reader.take("name", "a primitive")
+    primitive = primitives.get(name.text)
+    if primitive is None:
+        raise reader.error(name, f"a primitive{near_misses(name.text, primitives)}")
+    params = _params(reader, primitive)
+    operands = () if reader.at_end_of_line else _atoms(reader, defined)
+    if not reader.at_end_of_line:
+        raise reader.error(reader.next, "',' or the end of the line after an equation")
+    eq = _typed(reader, name, primitive, params, operands, tuple(results))
+    defined.extend(results)
+    return eq
+
+
+def _typed(
+    reader: Reader,
+    name: Token,
+    primitive: Primitive[Any],
+    params: Params,
+    operands: tuple[Atom, ...],
+    results: tuple[Var, ...],
+) -> Equation:
+    """Return the equation if its type rule accepts the operands and gives the written types."""
+    types = ", ".join(repr(atom.type) for atom in operands)
+    try:
+        eq = equation(primitive, params, operands, results)
+    except Exception as error:  # params of a wrong kind may fail in any way
+        raise reader.failure(
+            name, f"{primitive} does not accept operands of types ({types}): {error}"
+        ) from error
+    written = tuple(v.type for v in results)
+    if eq.operation.results != written:
+        raise reader.failure(
+            name,
+            f"found results of types {written}, expected {eq.operation.results}: that is what "
+            f"{primitive} gives for operands of types ({types})",
+        )
+    return eq
+
+
+def _atoms(reader: Reader, defined: list[Var]) -> tuple[Atom, ...]:
+    if reader.next.kind == "}":  # `return` without outputs
+        return ()
+    atoms = [_atom(reader, defined)]
+    while reader.skip(","):
+        atoms.append(_atom(reader, defined))
+    return tuple(atoms)
+
+
+def _atom(reader: Reader, defined: list[Var]) -> Atom:
+    token = reader.next
+    if token.kind != "variable":
+        return _literal(reader)
+    number = int(token.text[1:])
+    if number >= len(defined):
+        raise reader.failure(
+            token,
+            f"found {token.text}, expected a variable defined before (%0 to %{len(defined) - 1})"
+            if defined
+            else f"found {token.text}, expected a literal: no variable is defined before",
+        )
+    reader.take("variable")
+    return defined[number]
+
+
+# ---- types and literals ----------------------------------------------------------------------
+
+
+def _dtype(reader: Reader) -> np.dtype[Any]:
+    token = reader.take("name", "a dtype such as f64")
+    if token.text not in DTYPES:
+        raise reader.error(token, f"a dtype{near_misses(token.text, DTYPES)}")
+    return DTYPES[token.text]
+
+
+def _type(reader: Reader) -> ArrayType:
+    dtype = _dtype(reader)
+    return ArrayType(_shape(reader), dtype)
+
+
+def _shape(reader: Reader) -> tuple[int, ...]:
+    reader.take("[", "'[' with the shape")
+    return tuple(reader.listed(lambda: _length(reader), "]"))
+
+
+def _length(reader: Reader) -> int:
+    token = reader.take("number", "the length of an axis")
+    if not token.text.isdecimal():
+        raise reader.error(token, "the length of an axis")
+    return int(token.text)
+
+
+def _literal(reader: Reader) -> Literal:
+    first = reader.next
+    parts = [first]
+    if first.text == "complex":
+        reader.take("name")
+        reader.take("(")
+        parts = [reader.take("number", "the real part")]
+        reader.take(",")
+        parts.append(reader.take("number", "the imaginary part"))
+        reader.take(")")
+    elif first.text in ("True", "False"):
+        reader.take("name")
+    else:
+        reader.take("number", "a variable or a literal")
+    reader.take(":", "':' with the type of the literal")
+    type_ = _type(reader)
+    kind = "complex" if first.text == "complex" else first.kind
+    if kind != {"b": "name", "c": "complex"}.get(type_.dtype.kind, "number"):
+        raise reader.failure(first, f"found {first}, expected a value of type {type_}")
+    if kind == "name":
+        return Literal(np.bool_(first.text == "True"), type_)
+    if kind == "number":
+        return Literal(_number(reader, first, type_.dtype), type_)
+    value = np.empty((), type_.dtype)
+    value.real, value.imag = (_number(reader, part, value.real.dtype) for part in parts)
+    return Literal(value[()], type_)
+
+
+def _number(reader: Reader, token: Token, dtype: np.dtype[Any]) -> Any:
+    """Return a token as a scalar of an integer or floating dtype."""
+    try:
+        if dtype.kind in "iu":
+            return dtype.type(int(token.text))
+        if token.text.startswith("nan<"):
+            value = scalar_of_bits(bytes.fromhex(token.text[4:-1]), dtype)
+            if not np.isnan(value):
+                raise ValueError(f"these are the bits of {value}")
+            return value
+        with np.errstate(over="raise"):
+            return dtype.type(token.text)
+    except (ValueError, OverflowError, FloatingPointError) as error:
+        raise reader.failure(
+            token, f"found {token.text}, expected a number of dtype {dtype}: {error}"
+        ) from error
+
+
+# ---- parameters ------------------------------------------------------------------------------
+
+
+def _params(reader: Reader, primitive: Primitive[Any]) -> Params:
+    brace = reader.next
+    known = {field.name: field for field in fields(primitive.params)}
+    values: dict[str, Any] = {}
+
+    def entry() -> None:
+        name = reader.take("name", "the name of a parameter")
+        if name.text not in known:
+            raise reader.error(name, f"a parameter of {primitive}{near_misses(name.text, known)}")
+        if name.text in values:
+            raise reader.error(name, "every parameter once")
+        reader.take("=")
+        values[name.text] = _value(reader)
+
+    if reader.skip("{"):
+        reader.listed(entry, "}")
+    required = [name for name, field in known.items() if field.default is MISSING]
+    missing = [name for name in required if name not in values]
+    if missing:
+        raise reader.error(brace, f"the parameters {{{', '.join(missing)}}} of {primitive}")
+    params: Params = primitive.params(**values)
+    return params
+
+
+def _value(reader: Reader) -> Any:
+    token = reader.next
+    if reader.skip("("):
+        return tuple(reader.listed(lambda: _value(reader), ")"))
+    if token.text == "program":
+        return _program(reader)
+    if token.text in DTYPES:
+        dtype = _dtype(reader)
+        return ArrayType(_shape(reader), dtype) if reader.next.kind == "[" else dtype
+    if token.text in _CONSTANTS:
+        reader.take("name")
+        return _CONSTANTS[token.text]
+    if token.kind == "string":
+        reader.take("string")
+        return ast.literal_eval(token.text)
+    number = reader.take("number", f"a value{near_misses(token.text, [*DTYPES, *_CONSTANTS])}")
+    if number.text.startswith("nan<"):
+        raise reader.error(number, "a number without a payload")
+    return int(number.text) if _INTEGER.fullmatch(number.text) else float(number.text)

@@ -1,0 +1,114 @@
+"""The words of a program's text, and errors that point at one of them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, TypeVar
+
+from funcdiff.errors import ParseError
+
+T = TypeVar("T")
+
+_TOKENS: Final = re.compile(
+    r"""(?P<variable>%\d+)
+    | (?P<number>-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf\b|nan<[0-9a-f]+>|nan\b))
+    | (?P<name>[A-Za-z_]\w*)
+    | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<sign>[(){}\[\],:=])
+    | (?P<space>\s+)
+    | (?P<unknown>.)""",
+    re.VERBOSE,
+)
+
+
+class Token(NamedTuple):
+    """A word of the text; the kind of a sign is the sign itself."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return "the end of the text" if self.kind == "end" else repr(self.text)
+
+
+class Reader:
+    """The tokens of a text and the position reached in them."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._tokens = [
+            token for number, line in enumerate(self._lines) for token in _tokens(line, number)
+        ]
+        self._tokens.append(Token("end", "", len(self._lines) - 1, len(self._lines[-1])))
+        self._position = 0
+
+    @property
+    def next(self) -> Token:
+        """The next token."""
+        return self._tokens[self._position]
+
+    @property
+    def at_end_of_line(self) -> bool:
+        """Whether the next token is on another line than the one taken last."""
+        before = self._tokens[self._position - 1]
+        return self.next.line != before.line or self.next.kind == "end"
+
+    def take(self, kind: str, expected: str = "") -> Token:
+        """Return the next token, which has to be of the given kind, and go past it."""
+        token = self.next
+        if token.kind != kind:
+            raise self.error(token, expected or repr(kind))
+        self._position += 1
+        return token
+
+    def take_word(self, word: str) -> Token:
+        """Go past a keyword."""
+        if self.next.text != word:
+            raise self.error(self.next, repr(word))
+        return self.take("name")
+
+    def skip(self, sign: str) -> bool:
+        """Go past a sign if it comes next; return whether it did."""
+        found = self.next.kind == sign
+        self._position += found
+        return found
+
+    def listed(self, item: Callable[[], T], closing: str) -> list[T]:
+        """Read items between commas, and the closing sign; a comma may be left at the end."""
+        items: list[T] = []
+        while not self.skip(closing):
+            items.append(item())
+            if not self.skip(","):
+                self.take(closing, f"',' or {closing!r}")
+                break
+        return items
+
+    def error(self, token: Token, expected: str) -> ParseError:
+        """Return the error for a token where something else was expected."""
+        return self.failure(token, f"found {token}, expected {expected}")
+
+    def failure(self, token: Token, what: str) -> ParseError:
+        """Return an error that shows the line of a token."""
+        line = self._lines[token.line]
+        shown = line.strip()
+        column = token.column - (len(line) - len(line.lstrip()))
+        marker = " " * max(column, 0) + "^"
+        return ParseError(f"line {token.line + 1}: {what}\n    {shown}\n    {marker}")
+
+
+def _tokens(line: str, number: int) -> Iterable[Token]:
+    for match in _TOKENS.finditer(line):
+        kind = match.lastgroup or "unknown"
+        if kind != "space":
+            text = match.group()
+            yield Token(text if kind == "sign" else kind, text, number, match.start())
+
+
+def near_misses(name: str, known: Iterable[str]) -> str:
+    """Return a hint at names that are like the one found."""
+    found = difflib.get_close_matches(name, sorted(known), n=2)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""

@@ -1,0 +1,227 @@
+"""Reductions that leave NaN out: it is replaced by what does not count, and counted apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.errors import user_location
+from funcdiff.numpy.cumulative import cumprod, cumsum
+from funcdiff.numpy.dispatch import default, implements
+from funcdiff.numpy.masks import holds, mask_of
+from funcdiff.numpy.promotion import array
+from funcdiff.numpy.reductions import all_, argmax, argmin, given, max_, min_, prod, stored, sum_
+from funcdiff.numpy.statistics import mean as mean_of
+from funcdiff.numpy.statistics import std, var
+from funcdiff.ops.logic import isnan, logical_and, logical_not
+from funcdiff.ops.structural import select
+
+
+def without_nan(a: Any, value: Any) -> tuple[Tracer, Tracer | None]:
+    """Return an array with NaN replaced, and where NaN was; None for dtypes without NaN."""
+    x = array(a)
+    if not x.type.differentiable:
+        return x, None
+    mask = isnan(x)
+    return select(mask, constant(value, x.type), x), mask
+
+
+def _kept(mask: Tracer, where: Any) -> Tracer:
+    """Return which entries are neither NaN nor left out by ``where=``."""
+    chosen = mask_of(where, mask.shape)
+    numbers = logical_not(mask)
+    return numbers if chosen is None else logical_and(numbers, chosen)
+
+
+@implements(np.nansum)
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    initial: Any = default,
+    where: Any = default,
+) -> Tracer:
+    """Sum over axes, NaN counting as zero."""
+    x, _ = without_nan(a, 0)
+    return sum_(x, axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.nanprod)
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    initial: Any = default,
+    where: Any = default,
+) -> Tracer:
+    """Multiply over axes, NaN counting as one."""
+    x, _ = without_nan(a, 1)
+    return prod(x, axis, dtype, out, keepdims, initial, where)
+
+
+@implements(np.nancumsum)
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    """Return the sums of all beginnings, NaN counting as zero."""
+    return cumsum(without_nan(a, 0)[0], axis, dtype, out)
+
+
+@implements(np.nancumprod)
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+    """Return the products of all beginnings, NaN counting as one."""
+    return cumprod(without_nan(a, 1)[0], axis, dtype, out)
+
+
+def _nan_extremum(
+    function: Callable[..., Tracer], worst: float, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
+) -> Tracer:
+    x, mask = without_nan(a, worst)
+    chosen: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "where": where}
+    if mask is None or given(initial):
+        return function(x, out=out, initial=initial, **chosen)
+    value = np.where(all_(mask, **chosen), np.nan, function(x, **chosen))
+    return stored(f"np.nan{function.__name__.rstrip('_')}", array(value), out)
+
+
+@implements(np.nanmax)
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    initial: Any = default,
+    where: Any = default,
+) -> Tracer:
+    """Return the largest entry over axes that is not NaN; NaN where there is none."""
+    return _nan_extremum(max_, -np.inf, a, axis, out, keepdims, initial, where)
+
+
+@implements(np.nanmin)
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    initial: Any = default,
+    where: Any = default,
+) -> Tracer:
+    """Return the smallest entry over axes that is not NaN; NaN where there is none."""
+    return _nan_extremum(min_, np.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_position(function: Callable[..., Tracer], worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Tracer:
+    x, mask = without_nan(a, worst)
+    if mask is not None and mask.type.size and holds(all_(mask, axis=axis)):
+        raise ValueError(f"All-NaN slice encountered, at {user_location()}")
+    return function(x, axis, out, keepdims=keepdims)
+
+
+@implements(np.nanargmax)
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+    """Return the position of the largest entry that is not NaN."""
+    return _nan_position(argmax, -np.inf, a, axis, out, keepdims)
+
+
+@implements(np.nanargmin)
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+    """Return the position of the smallest entry that is not NaN."""
+    return _nan_position(argmin, np.inf, a, axis, out, keepdims)
+
+
+def _check_inexact(dtype: Any, out: Any) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    if out is not None and out.dtype.kind not in "fc":
+        raise TypeError("If a is inexact, then out must be inexact")
+
+
+@implements(np.nanmean)
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+) -> Tracer:
+    """Return the mean over axes of the entries that are not NaN."""
+    x, mask = without_nan(a, 0)
+    if mask is None:
+        return mean_of(x, axis, dtype, out, keepdims, where=where)
+    _check_inexact(dtype, out)
+    kept = _kept(mask, where)
+    if dtype is None and out is None:
+        # `nanmean` sums float16 as float16, where `mean` goes through float32
+        dtype = x.dtype
+    return mean_of(x, axis, dtype, out, keepdims, where=kept)
+
+
+@implements(np.nanvar)
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Tracer:
+    """Return the variance over axes of the entries that are not NaN."""
+    return _nan_spread(var, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@implements(np.nanstd)
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Tracer:
+    """Return the standard deviation over axes of the entries that are not NaN."""
+    return _nan_spread(std, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+def _nan_spread(
+    function: Callable[..., Tracer],
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
+) -> Tracer:
+    """Return ``var`` or ``std`` of what is kept, NaN where ddof leaves nothing to divide by."""
+    x, mask = without_nan(a, 0)
+    given = {"dtype": dtype, "keepdims": keepdims, "mean": mean}
+    if mask is None:
+        given |= {"out": out, "ddof": ddof, "correction": correction, "where": where}
+        return function(x, axis, **given)
+    _check_inexact(dtype, out)
+    if correction is not default:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    kept = _kept(mask, where)
+    value = function(x, axis, ddof=ddof, where=kept, **given)
+    count = sum_(kept, axis, keepdims=keepdims)
+    empty = np.less_equal(np.subtract(count, ddof), 0)
+    return stored(f"np.nan{function.__name__}", array(np.where(empty, np.nan, value)), out)

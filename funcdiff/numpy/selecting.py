@@ -1,0 +1,314 @@
+"""Choosing elements by condition or position.
+
+Where the shape of a result depends on values (`nonzero`, `compress`, masks), these are looked at
+and count as constants: only an eager trace has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.types import BOOL, INT, ArrayType
+from funcdiff.errors import user_location
+from funcdiff.numpy import indexing, mutation, shape
+from funcdiff.numpy.dispatch import implements, qualified_name, unsupported
+from funcdiff.numpy.joining import concrete_index, stack
+from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
+from funcdiff.ops import structural as ops
+from funcdiff.ops.indexing import take_along
+
+WHOLE = slice(None)
+
+# ---- by condition ------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where(condition: Any, *branches: Any) -> Any:
+    """Choose between two arrays elementwise; without arrays, return the true positions."""
+    if not branches:
+        return nonzero(condition)
+    if len(branches) != 2:
+        raise ValueError(
+            f"either both or neither of x and y should be given, at {user_location()}"
+        )
+    x, y = matched(*branches)
+    mask = _truth(condition)
+    shape = broadcast_shapes(mask.shape, x.shape)
+    return ops.select(*(broadcast_to(v, shape) for v in (mask, x, y)))
+
+
+def _truth(condition: Any) -> Tracer:
+    mask = array(condition)
+    return mask if mask.dtype == BOOL else array(mask != 0)
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Take each element from the first choice whose condition is true there."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"list of cases must be same length as list of conditions, at {user_location()}"
+        )
+    if not len(condlist):
+        raise ValueError(
+            f"select with an empty condition list is not possible, at {user_location()}"
+        )
+    masks = [array(c) for c in condlist]
+    for k, mask in enumerate(masks):
+        if mask.dtype != BOOL:
+            raise TypeError(
+                f"invalid entry {k} in condlist: should be boolean ndarray, at {user_location()}"
+            )
+    *choices, result = matched(*choicelist, default)
+    target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
+    result = mutation.fresh(broadcast_to(result, target))
+    for mask, choice in zip(reversed(masks), reversed(choices), strict=True):
+        result = where(mask, choice, result)
+    return result
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Apply each function to the elements whose condition, a constant, is true."""
+    x = array(x)
+    masks = _piecewise_masks(x, condlist, len(funclist))
+    source = np.zeros(x.shape, int)  # 0 stands for the zero that fills what no condition covers
+    parts = [constant(0, ArrayType((1,), x.dtype))]
+    size = 1
+    for mask, function in zip(masks, funclist, strict=True):
+        count = np.count_nonzero(mask)
+        if not count:
+            continue
+        value = function(indexing.take(x, mask), *args, **kw) if callable(function) else function
+        flat = broadcast_to(ops.convert(array(value), x.dtype), (count,))
+        source[mask] = size + np.arange(count)
+        parts.append(flat)
+        size += count
+    return indexing.take(ops.concatenate(parts, 0), source)
+
+
+def _piecewise_masks(x: Tracer, condlist: Any, count: int) -> list[Any]:
+    """Return concrete masks, one for each function; the last may be what is left over."""
+    single = np.isscalar(condlist) or isinstance(condlist, Tracer) and condlist.ndim == x.ndim
+    if not single and x.ndim:
+        single = not isinstance(condlist[0], list | np.ndarray | Tracer)
+    conditions = [condlist] if single else list(condlist)
+    masks = [np.broadcast_to(np.asarray(concrete_index(c), bool), x.shape) for c in conditions]
+    if len(masks) == count - 1:
+        masks.append(~np.any(masks, axis=0))
+    if len(masks) != count:
+        raise ValueError(
+            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions "
+            f"are expected, at {user_location()}"
+        )
+    return masks
+
+
+# ---- by concrete condition ---------------------------------------------------------------------
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the positions of the elements that are not zero, as constants."""
+    return np.nonzero(_true_places(a))
+
+
+@implements(np.argwhere)
+def argwhere(a: Any) -> np.ndarray[Any, Any]:
+    """Return the positions of the elements that are not zero, one a row."""
+    return np.argwhere(_true_places(a))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: Any) -> np.ndarray[Any, Any]:
+    """Return the positions, in the flat array, of the elements that are not zero."""
+    return np.flatnonzero(_true_places(a))
+
+
+def _true_places(value: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(_truth(value))
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """Take the places along an axis where the condition is true."""
+    mask = _true_places(condition)
+    if mask.ndim != 1:
+        raise ValueError(f"condition must be a 1-d array, at {user_location()}")
+    return take(a, np.flatnonzero(mask), axis, out)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """Take the elements of the flat array where the flat condition is true."""
+    return take(arr, np.flatnonzero(_true_places(condition)))
+
+
+# ---- by position -------------------------------------------------------------------------------
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """Take elements along an axis, by default from the flat array."""
+    x = array(a)
+    if axis is None:
+        x, axis = shape.ravel(x), 0
+    axis = shape.normalized_axis(axis, x.ndim)
+    positions = _within(_as_positions(indices), x.shape[axis], mode)
+    result = indexing.take(x, (*(WHOLE,) * axis, positions))
+    return mutation.store("np.take", mutation.fresh(result), out)
+
+
+def _as_positions(indices: Any) -> Any:
+    positions = array(indices)
+    if positions.type.size == 0 and not isinstance(indices, Tracer | np.ndarray):
+        positions = constant(0, positions.type.with_dtype(INT))
+    if positions.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
+            f"'safe', at {user_location()}"
+        )
+    if isinstance(indices, Tracer) or positions.dtype == BOOL:
+        return ops.convert(positions, INT)
+    return np.asarray(indices, np.intp)
+
+
+def _within(positions: Any, length: int, mode: Any) -> Any:
+    """Bring positions into range as the mode says; "raise" leaves that to the indexing."""
+    if mode == "raise":
+        return positions
+    if mode == "wrap":
+        return positions % length
+    if mode == "clip":
+        return np.minimum(np.maximum(positions, 0), length - 1)
+    raise ValueError(
+        f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r}), at {user_location()}"
+    )
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Take, at each place, the element whose position along the axis stands there."""
+    x, places = array(arr), array(indices)
+    if axis is None:
+        x, axis = shape.ravel(x), 0
+    axis = shape.normalized_axis(axis, x.ndim)
+    if places.dtype.kind not in "iu":
+        raise IndexError(f"`indices` must be an integer array, at {user_location()}")
+    if places.ndim != x.ndim:
+        raise ValueError(
+            f"`indices` and `arr` must have the same number of dimensions, at {user_location()}"
+        )
+    if not isinstance(indices, Tracer):
+        indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
+    common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
+
+    def widened(z: Tracer) -> Tracer:
+        return broadcast_to(z, (*common[:axis], z.shape[axis], *common[axis:]))
+
+    return take_along(widened(x), widened(places), axis)
+
+
+def _without(x: Tracer, axis: int) -> tuple[int, ...]:
+    return (*x.shape[:axis], *x.shape[axis + 1 :])
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """Take each element from the choice whose number stands in `a`."""
+    numbers = _as_positions(a)
+    table = promoted(*choices)
+    if mode == "raise":
+        concrete = np.asarray(numbers)
+        if concrete.size and not 0 <= concrete.min() <= concrete.max() < len(table):
+            raise ValueError(
+                f"invalid entry in choice array, at {user_location()}. The entries must be from 0 "
+                f"to {len(table) - 1}, or pass mode='wrap' or mode='clip'."
+            )
+    numbers = array(_within(numbers, len(table), mode))
+    target = broadcast_shapes(numbers.shape, *(x.shape for x in table))
+    layers = stack([broadcast_to(x, target) for x in table])
+    places = broadcast_to(numbers, target)
+    result = take_along(layers, ops.reshape(places, (1, *target)), 0)
+    return mutation.store("np.choose", ops.reshape(result, target), out)
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Return index arrays that together pick out a grid of elements."""
+    grid = []
+    for k, value in enumerate(args):
+        positions = array(value)
+        if positions.ndim != 1:
+            raise ValueError(f"Cross index must be 1 dimensional, at {user_location()}")
+        if positions.dtype == BOOL:
+            positions = array(flatnonzero(positions))
+        along = [-1 if j == k else 1 for j in range(len(args))]
+        grid.append(shape.reshape(positions, along))
+    return tuple(grid)
+
+
+# ---- applying a function along axes ------------------------------------------------------------
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any
+) -> Tracer:
+    """Apply a function to the vectors along an axis, as NumPy does one after the other."""
+    x = array(arr)
+    axis = shape.normalized_axis(axis, x.ndim)
+    vectors = shape.moveaxis(x, axis, -1)
+    around = vectors.shape[:-1]
+    if 0 in around:
+        raise ValueError(
+            f"Cannot apply_along_axis when any iteration dimensions are 0, at {user_location()}"
+        )
+    values = [
+        array(func1d(indexing.take(vectors, place), *args, **kwargs)) for place in np.ndindex(around)
+    ]
+    dtype = values[0].dtype  # the first result decides, as in NumPy
+    table = stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
+    inner = values[0].ndim
+    table = shape.reshape(table, (*around, *values[0].shape))
+    order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
+    return mutation.fresh(shape.transpose(table, order))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """Apply a function of an array and an axis over several axes, one after the other."""
+    value = array(a)
+    for axis in shape.as_ints(axes):
+        place = axis + value.ndim if axis < 0 else axis
+        result = array(func(value, place))
+        if result.ndim != value.ndim:
+            result = shape.expand_dims(result, place)
+        if result.ndim != value.ndim:
+            raise ValueError(
+                "function is not returning an array of the correct shape, "
+                f"at {user_location()}"
+            )
+        value = result
+    return value
+
+
+# ---- assignment --------------------------------------------------------------------------------
+
+
+def _refused(function: Callable[..., Any], cure: str) -> None:
+    @implements(function)
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise unsupported(qualified_name(function), cure)
+
+
+_refused(np.copyto, "Write x = np.where(mask, values, x) instead.")
+_refused(np.putmask, "Write x = np.where(mask, values, x) instead.")
+_refused(np.place, "Write x = np.where(mask, values, x) instead.")
+_refused(np.put, "Write x = np.where(mask, values, x), or build a list and stack it, instead.")
+_refused(np.put_along_axis, "Write x = np.where(mask, values, x) instead.")
+_refused(np.fill_diagonal, "Write x = np.where(np.eye(n, dtype=bool), values, x) instead.")

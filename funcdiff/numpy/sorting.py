@@ -1,0 +1,187 @@
+"""Sorting and searching: what moves elements has a derivative, positions have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import index as as_int
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.numpy.array import concrete_value
+from funcdiff.numpy.dispatch import default, implements, refuse, unsupported
+from funcdiff.numpy.promotion import array, promoted
+from funcdiff.numpy.shape import normalized_axis
+from funcdiff.ops import sorting as ops
+from funcdiff.ops.indexing import gather, take_along
+from funcdiff.ops.structural import reshape
+
+
+def _lined_up(a: Any, axis: Any) -> tuple[Tracer, int]:
+    """Return an array and the axis to be ordered: the only one of the flattened array for None."""
+    x = array(a)
+    if axis is None:
+        return reshape(x, (x.type.size,)), 0
+    return x, normalized_axis(axis, x.ndim)
+
+
+def _at_least_row(a: Any) -> Tracer:
+    """Return an array, one of no axes as one of a single element: NumPy's rule for positions."""
+    x = array(a)
+    return x if x.ndim else reshape(x, (1,))
+
+
+def _algorithm(kind: Any, stable: Any) -> str:
+    """Return NumPy's algorithm; NumPy itself raises for those that it does not know."""
+    np.sort(np.zeros(0), kind=kind, stable=stable)
+    name = "stable" if stable else kind or "quicksort"
+    return "stable" if name == "mergesort" else name
+
+
+@implements(np.sort)
+def sort(
+    a: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Tracer:
+    """Return a sorted copy; the derivative follows the stable permutation."""
+    refuse("np.sort", order=order)
+    x, place = _lined_up(a, axis)
+    return ops.sort(x, place, _algorithm(kind, stable))
+
+
+@implements(np.argsort)
+def argsort(
+    a: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Tracer:
+    """Return the positions that sort."""
+    refuse("np.argsort", order=order)
+    x, place = _lined_up(_at_least_row(a), axis)
+    return ops.argsort(x, place, _algorithm(kind, stable))
+
+
+def _ranks(kth: Any, length: int, kind: str) -> tuple[int, ...]:
+    """Return the positions to be put in order; NumPy itself raises for those out of bounds."""
+    np.partition(np.zeros(length), kth, kind=kind)  # type: ignore[call-overload]
+    return tuple(map(as_int, kth)) if np.iterable(kth) else (as_int(kth),)
+
+
+@implements(np.partition)
+def partition(
+    a: Tracer, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    """Return a partitioned copy; the derivative follows the stable permutation."""
+    refuse("np.partition", order=order)
+    x, place = _lined_up(a, axis)
+    return ops.partition(x, place, _ranks(kth, x.shape[place], kind))
+
+
+@implements(np.argpartition)
+def argpartition(
+    a: Tracer, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    """Return the positions that partition."""
+    refuse("np.argpartition", order=order)
+    x, place = _lined_up(_at_least_row(a), axis)
+    return ops.argpartition(x, place, _ranks(kth, x.shape[place], kind))
+
+
+@implements(np.lexsort)
+def lexsort(keys: Any, axis: Any = -1) -> Tracer:
+    """Return the positions that sort by several keys, the last one being the first to count."""
+    parts = [array(key) for key in keys]
+    if not parts:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    place = normalized_axis(axis, parts[0].ndim)
+    positions = ops.argsort(parts[0], place)
+    for key in parts[1:]:
+        refined = ops.argsort(take_along(key, positions, place), place)
+        positions = take_along(positions, refined, place)
+    return positions
+
+
+@implements(np.sort_complex)
+def sort_complex(a: Tracer) -> Tracer:
+    """Return the elements sorted along the last axis, converted to complex."""
+    (dtype,) = {np.sort_complex(np.zeros(0, a.dtype)).dtype}
+    return np.astype(np.sort(a), dtype)  # type: ignore[call-overload, no-any-return]
+
+
+@implements(np.searchsorted)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
+    """Return the positions at which values belong in a sorted array."""
+    np.searchsorted(np.zeros(0), 0, side=side)  # type: ignore[call-overload]
+    row = array(a)
+    if row.ndim != 1:
+        raise ValueError("object of too small depth for desired array")
+    if sorter is not None:
+        row = gather(row, [array(sorter)], (0,))
+    # a Python number is strong here, unlike in ufuncs
+    row, values = promoted(row, v if isinstance(v, Tracer) else np.asarray(v))
+    return ops.searchsorted(row, values, side)
+
+
+@implements(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Return the number of the bin of each value; the bins ascend or descend."""
+    values, edges = array(x), array(bins)
+    if values.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    known = np.asarray(concrete_value(edges))
+    np.digitize(0, known)  # raises NumPy's error for bins that are not monotonic
+    side = "left" if right else "right"
+    if known.size and known[0] > known[-1]:
+        return len(known) - np.searchsorted(edges[::-1], values, side=side)  # type: ignore[call-overload]
+    return np.searchsorted(edges, values, side=side)  # type: ignore[call-overload]
+
+
+@implements(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: Any = default,
+) -> Any:
+    """Return the distinct elements in order; the derivative is that of their first occurrence.
+
+    How many there are depends on the values, so the positions are those of the concrete array.
+    """
+    if sorted is not default and not sorted:
+        raise unsupported("np.unique(sorted=False)", "Leave sorted out.")
+    x = ar if axis is not None else reshape(ar, (ar.type.size,))
+    value = np.reshape(concrete_value(ar), ar.shape)
+    _, index, inverse, counts = np.unique(
+        value, True, True, True, axis=axis, equal_nan=equal_nan
+    )
+    place = 0 if axis is None else normalized_axis(axis, x.ndim)
+    parts = [x[(*(slice(None),) * place, index)]]
+    flags = (return_index, return_inverse, return_counts)
+    parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+_UNIQUE_KEYWORDS: Final = {
+    "indices": "return_index",
+    "inverse_indices": "return_inverse",
+    "counts": "return_counts",
+}
+
+
+def _named_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
+    """Return the array API's spelling of `unique`, of which every NaN is distinct."""
+    result = type(function(np.zeros(0)))
+
+    def ours(x: Tracer) -> Any:
+        keywords = {_UNIQUE_KEYWORDS[name]: True for name in result._fields[1:]}
+        return result(*unique(x, equal_nan=False, **keywords))
+
+    return ours
+
+
+implements(np.unique_values)(lambda x: unique(x, equal_nan=False))
+implements(np.unique_all)(_named_unique(np.unique_all))
+implements(np.unique_counts)(_named_unique(np.unique_counts))
+implements(np.unique_inverse)(_named_unique(np.unique_inverse))

@@ -1,0 +1,275 @@
+"""Moments: mean, average, variance, standard deviation, covariance and correlation.
+
+The order of operations is that of NumPy's own, so that values agree bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.errors import user_location
+from funcdiff.numpy.dispatch import default, implements
+from funcdiff.numpy.masks import count_of, holds, masked
+from funcdiff.numpy.promotion import array, broadcast_to, common_dtype
+from funcdiff.numpy.reductions import given, known_dtype, stored, sum_, with_kept
+from funcdiff.numpy.shape import normalized_axes, normalized_axis
+from funcdiff.ops.complex import conj, imag, join, real
+from funcdiff.ops.elementwise import div
+from funcdiff.ops.structural import concatenate, convert, permute, reshape
+from funcdiff.space import reduce_sum
+
+HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+
+
+def divided(total: Tracer, count: Any) -> Tracer:
+    """Return total/count in the dtype of `total`, computed in double precision as NumPy does."""
+    wide = convert(total, np.result_type(total.dtype, FLOAT))
+    quotient = (
+        np.true_divide(wide, count)  # type: ignore[call-overload]
+        if isinstance(count, Tracer)
+        else div(wide, constant(count, wide.type))
+    )
+    return convert(quotient, total.dtype)
+
+
+def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
+    """Return the dtype of a mean's sum: float64 for integers."""
+    if dtype is not None:
+        return known_dtype(dtype)
+    if x.dtype.kind in "biu":
+        return FLOAT
+    return out.dtype if isinstance(out, Tracer) else x.dtype
+
+
+# ---- mean and average ----------------------------------------------------------------------------
+
+
+@implements(np.mean)
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+) -> Tracer:
+    """Return the mean over axes; of float16, computed in float32."""
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    half = dtype is None and x.dtype == HALF
+    accumulator = SINGLE if half else _accumulator(x, dtype, out)
+    total = reduce_sum(masked(convert(x, accumulator), where, 0), axes)
+    value = divided(total, count_of(x, axes, where))
+    if half and out is None:
+        value = convert(value, HALF)
+    return stored("np.mean", with_kept(value, x, axes, keepdims), out)
+
+
+def _weights(x: Tracer, weights: Any, axis: Any) -> Tracer:
+    """Return weights in a shape that broadcasts against `x`."""
+    w = array(weights)
+    if w.shape == x.shape:
+        return w
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    given_axes = [normalized_axis(k, x.ndim) for k in (axis if np.iterable(axis) else (axis,))]
+    if w.shape != tuple(x.shape[k] for k in given_axes):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    w = permute(w, tuple(sorted(range(w.ndim), key=given_axes.__getitem__)))
+    return reshape(w, tuple(n if k in given_axes else 1 for k, n in enumerate(x.shape)))
+
+
+@implements(np.average)
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = default
+) -> Any:
+    """Return the weighted mean over axes, with the sum of the weights if that is wanted."""
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    scale: Any
+    if weights is None:
+        value = mean(x, axis, keepdims=keepdims)
+        scale = constant(count_of(x, axes, None), value.type)
+    else:
+        w = _weights(x, weights, axis)
+        dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
+        scale = sum_(w, axes, dtype, keepdims=keepdims)
+        if holds(scale == 0):
+            raise ZeroDivisionError(
+                f"Weights sum to zero, can't be normalized, at {user_location()}"
+            )
+        product = np.multiply(convert(x, dtype), convert(w, dtype))
+        value = array(np.true_divide(sum_(product, axes, keepdims=keepdims), scale))
+    return (value, broadcast_to(scale, value.shape)) if returned else value
+
+
+# ---- variance and standard deviation ---------------------------------------------------------------
+
+
+@implements(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Tracer:
+    """Return the variance over axes: the mean of |x - mean(x)|², with n - ddof for n."""
+    value = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return stored("np.var", value, out)
+
+
+@implements(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Tracer:
+    """Return the standard deviation over axes; where it is 0, so is its derivative."""
+    v: Any = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    zero = np.equal(v, 0)
+    root = np.where(zero, 0, np.sqrt(np.where(zero, 1, v)))
+    return stored("np.std", array(root), out)
+
+
+def _variance(
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    centre: Any,
+    correction: Any,
+) -> Tracer:
+    if correction is not default:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    accumulator = _accumulator(x, dtype, None)
+    count = count_of(x, axes, where)
+    if not given(centre):
+        total = reduce_sum(masked(convert(x, accumulator), where, 0), axes)
+        centre = with_kept(divided(total, count), x, axes, True)
+    deviation: Any = np.subtract(x, centre)  # type: ignore[call-overload]
+    if deviation.dtype.kind == "c":
+        square = np.square(real(deviation)) + np.square(np.imag(deviation))
+        accumulator = accumulator if dtype is not None else square.dtype
+    else:
+        square = np.square(deviation)
+    if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
+        accumulator = out.dtype
+    total = reduce_sum(masked(convert(square, accumulator), where, 0), axes)
+    value = divided(total, np.maximum(count - ddof, 0))
+    return with_kept(value, x, axes, keepdims)
+
+
+# ---- covariance and correlation ------------------------------------------------------------------
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Tracer:
+    """Return the covariance matrix of variables in rows (or columns)."""
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    ddof = (0 if bias else 1) if ddof is None else int(ddof)
+    values = [m] if y is None else [m, y]
+    wide = common_dtype([*values, np.float64(0)]) if dtype is None else known_dtype(dtype)
+    X: Any = concatenate([_rows(z, wide, rowvar, "my"[k]) for k, z in enumerate(values)], 0)
+    if X.shape[0] == 0:
+        return constant(0, ArrayType((0, 0), FLOAT))
+    w = _sample_weights(fweights, aweights, X.shape[1])
+    if w is None:
+        centre, degrees = mean(X, 1), constant(max(X.shape[1] - ddof, 0), ArrayType((), FLOAT))
+    else:
+        centre, total = average(X, 1, w, True)
+        degrees = _degrees_of_freedom(total[0], ddof, w, aweights)
+    X = X - np.reshape(centre, (-1, 1))
+    products = np.matmul(X, conj(permute(X if w is None else X * w, (1, 0))))
+    scaled = np.multiply(products, np.true_divide(1, degrees))  # type: ignore[call-overload]
+    return array(np.squeeze(convert(scaled, products.dtype)))  # type: ignore[call-overload]
+
+
+def _rows(z: Any, dtype: np.dtype[Any], rowvar: bool, name: str) -> Tracer:
+    """Return observations as a matrix with one variable a row."""
+    x = convert(array(z), dtype)
+    if x.ndim > 2:
+        raise ValueError(f"{name} has more than 2 dimensions")
+    if x.ndim < 2:
+        return reshape(x, (1, x.type.size))
+    # NumPy leaves a y of one row as it is even where variables are columns
+    return x if rowvar or (name == "y" and x.shape[0] == 1) else permute(x, (1, 0))
+
+
+def _sample_weights(fweights: Any, aweights: Any, count: int) -> Any:
+    """Return the product of frequencies and weights as float64, None without either."""
+    product: Any = None
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        w: Any = convert(array(weights), FLOAT)
+        if name == "fweights" and holds(w != np.round(w)):
+            raise TypeError("fweights must be integer")
+        if w.ndim > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        if w.shape[0] != count:
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        if holds(w < 0):
+            raise ValueError(f"{name} cannot be negative")
+        product = w if product is None else product * w
+    return product
+
+
+def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Tracer:
+    if ddof == 0:
+        degrees = total
+    elif aweights is None:
+        degrees = total - ddof
+    else:
+        degrees = total - ddof * np.sum(w * aweights) / total
+    return array(np.where(degrees <= 0, 0, degrees))
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tracer:
+    """Return the correlation matrix, within [-1, 1]."""
+    c: Any = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return array(c / c)
+    diagonal = np.arange(c.shape[0])
+    deviations = np.sqrt(np.real(c[diagonal, diagonal]))
+    c = c / deviations[:, None]
+    c = c / deviations[None, :]
+    parts = [real(c), imag(c)] if c.dtype.kind == "c" else [c]
+    clipped = [array(np.clip(part, -1, 1)) for part in parts]
+    return join(*clipped) if len(clipped) == 2 else clipped[0]

@@ -1,0 +1,177 @@
+"""Order along an axis: sorted values follow a permutation, positions have no derivative.
+
+The values are NumPy's own, also where an unstable algorithm leaves equal elements in an order of
+its own (-0.0 and 0.0, NaNs).  The derivative takes the stable permutation: of equal elements the
+one that comes first in the operand comes first in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.ops.families import constant_op
+from funcdiff.ops.indexing import take_along
+from funcdiff.space import Maybe, align
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting(Params):
+    """The axis that is put in order, and NumPy's name of the algorithm."""
+
+    axis: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Params):
+    """The axis that is partitioned, and the positions that get their element of full order."""
+
+    axis: int
+    kth: tuple[int, ...]
+
+
+P = TypeVar("P", Sorting, Partition)
+
+
+def _abstract_values(p: Sorting | Partition, x: ArrayType) -> Types:
+    if not 0 <= p.axis < x.ndim:
+        raise TypeError(f"cannot order {x} along axis {p.axis}")
+    return (x,)
+
+
+def _abstract_positions(p: Sorting | Partition, x: ArrayType) -> Types:
+    return (_abstract_values(p, x)[0].with_dtype(INT),)
+
+
+def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
+    """Declare an operation that moves elements along an axis according to their order."""
+
+    def forward(
+        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        (x,), (t,) = xs, ts
+        assert t is not None
+        (y,) = bind(primitive, p, x)
+        return [y], [take_along(t, _origins(x, y, p), p.axis)]
+
+    def batch(
+        p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
+    ) -> Sequence[Tracer]:
+        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
+
+    primitive = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
+    return primitive
+
+
+def _positions(
+    name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]
+) -> Primitive[P]:
+    """Declare an operation that says where the elements in order are; int64."""
+
+    def batch(
+        p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
+    ) -> Sequence[Tracer]:
+        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
+
+    primitive = constant_op(name, params, abstract=_abstract_positions, impl=impl, batch=batch)
+    return primitive
+
+
+def _origins(x: Tracer, y: Tracer, p: Sorting | Partition) -> Tracer:
+    """Return the stable permutation that carries `x` to its rearrangement `y`.
+
+    The element of rank r stands in `x` at ``argsort(x)[r]``, and ``y[k]`` has the rank that k has
+    in ``argsort(y)``.
+    """
+    order = argsort(x, p.axis)
+    if isinstance(p, Sorting):
+        return order
+    ranks = argsort(argsort(y, p.axis), p.axis)
+    return take_along(order, ranks, p.axis)
+
+
+sort_p: Final = _values(
+    "sort", Sorting, lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind)  # type: ignore[call-overload]
+)
+partition_p: Final = _values(
+    "partition", Partition, lambda p: lambda x: np.partition(x, p.kth, axis=p.axis)
+)
+argsort_p: Final = _positions(
+    "argsort", Sorting, lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind)  # type: ignore[call-overload]
+)
+argpartition_p: Final = _positions(
+    "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)
+)
+
+
+def sort(x: Tracer, axis: int, kind: str = "stable") -> Tracer:
+    """Put the elements in ascending order along an axis; NaNs come last."""
+    return bind(sort_p, Sorting(axis, kind), x)[0]
+
+
+def argsort(x: Tracer, axis: int, kind: str = "stable") -> Tracer:
+    """Return the positions of the elements in ascending order along an axis, int64."""
+    return bind(argsort_p, Sorting(axis, kind), x)[0]
+
+
+def partition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
+    """Put the elements at positions `kth` in their place, smaller ones before, larger behind."""
+    return bind(partition_p, Partition(axis, kth), x)[0]
+
+
+def argpartition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
+    """Return the positions of the elements of NumPy's partition along an axis, int64."""
+    return bind(argpartition_p, Partition(axis, kth), x)[0]
+
+
+# ---- positions in a sorted array -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Side(Params):
+    """Whether a value equal to elements goes before them (``"left"``) or behind (``"right"``)."""
+
+    side: str
+
+
+def _abstract_search(p: Side, a: ArrayType, v: ArrayType) -> Types:
+    depth = a.ndim - 1
+    if depth < 0 or a.dtype != v.dtype or a.shape[:depth] != v.shape[:depth]:
+        raise TypeError(f"cannot search {a} for {v}")
+    return (v.with_dtype(INT),)
+
+
+def _search_impl(p: Side) -> Callable[..., Any]:
+    def function(a: Any, v: Any) -> Any:
+        if a.ndim == 1:
+            return np.searchsorted(a, v, side=p.side)  # type: ignore[call-overload]
+        found = np.empty(v.shape, INT)
+        for row in np.ndindex(a.shape[:-1]):
+            found[row] = np.searchsorted(a[row], v[row], side=p.side)  # type: ignore[call-overload]
+        return found
+
+    return function
+
+
+searchsorted_p: Final = constant_op(
+    "searchsorted",
+    Side,
+    abstract=_abstract_search,
+    impl=_search_impl,
+    batch=lambda p, size, xs, batched: [searchsorted(*align(size, xs, batched), p.side)],
+)
+
+
+def searchsorted(a: Tracer, v: Tracer, side: str) -> Tracer:
+    """Return where in `a`, ascending along its last axis, values belong, int64.
+
+    All axes of `a` but the last are batch axes, which `v` has in front, too.
+    """
+    return bind(searchsorted_p, Side(side), a, v)[0]

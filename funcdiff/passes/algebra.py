@@ -1,0 +1,167 @@
+"""Identities that keep every bit, so they hold in every program.
+
+Not among them: ``x + 0 = x`` (wrong for -0.0), ``x·0 = 0`` (wrong for inf and NaN), and any
+change in the order of additions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.primitive import NONE
+from funcdiff.core.types import complex_dtype, real_dtype
+from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
+from funcdiff.ops.contract import contract_p
+from funcdiff.ops.structural import (
+    Dtype,
+    Permutation,
+    Reversal,
+    Shape,
+    add_slice_p,
+    convert_p,
+    permute_p,
+    reshape_p,
+    reverse_p,
+    select_p,
+)
+from funcdiff.passes.rewriting import Rules, made_by
+from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat
+
+
+def same(x: Tracer, y: Tracer) -> bool:
+    """Whether two handles are on one atom."""
+    return x.builder is y.builder and x.atom == y.atom
+
+
+def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · 1 = 1 · x = x."""
+    if splat(y) == 1:
+        return x
+    return y if splat(x) == 1 else None
+
+
+def _scale_by_minus_one(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · (-1) = (-1) · x = -x, for real x."""
+    if x.dtype.kind != "f":
+        return None
+    if splat(y) == -1:
+        return emit(neg_p, NONE, x)  # type: ignore[no-any-return]
+    return emit(neg_p, NONE, y) if splat(x) == -1 else None
+
+
+def _negate_twice(_emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+    """-(-x) = x."""
+    found = made_by(x, neg_p)
+    return found[1][0] if found else None
+
+
+def _conjugate_twice(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """conj(conj(z)) = z."""
+    found = made_by(z, conj_p)
+    return found[1][0] if found else None
+
+
+def _reshape_twice(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+    """reshape(reshape(x)) = reshape(x), and x if the shape is its own."""
+    if p.shape == x.shape:
+        return x
+    found = made_by(x, reshape_p)
+    return emit(reshape_p, p, found[1][0]) if found else None
+
+
+def _permute_twice(emit: Any, p: Permutation, x: Tracer) -> Tracer | None:
+    """permute(permute(x)) = permute(x), and x for the identity."""
+    if p.axes == tuple(range(x.ndim)):
+        return x
+    found = made_by(x, permute_p)
+    if not found:
+        return None
+    axes = tuple(found[0].axes[axis] for axis in p.axes)
+    return emit(permute_p, Permutation(axes), found[1][0])  # type: ignore[no-any-return]
+
+
+def _reverse_twice(_emit: Any, p: Reversal, x: Tracer) -> Tracer | None:
+    """reverse(reverse(x)) = x along the same axes."""
+    found = made_by(x, reverse_p)
+    return found[1][0] if found and found[0] == p else None
+
+
+def _broadcast_twice(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
+    """broadcast(broadcast(x)) = broadcast(x)."""
+    found = made_by(x, broadcast_p)
+    if not found:
+        return None
+    axes = tuple(p.axes[axis] for axis in found[0].axes)
+    return emit(broadcast_p, Broadcast(p.shape, axes), found[1][0])  # type: ignore[no-any-return]
+
+
+def _convert_nothing(_emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
+    """convert(x) = x if the dtype is its own; from real to complex and back is nothing, too."""
+    if p.dtype == x.dtype:
+        return x
+    found = made_by(x, convert_p)
+    if not found:
+        return None
+    (origin,) = found[1]
+    widened = origin.dtype.kind == "f" and complex_dtype(origin.dtype) == x.dtype
+    return origin if widened and p.dtype == origin.dtype else None
+
+
+def _real_of_real(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """real(complex(x)) = x, real(x + iy) = x."""
+    found = made_by(z, convert_p) or made_by(z, join_p)
+    if found and found[1][0].dtype == real_dtype(z.dtype):
+        return found[1][0]
+    return None
+
+
+def _imaginary_of_pair(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """imag(x + iy) = y."""
+    found = made_by(z, join_p)
+    return found[1][1] if found else None
+
+
+def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, x, x) = x; a constant mask chooses."""
+    if same(x, y):
+        return x
+    chosen = splat(mask)
+    return None if chosen is None else (x if chosen else y)
+
+
+def _contract_with_number(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """contract(x, s) = x · s for a scalar s: a product without a sum."""
+    if p.left and p.right:
+        return None
+    array, labels, scalar = (x, p.left, y) if p.left else (y, p.right, x)
+    moved = emit(permute_p, Permutation(tuple(labels.index(k) for k in p.out)), array)
+    spread = scalar if not p.out else emit(broadcast_p, Broadcast(moved.shape, ()), scalar)
+    pair = (moved, spread) if p.left else (spread, moved)
+    return emit(mul_p, NONE, *pair)  # type: ignore[no-any-return]
+
+
+def _accumulate_slice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + add_slice(0, u) = add_slice(x, u): accumulate in place (up to the sign of a zero)."""
+    for total, padded in ((x, y), (y, x)):
+        found = made_by(padded, add_slice_p)
+        if found and splat(found[1][0]) == 0 and made_by(total, add_slice_p):
+            return emit(add_slice_p, found[0], total, found[1][1])  # type: ignore[no-any-return]
+    return None
+
+
+rules: Final[Rules] = {
+    mul_p: (_scale_by_one, _scale_by_minus_one),
+    neg_p: (_negate_twice,),
+    conj_p: (_conjugate_twice,),
+    reshape_p: (_reshape_twice,),
+    permute_p: (_permute_twice,),
+    reverse_p: (_reverse_twice,),
+    broadcast_p: (_broadcast_twice,),
+    convert_p: (_convert_nothing,),
+    real_p: (_real_of_real,),
+    imag_p: (_imaginary_of_pair,),
+    select_p: (_select_same,),
+    contract_p: (_contract_with_number,),
+    add_p: (_accumulate_slice,),
+}

@@ -1,0 +1,173 @@
+"""Zeros that masks make stay zero: an infinite coefficient never meets them.
+
+Where ``np.where(x > 0, np.sqrt(x), 0)`` is differentiated, the cotangent is masked first and then
+multiplied by 1/(2√x), which is infinite at 0: 0·∞ = NaN, although the branch was not taken.  In a
+linear program the two commute, so the mask goes last: ``mask(ct)·c = mask(ct·c)``.  The same
+holds for all that fills with zeros: padding, scattering, and rearrangements of those.
+
+The rules hold for exact zeros that are structural, so they apply only to equations that depend
+on a tangent or cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.primitive import NONE, Params
+from funcdiff.core.program import Equation, Program
+from funcdiff.ops.cond import Cond
+from funcdiff.ops.indexing import gather_p, scatter_add_p
+from funcdiff.ops.scan import Scan, linear_inputs
+from funcdiff.ops.structural import (
+    Permutation,
+    Shape,
+    add_slice_p,
+    inverse,
+    permute_p,
+    reshape_p,
+    reverse_p,
+    select_p,
+    slice_p,
+)
+from funcdiff.passes.algebra import same
+from funcdiff.passes.rewriting import Rules, made_by
+from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat, zeros
+
+
+def _is_zero(x: Tracer) -> bool:
+    return splat(x) == 0
+
+
+def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
+    """Return mask and value of ``select(mask, value, 0)``, and whether the sides are swapped."""
+    found = made_by(x, select_p)
+    if found is None:
+        return None
+    mask, a, b = found[1]
+    if _is_zero(b):
+        return mask, a, False
+    return (mask, b, True) if _is_zero(a) else None
+
+
+def _mask(emit: Any, mask: Tracer, value: Tracer, swapped: bool) -> Tracer:
+    pair = (zeros(value.type), value) if swapped else (value, zeros(value.type))
+    return emit(select_p, NONE, mask, *pair)  # type: ignore[no-any-return]
+
+
+def _fills_with_zeros(x: Tracer) -> bool:
+    """Whether `x` is masked, padded or scattered into zeros, perhaps rearranged since."""
+    while True:
+        if _masked(x):
+            return True
+        for primitive in (add_slice_p, scatter_add_p):
+            found = made_by(x, primitive)
+            if found:
+                return _is_zero(found[1][0])
+        found = made_by(x, reshape_p) or made_by(x, permute_p) or made_by(x, reverse_p)
+        if not found:
+            return False
+        (x,) = found[1]
+
+
+def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, u, 0) · c = select(m, u·c, 0)."""
+    for u, c in ((x, y), (y, x)):
+        found = _masked(u)
+        if found:
+            mask, value, swapped = found
+            return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped)
+    return None
+
+
+def _scale_padded(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """add_slice(0, u) · c = add_slice(0, u · slice(c))."""
+    for padded, c in ((x, y), (y, x)):
+        found = made_by(padded, add_slice_p)
+        if found and _is_zero(found[1][0]):
+            p, (zero, u) = found
+            scaled = emit(mul_p, NONE, u, emit(slice_p, p, c))
+            return emit(add_slice_p, p, zero, scaled)  # type: ignore[no-any-return]
+    return None
+
+
+def _scale_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """scatter_add(0, u, i) · c = scatter_add(0, u · gather(c, i), i), if u is no larger."""
+    for scattered, c in ((x, y), (y, x)):
+        found = made_by(scattered, scatter_add_p)
+        if found and _is_zero(found[1][0]) and found[1][1].type.size <= c.type.size:
+            p, (zero, u, *indices) = found
+            scaled = emit(mul_p, NONE, u, emit(gather_p, p, c, *indices))
+            return emit(scatter_add_p, p, zero, scaled, *indices)  # type: ignore[no-any-return]
+    return None
+
+
+def _scale_rearranged(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """V(u) · c = V(u · V⁻¹(c)) for a rearrangement V of something filled with zeros."""
+    for moved, c in ((x, y), (y, x)):
+        if not _fills_with_zeros(moved):
+            continue
+        for primitive in (reshape_p, permute_p, reverse_p):
+            found = made_by(moved, primitive)
+            if found:
+                p, (u,) = found
+                back = emit(primitive, _inverse(p, u), c)
+                return emit(primitive, p, emit(mul_p, NONE, u, back))  # type: ignore[no-any-return]
+    return None
+
+
+def _inverse(p: Any, u: Tracer) -> Params:
+    if isinstance(p, Shape):
+        return Shape(u.shape)
+    return Permutation(inverse(p.axes)) if isinstance(p, Permutation) else p  # type: ignore[no-any-return]
+
+
+def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+    """-select(m, u, 0) = select(m, -u, 0)."""
+    found = _masked(x)
+    if found is None:
+        return None
+    mask, value, swapped = found
+    return _mask(emit, mask, emit(neg_p, NONE, value), swapped)
+
+
+def _broadcast_masked(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
+    """broadcast(select(m, u, 0)) = select(broadcast(m), broadcast(u), 0)."""
+    found = _masked(x)
+    if found is None:
+        return None
+    mask, value, swapped = found
+    mask, value = (emit(broadcast_p, p, z) for z in (mask, value))
+    return _mask(emit, mask, value, swapped)
+
+
+def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, u, 0) + select(m, v, 0) = select(m, u + v, 0)."""
+    first, second = _masked(x), _masked(y)
+    if first is None or second is None or first[2] != second[2] or not same(first[0], second[0]):
+        return None
+    return _mask(emit, first[0], emit(add_p, NONE, first[1], second[1]), first[2])
+
+
+rules: Final[Rules] = {
+    mul_p: (_scale_masked, _scale_padded, _scale_scattered, _scale_rearranged),
+    neg_p: (_negate_masked,),
+    broadcast_p: (_broadcast_masked,),
+    add_p: (_add_masked,),
+}
+
+
+def nested(
+    eq: Equation,
+    linear: tuple[bool, ...],
+    simplify_linear: Callable[[Program, tuple[bool, ...]], Program],
+) -> Params:
+    """Return the parameters of a linear equation with the linear programs in them simplified."""
+    p = eq.params
+    if isinstance(p, Cond):
+        return Cond(tuple(simplify_linear(branch, linear[1:]) for branch in p.branches))
+    if isinstance(p, Scan):
+        return replace(p, body=simplify_linear(p.body, linear_inputs(p, linear)))
+    return p

@@ -1,0 +1,336 @@
+"""`check_rules`: everything that the rules of an operation promise, checked at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.core.builder import Builder, inline
+from funcdiff.core.check import check
+from funcdiff.core.evaluate import evaluate
+from funcdiff.core.parse import parse
+from funcdiff.core.program import Literal, Program
+from funcdiff.core.types import ArrayType
+from funcdiff.numpy.promotion import array, concrete
+from funcdiff.passes.simplify import simplify
+from funcdiff.testing.differences import (
+    central_difference,
+    direction,
+    disagreement,
+    precision,
+    rounding,
+    truncation,
+)
+from funcdiff.transforms.jvp import Mask, jvp
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+_EVERY_CHOICE_UP_TO: Final = 4
+"""Inputs; beyond, the choices are each alone, all but one, and all."""
+
+_SPREAD: Final = 0.02
+"""How far the examples of a batch are from the given point."""
+
+
+class _Case(NamedTuple):
+    """A program at a point."""
+
+    name: str
+    program: Program
+    operands: list[Any]
+
+    @property
+    def smooth(self) -> list[int]:
+        """The inputs that have tangents."""
+        return [k for k, t in enumerate(self.program.input_types) if t.differentiable]
+
+    @property
+    def wanted(self) -> Mask:
+        """Which outputs have tangents."""
+        return tuple(t.differentiable for t in self.program.output_types)
+
+    def directions(self, active: Mask, random: np.random.Generator) -> list[Any]:
+        """Return a random tangent for each active input, None for the others."""
+        pairs = zip(self.operands, active, strict=True)
+        return [direction(x, random) if flag else None for x, flag in pairs]
+
+
+def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
+    """Assert that the rules of the operations that `f` emits are right at a point.
+
+    `f` is traced to a program.  Of this program, and of its forward and reverse derivatives up to
+    the given order, it is asserted that
+
+    - the types recorded are those of the arrays that NumPy computes,
+    - no operation writes to its operands, and the interpreter keeps every bit,
+    - the verifier accepts it, and printing and parsing give it back,
+    - simplifying keeps every bit,
+    - `jvp` equals central differences along a random direction, for every choice of
+      differentiated arguments, and `linearize` equals `jvp`,
+    - ``Re Σ ct·(A·t) = Re Σ (Aᵀ·ct)·t`` and ``(Aᵀ)ᵀ = A`` for the derivative A,
+    - `vmap` equals a loop, for every choice of batched arguments.
+
+    Tolerances follow from the dtypes.
+
+    Parameters
+    ----------
+    f
+        Function of traced arrays, of NumPy code or strict operations; it may return a container.
+    *args
+        Arrays.  Floating and complex ones are differentiated; integer and boolean ones are not,
+        but they are batched too.  The point should be away from kinks by a few hundredths
+        (float32: tenths), for differences know nothing of them.  A single kink is right at
+        ``order=1``, where central differences give the symmetric derivative.
+    order
+        To how many derivatives everything is repeated; 1 checks `f` itself alone.
+
+    Raises
+    ------
+    AssertionError
+        If something is not as promised: names what, and prints the numbers and the program.
+
+    References
+    ----------
+    A. Griewank, A. Walther, "Evaluating Derivatives", SIAM 2008, section 3 (the dot-product
+    test of adjoints).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from funcdiff.testing import check_rules
+    >>> check_rules(lambda x, y: np.sin(x) * y[::-1], np.array([0.3, 1.2]), np.array([2.0, -0.7]))
+    """
+    cases = [_traced(f, args)]
+    for remaining in range(order, 0, -1):
+        for case in cases:
+            _check(case)
+        if remaining > 1:
+            cases = [derivative for case in cases for derivative in _derivatives(case)]
+
+
+def _traced(f: Callable[..., Any], args: Sequence[Any]) -> _Case:
+    operands: list[Any] = [concrete(x) for x in args]
+    with Builder(getattr(f, "__name__", "f")) as builder:
+        xs = [builder.input(ArrayType(x.shape, x.dtype), x) for x in operands]
+        outputs = [array(leaf) for leaf in pytree.flatten(f(*xs))[0]]
+        program = builder.program(outputs)
+        return _Case("the program", program, [*operands, *builder.captures])
+
+
+def _check(case: _Case) -> None:
+    random = np.random.default_rng(len(case.operands))
+    with _claim("types are those of NumPy, and operands are not written", case):
+        outputs = _stepwise(case)
+    with _claim("the interpreter keeps every bit", case):
+        _require_bits(_run(case.program, case.operands), outputs)
+    with _claim("the verifier accepts the program", case):
+        check(case.program)
+    with _claim("printing and parsing give the program back", case):
+        if parse(str(case.program)) != case.program:
+            raise AssertionError(f"parsed as\n{parse(str(case.program))}")
+    with _claim("simplifying keeps every bit", case):
+        _require_bits(_run(simplify(case.program), case.operands), outputs)
+    for chosen in _choices(len(case.smooth)):
+        active = tuple(k in [case.smooth[c] for c in chosen] for k in range(len(case.operands)))
+        _check_derivative(case, active, random)
+    for chosen in _choices(len(case.operands)):
+        batched = tuple(k in chosen for k in range(len(case.operands)))
+        with _claim(f"vmap equals a loop, batched {batched}", case):
+            _compare_with_loop(case, batched, random)
+
+
+@contextmanager
+def _claim(claim: str, case: _Case) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+        raise AssertionError(
+            f"{claim}: not so for {case.name}: {kind}{error}\n{case.program}"
+        ) from error
+
+
+def _choices(count: int) -> list[tuple[int, ...]]:
+    every = range(count)
+    sizes = range(1, count + 1)
+    if count > _EVERY_CHOICE_UP_TO:
+        sizes = [1, count - 1, count]  # type: ignore[assignment]
+    return [chosen for size in sizes for chosen in combinations(every, size)]
+
+
+def _run(program: Program, operands: Sequence[Any]) -> list[Any]:
+    with np.errstate(all="ignore"):
+        return evaluate(program, operands)
+
+
+def _stepwise(case: _Case) -> list[Any]:
+    """Run equation by equation, looking at types and at the operands' memory; return outputs."""
+    program = case.program
+    env = dict(zip(program.inputs, case.operands, strict=True))
+    for eq in program.equations:
+        operands = [a.array if isinstance(a, Literal) else env[a] for a in eq.operands]
+        before = [np.asarray(x).tobytes() for x in operands]
+        with np.errstate(all="ignore"):
+            values = eq.operation.function(*operands)
+        values = [values] if len(eq.results) == 1 else list(values)
+        if [np.asarray(x).tobytes() for x in operands] != before:
+            raise AssertionError(f"an operand was written by {eq}")
+        for variable, value in zip(eq.results, values, strict=True):
+            found = ArrayType(np.shape(value), np.asarray(value).dtype)
+            if found is not variable.type:
+                raise AssertionError(f"NumPy's result has type {found} in {eq}")
+        env.update(zip(eq.results, values, strict=True))
+    return [a.array if isinstance(a, Literal) else env[a] for a in program.outputs]
+
+
+# ---- derivatives -----------------------------------------------------------------------------
+
+
+def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) -> None:
+    ts = case.directions(active, random)
+    outputs = _run(case.program, case.operands)
+    count = len(outputs)
+    with _claim(f"jvp equals central differences, differentiated {active}", case):
+        pushed, mask = jvp(case.program, active, case.wanted)
+        if mask != case.wanted:
+            raise AssertionError(f"tangents {mask} for outputs {case.program.output_types}")
+        results = _run(pushed, [*case.operands, *_present(ts)])
+        _require_bits(results[:count], outputs)
+        differences = central_difference(lambda xs: _run(case.program, xs), case.operands, ts)
+        scale = max([1.0, *(float(np.abs(y).max(initial=0)) for y in _smooth(outputs))])
+        values = [*case.operands, *outputs]
+        _require_close(results[count:], _present(differences), truncation(values), scale)
+    tangents = results[count:]
+    with _claim(f"linearize equals jvp, differentiated {active}", case):
+        split = linearize(case.program, active, case.wanted)
+        primal = _run(split.primal, case.operands)
+        _require_bits(primal[:count], outputs)
+        pushed_again = _run(split.linear, [*_present(ts), *primal[count:]])
+        _require_close(pushed_again, tangents, rounding(values))
+    _check_transpose(case, split, _present(ts), primal[count:], tangents, random)
+
+
+def _check_transpose(
+    case: _Case,
+    split: Linearized,
+    ts: Sequence[Any],
+    residuals: Sequence[Any],
+    tangents: Sequence[Any],
+    random: np.random.Generator,
+) -> None:
+    """Check <ct, A·t> = <Aᵀ·ct, t>, of all cotangents and of each alone, and (Aᵀ)ᵀ = A."""
+    linear = (True,) * len(ts) + (False,) * len(residuals)
+    known = (False,) * len(residuals)
+    count = len(tangents)
+    choices = {(True,) * count, *(tuple(k == j for j in range(count)) for k in range(count))}
+    for present in sorted(choices - {()}):
+        chosen = [t for t, flag in zip(tangents, present, strict=True) if flag]
+        cts = [direction(t, random) for t in chosen]
+        with _claim(f"<ct, A·t> = <Aᵀ·ct, t>, cotangents {present}", case):
+            turned = transpose(split.linear, linear, present)
+            pulled = _run(turned, [*residuals, *cts])
+            _require_close(
+                [_pairing(cts, chosen)],
+                [_pairing(pulled, ts)],
+                rounding([*chosen, *pulled]),
+                _pairing(map(np.abs, cts), map(np.abs, chosen)),
+            )
+        with _claim(f"(Aᵀ)ᵀ = A, cotangents {present}", case):
+            back = transpose(turned, (*known, *(True for _ in cts)))
+            _require_close(_run(back, [*residuals, *ts]), chosen, rounding([*chosen, *pulled]))
+
+
+def _derivatives(case: _Case) -> list[_Case]:
+    """Return the forward and the reverse derivative, as programs of the point and directions."""
+    random = np.random.default_rng(7)
+    active = tuple(k in case.smooth for k in range(len(case.operands)))
+    if not (any(active) and any(jvp(case.program, active)[1])):
+        return []
+    pushed, _ = jvp(case.program, active)
+    ts = _present(case.directions(active, random))
+    forward = _Case(f"the jvp of {case.name}", pushed, [*case.operands, *ts])
+    split = linearize(case.program, active)
+    linear = (True,) * sum(active) + (False,) * split.residuals
+    turned = transpose(split.linear, linear)
+    with Builder("vjp", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in case.program.input_types]
+        residuals = inline(split.primal, xs)[len(split.mask) :]
+        cts = [builder.input(t) for t in split.linear.output_types]
+        pulled = builder.program(inline(turned, [*residuals, *cts]))
+    seeds = [direction(np.zeros(t.shape, t.dtype), random) for t in split.linear.output_types]
+    return [forward, _Case(f"the vjp of {case.name}", pulled, [*case.operands, *seeds])]
+
+
+# ---- batching --------------------------------------------------------------------------------
+
+
+def _compare_with_loop(case: _Case, batched: Mask, random: np.random.Generator) -> None:
+    sizes = {n for t in case.program.input_types for n in t.shape}
+    size = min({2, 3, 4, 5, 6, 7} - sizes, default=8)  # no axis of a result can pass for another
+    examples = [
+        np.stack([_example(x, k, random) for k in range(size)]) if flag else x
+        for x, flag in zip(case.operands, batched, strict=True)
+    ]
+    every = (True,) * len(case.program.outputs)
+    program, _ = vmap(case.program, size, batched, every)
+    results = _run(program, examples)
+    for k in range(size):
+        row = [x[k] if flag else x for x, flag in zip(examples, batched, strict=True)]
+        expected = _run(case.program, row)
+        _require_close([y[k] for y in results], expected, rounding([*row, *expected]))
+    types = tuple(ArrayType(np.shape(y), np.asarray(y).dtype) for y in results)
+    if types != program.output_types:
+        raise AssertionError(f"types {types} were recorded as {program.output_types}")
+
+
+def _example(x: Any, k: int, random: np.random.Generator) -> Any:
+    """Return the k-th example: nearby numbers; other integers and flags of the same range."""
+    x = np.asarray(x)
+    if x.dtype.kind in "fc":
+        return (x + x.dtype.type(_SPREAD) * direction(x, random)).astype(x.dtype)
+    if not x.shape and x.dtype.kind == "b":
+        return x ^ bool(k % 2)
+    return np.roll(x, k)
+
+
+# ---- comparisons -----------------------------------------------------------------------------
+
+
+def _present(values: Sequence[Any]) -> list[Any]:
+    return [v for v in values if v is not None]
+
+
+def _smooth(values: Sequence[Any]) -> list[Any]:
+    return [v for v in values if np.asarray(v).dtype.kind in "fc"]
+
+
+def _pairing(cts: Any, ts: Any) -> Any:
+    return sum(np.sum(ct * t).real for ct, t in zip(cts, ts, strict=True))
+
+
+def _require_bits(left: Sequence[Any], right: Sequence[Any]) -> None:
+    for k, (a, b) in enumerate(zip(left, right, strict=True)):
+        x, y = np.asarray(a), np.asarray(b)
+        if x.dtype != y.dtype or x.shape != y.shape or _bits(x) != _bits(y):
+            raise AssertionError(f"output {k}: {disagreement(x, y, 0.0) or (x, y)}")
+
+
+def _bits(x: Any) -> bytes:
+    """Return the memory of an array, all NaNs being alike."""
+    plain: bytes = (np.where(np.isnan(x), np.nan, x) if x.dtype.kind in "fc" else x).tobytes()
+    return plain
+
+
+def _require_close(
+    left: Sequence[Any], right: Sequence[Any], tolerance: float, scale: float = 1.0
+) -> None:
+    for k, (a, b) in enumerate(zip(left, right, strict=True)):
+        found = disagreement(a, b, tolerance, scale)
+        if found:
+            raise AssertionError(f"output {k}, {found}")

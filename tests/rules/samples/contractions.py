@@ -1,0 +1,37 @@
+"""Samples of the contraction and the sum: every kind of label, on both sides and in the middle."""
+
+from __future__ import annotations
+
+from funcdiff.ops.contract import contract
+from funcdiff.space import reduce_sum
+from tests.rules.sample import Sample, complex_, integers, real, sample
+
+SAMPLES: dict[str, list[Sample]] = {
+    "contract": [
+        sample(lambda x, y: contract(x, y, (0, 1), (1, 2), (0, 2)), real(2, 3), real(3, 4)),
+        sample(lambda x, y: contract(x, y, (1, 0), (2, 1), (2, 0)), real(3, 2), real(4, 3)),
+        sample(lambda x, y: contract(x, y, (0, 1), (1,), (0,)), complex_(2, 3), complex_(3)),
+        sample(lambda x, y: contract(x, y, (0,), (0,), ()), real(3), real(3, start=8)),
+        sample(lambda x, y: contract(x, y, (0,), (1,), (1, 0)), real(2), real(3)),
+        sample(
+            lambda x, y: contract(x, y, (3, 0, 1), (1, 2, 3), (2, 3, 0)),
+            real(2, 3, 4),
+            real(4, 5, 2),
+        ),
+        sample(
+            lambda x, y: contract(x, y, (0, 1, 2), (2, 0, 1, 3), (3, 0)),
+            complex_(2, 3, 1),
+            complex_(1, 2, 3, 2),
+        ),
+        sample(lambda x, y: contract(x, y, (0, 1), (1,), (0,)), real(2, 0), real(0), order=1),
+        sample(lambda x, y: contract(x, y, (), (), ()), real(), real(start=3)),
+        sample(lambda x, y: contract(x, y, (0, 1), (1,), (0,)), integers(2, 3), integers(3)),
+    ],
+    "reduce_sum": [
+        sample(lambda x: reduce_sum(x, (1,)), real(2, 3)),
+        sample(lambda x: reduce_sum(x, (0, 2)), real(2, 3, 4)),
+        sample(lambda x: reduce_sum(x, (0,)), complex_(2, 3)),
+        sample(lambda x: reduce_sum(x, (0,)), real(0, 2), order=1),
+        sample(lambda x: reduce_sum(x, (0, 1)), integers(2, 3)),
+    ],
+}

@@ -1,0 +1,104 @@
+"""Samples of the elementwise operations: real, complex, integer, 0-d, empty and float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import bind, constant
+from funcdiff.core.primitive import NONE, Primitive, primitives
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.elementwise import heaviside, ldexp
+from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.logic import operations
+from tests.rules.sample import Sample, complex_, flags, integers, real, sample
+
+DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
+    "reciprocal": ((0.4, 2.5),),
+    "sqrt": ((0.3, 2.5),),
+    "log": ((0.3, 2.5),),
+    "log2": ((0.3, 2.5),),
+    "log10": ((0.3, 2.5),),
+    "log1p": ((-0.5, 2.0),),
+    "tan": ((-1.2, 1.0),),
+    "arcsin": ((-0.8, 0.7),),
+    "arccos": ((-0.8, 0.7),),
+    "arccosh": ((1.4, 3.0),),
+    "arctanh": ((-0.7, 0.6),),
+    "power": ((0.4, 2.5), (-1.6, 2.3)),
+    "div": ((-2.3, 2.0), (0.6, 1.9)),
+    "remainder": ((-2.3, 2.0), (0.6, 1.9)),
+    "fmod": ((-2.3, 2.0), (0.6, 1.9)),
+    "floor_divide": ((-2.3, 2.0), (0.6, 1.9)),
+}
+"""Where the operands are taken from, if not between -2.3 and 2."""
+
+HOLOMORPHIC = frozenset(
+    "add neg mul sub div reciprocal square power sqrt exp exp2 expm1 log log2 log10 log1p sin cos "
+    "tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
+)
+OF_THEIR_OWN = frozenset({"ldexp"})
+FLOAT_ONLY = frozenset({"modf_integer", "modf_fraction", "frexp_mantissa", "frexp_exponent"})
+
+
+def _arity(name: str) -> int:
+    for op in (*by_ufunc.items(), *((f.ufunc, f) for f in operations.values())):
+        if op[1].primitive.name == name:
+            return int(op[0].nin)  # type: ignore[union-attr]
+    return 1
+
+
+def _accepts(primitive: Primitive[Any], dtype: Any, count: int) -> bool:
+    try:
+        primitive.abstract(NONE, *(ArrayType((), np.dtype(dtype)),) * count)
+    except TypeError:
+        return False
+    return True
+
+
+def _samples(name: str) -> list[Sample]:
+    primitive, count = primitives[name], _arity(name)
+    domains = DOMAINS.get(name, ((-2.3, 2.0),) * count)
+
+    def f(*xs: Any) -> Any:
+        return bind(primitive, NONE, *xs)[0]
+
+    def points(*shape: int) -> list[Any]:
+        return [
+            real(*shape, low=low, high=high, start=1 + 5 * k)
+            for k, (low, high) in enumerate(domains)
+        ]
+
+    found = []
+    if _accepts(primitive, float, count):
+        found += [
+            sample(f, *points(2, 3)),
+            sample(f, *points(0, 2), order=1),
+            sample(f, *(np.float32(x) for x in points()), order=1),
+        ]
+    if name in HOLOMORPHIC:
+        found.append(sample(f, *(complex_(2, start=1 + 7 * k) for k in range(count))))
+    integer = name not in FLOAT_ONLY
+    if integer and _accepts(primitive, np.int64, count):
+        found.append(sample(f, *(integers(2, 3, start=1 + k) for k in range(count)), order=1))
+    if integer and _accepts(primitive, bool, count):
+        found.append(sample(f, *(np.roll(flags(4), k) for k in range(count)), order=1))
+    return found
+
+
+def _heaviside_at_zero(h: Any) -> Any:
+    return heaviside(constant(0.0, h.type), h)
+
+
+ELEMENTWISE = frozenset(
+    {op.primitive.name for op in (*by_ufunc.values(), *operations.values())} | FLOAT_ONLY
+)
+SAMPLES: dict[str, list[Sample]] = {
+    **{name: _samples(name) for name in sorted(ELEMENTWISE - OF_THEIR_OWN)},
+    "ldexp": [
+        sample(ldexp, real(2, 3), np.array([[1, -2, 3], [0, 2, -1]])),
+        sample(ldexp, np.float32(0.7), np.int64(-2), order=1),
+    ],
+}
+SAMPLES["heaviside"].append(sample(_heaviside_at_zero, real(3)))

@@ -1,0 +1,58 @@
+"""Every rule of every primitive, at samples that leave no symmetry for a bug to hide in."""
+
+from __future__ import annotations
+
+import pytest
+
+import funcdiff  # noqa: F401  (registers every primitive)
+from funcdiff.core.primitive import primitives
+from funcdiff.testing import check_rules
+from tests.rules.samples import (
+    complex_numbers,
+    contractions,
+    control,
+    elementwise,
+    extrema,
+    indexing,
+    reductions,
+    sorting,
+    structural,
+)
+from tests.rules.sample import Sample
+
+FAMILIES = (
+    complex_numbers,
+    contractions,
+    control,
+    elementwise,
+    extrema,
+    indexing,
+    reductions,
+    sorting,
+    structural,
+)
+
+
+def samples() -> dict[str, list[Sample]]:
+    """Return the samples of all families by primitive."""
+    found: dict[str, list[Sample]] = {}
+    for family in FAMILIES:
+        for name, entries in family.SAMPLES.items():
+            found.setdefault(name, []).extend(entries)
+    return found
+
+
+CASES = [
+    pytest.param(entry, id=f"{name}-{k}")
+    for name, entries in samples().items()
+    for k, entry in enumerate(entries)
+]
+
+
+def test_every_primitive_has_a_sample() -> None:
+    assert sorted(primitives.keys() - {n for n, s in samples().items() if s}) == []
+
+
+@pytest.mark.parametrize("entry", CASES)
+def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
+    check_rules(entry.f, *entry.args, order=entry.order)
