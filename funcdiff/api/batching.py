@@ -77,7 +77,7 @@ def vmap(
 
         trace = record(f, moved, call, eager=False, types=types)
         program = _batched_program(trace.recording, size, len(moved))
-        results = run(program, [*moved, *trace.captures])
+        results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
         if isinstance(out_axes, int) and out_axes == 0:
             return value

@@ -336,7 +336,7 @@ def _differentiated(
     program, output = gradient_program(trace.recording, count, holomorphic, wants_value)
     if program is None or trace.numeric != (True,):
         raise _not_scalar(f, trace, output, holomorphic)
-    results = run(program, [*inputs.operands, *trace.captures])
+    results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs), fill=None)
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
     return _Parts(

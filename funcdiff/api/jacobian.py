@@ -19,7 +19,7 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.logic import equal
 from funcdiff.ops.structural import convert, iota, permute, reshape, slice_along
-from funcdiff.passes.simplify import simplify
+from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.space import add, zeros
 from funcdiff.transforms.vmap import vmap
 
@@ -162,7 +162,7 @@ def _jacobian(f: Callable[..., Any], argnums: Argnums, mode: Mode, holomorphic: 
                 f"jacobian needs floating or complex results; {name_of(f)} returned {wrong}, at "
                 f"{user_location()}."
             )
-        blocks = run(program, [*inputs.operands, *trace.captures])
+        blocks = run(program, [*inputs.operands, *trace.captures], trace)
         return _assembled(blocks, inputs, trace, single=isinstance(argnums, int))
 
     return jacobian_of
@@ -209,13 +209,14 @@ def _jacobian_program(recording: Recording, count: int, mode: Mode) -> _Derived:
         # rows of real and imaginary parts would be two pulls; columns are one push
         mode = "forward"
     split = linearized(program, count, complete=True)
+    linear = simplify_linear(split.linear, (True,) * count + (False,) * split.residuals)
     with Builder("jacobian", closed=True, shares=True) as builder:
         operands = [builder.input(t) for t in program.input_types]
         residuals = inline(split.primal, operands)[len(ys) :]
         known = (False,) * len(residuals)
         if mode == "forward":
             size, basis = _basis(xs)
-            pushed, _ = vmap(split.linear, size, (*(True for _ in xs), *known), _every(ys))
+            pushed, _ = vmap(linear, size, (*(True for _ in xs), *known), _every(ys))
             columns = inline(pushed, [*basis, *residuals])
             blocks = [
                 _last(part, y, x)

@@ -77,13 +77,13 @@ def vjp(f: Callable[[*Primals], Any], *primals: *Primals, has_aux: bool = False)
     inputs = inputs_of(primals, lambda k: f"primal {k}")
     trace = record(f, inputs.operands, lambda ts: f(*inputs.rebuild(ts)), has_aux=has_aux)
     programs = vjp_programs(trace.recording, len(inputs.operands), sum(trace.numeric))
-    results = run(programs.primal, [*inputs.operands, *trace.captures])
+    results = run(programs.primal, [*inputs.operands, *trace.captures], trace)
     outputs, residuals = _split_residuals(results, trace)
 
     def f_vjp(*cotangent: Any) -> tuple[Any, ...]:
         cts = checked_cotangents(cotangent, trace, programs.types, name_of(f))
         needed = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
-        pulled = run(programs.pullback, [*residuals, *needed])
+        pulled = run(programs.pullback, [*residuals, *needed], trace)
         return inputs.rebuild(like_inputs(pulled, inputs))
 
     return _with_aux(trace, outputs, f_vjp)
@@ -168,7 +168,7 @@ def jvp(
     ts = checked_tangents(tangents, inputs.structures, inputs.numeric, inputs.operands)
     trace = record(f, inputs.operands, lambda xs: f(*inputs.rebuild(xs)), has_aux=has_aux)
     program = jvp_program(trace.recording, len(inputs.operands), sum(trace.numeric))
-    results = run(program, [*inputs.operands, *trace.captures, *ts])
+    results = run(program, [*inputs.operands, *trace.captures, *ts], trace)
     count = len(trace.recording[1])
     tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
     return _with_aux(trace, results[:count], tangent)
@@ -224,13 +224,13 @@ def linearize(f: Callable[[*Primals], Y], *primals: *Primals) -> tuple[Y, Callab
     inputs = inputs_of(primals, lambda k: f"primal {k}")
     trace = record(f, inputs.operands, lambda ts: f(*inputs.rebuild(ts)))
     split = linearize_programs(trace.recording, len(inputs.operands))
-    results = run(split.primal, [*inputs.operands, *trace.captures])
+    results = run(split.primal, [*inputs.operands, *trace.captures], trace)
     outputs, residuals = _split_residuals(results, trace)
 
     def f_jvp(*tangents: Any) -> Any:
         _check_tangents(primals, tangents)
         ts = checked_tangents(tangents, inputs.structures, inputs.numeric, inputs.operands)
-        pushed = run(split.linear, [*ts, *residuals])
+        pushed = run(split.linear, [*ts, *residuals], trace)
         return rebuild(trace.structure, trace.numeric, pushed, trace.others)
 
     return rebuild(trace.structure, trace.numeric, outputs, trace.others), f_jvp

@@ -9,7 +9,7 @@ from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, 
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.complex import conj
-from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.passes.simplify import simplified, simplify, simplify_linear
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.jvp import jvp as push_program
@@ -20,11 +20,7 @@ from funcdiff.transforms.transpose import transpose
 def linearized(program: Program, count: int, *, complete: bool = False) -> Linearized:
     """Split a program at its first `count` inputs; `complete` gives every output a tangent."""
     active = (True,) * count + (False,) * (len(program.inputs) - count)
-    split = linearize(program, active, (True,) * len(program.outputs) if complete else ())
-    linear = (True,) * count + (False,) * split.residuals
-    return split._replace(
-        primal=simplify(split.primal), linear=simplify_linear(split.linear, linear)
-    )
+    return linearize(program, active, (True,) * len(program.outputs) if complete else ())
 
 
 def pullback(split: Linearized, count: int, present: Mask) -> Program:
@@ -58,16 +54,16 @@ def gradient_program(
     split = linearized(program, count)
     with Builder("grad", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        primal = inline(split.primal, xs)
+        primal = simplified(split.primal, xs)
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
             pulled = pullback(split, count, (True,) + (False,) * (sum(split.mask) - 1))
-            cts = inline(pulled, [*residuals, constant(1, type_)])
+            cts = simplified(pulled, [*residuals, constant(1, type_)])
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
-        return Gradient(simplify(builder.program(outputs)), type_)
+        return Gradient(builder.program(outputs), type_)
 
 
 class Pullback(NamedTuple):
@@ -103,9 +99,9 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
         cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
         if cts:
-            pulled = inline(pullback(split, count, kept), [*residuals, *cts])
+            pulled = simplified(pullback(split, count, kept), [*residuals, *cts])
             outputs = [conj(ct) for ct in pulled]
-        return Pullback(split.primal, simplify(builder.program(outputs)), types, mask)
+        return Pullback(simplify(split.primal), builder.program(outputs), types, mask)
 
 
 @lru_cache(maxsize=1024)
@@ -120,10 +116,14 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
         outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
         pushed = builder.program(outputs[: total + results])
     linear = (False,) * len(program.inputs) + (True,) * count
-    return simplify_linear(simplify(pushed), linear)
+    return simplify_linear(pushed, linear)
 
 
 @lru_cache(maxsize=1024)
 def linearize_programs(recording: Recording, count: int) -> Linearized:
     """Derive the value and the linear function of tangents."""
-    return linearized(simplify(program_of(*recording)), count, complete=True)
+    split = linearized(simplify(program_of(*recording)), count, complete=True)
+    linear = (True,) * count + (False,) * split.residuals
+    return split._replace(
+        primal=simplify(split.primal), linear=simplify_linear(split.linear, linear)
+    )

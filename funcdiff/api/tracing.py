@@ -33,6 +33,8 @@ class Trace(NamedTuple):
         The leaves that are not: strings, flags and the like.
     aux
         What the function returned beside its result, or None.
+    locate
+        Trace again, noting lines, and return the place in the user's code that fails to run.
     """
 
     recording: Recording
@@ -41,6 +43,7 @@ class Trace(NamedTuple):
     numeric: tuple[bool, ...]
     others: list[Any]
     aux: Aux | None
+    locate: Callable[[], str | None]
 
 
 class Aux(NamedTuple):
@@ -98,7 +101,13 @@ def record(
             outputs += aux_outputs
             aux_parts = Aux(*aux_rest)
         recording = builder.recording(outputs)
-        return Trace(recording, builder.captures, structure, numeric, others, aux_parts)
+
+    def locate() -> str | None:
+        with Builder(name, eager=True, located=True) as again:
+            call([again.input(t, x) for t, x in zip(given, operands, strict=True)])
+            return again.first_failure() if eager else None
+
+    return Trace(recording, builder.captures, structure, numeric, others, aux_parts, locate)
 
 
 def _pair(result: Any, name: str) -> tuple[Any, Any]:
@@ -134,16 +143,23 @@ def rebuild(
     return pytree.unflatten(structure, leaves)
 
 
-def run(program: Program, operands: Sequence[Any]) -> list[Any]:
+def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -> list[Any]:
     """Execute a derived program, or, if an operand is traced, record it in the trace outside.
 
     NumPy's floating-point warnings are off: a derivative may meet infinities on the way that
-    the function itself does not.
+    the function itself does not.  An error is noted to come from a line of the function that
+    `trace` is of.
     """
     if any(isinstance(x, Tracer) for x in operands):
         return list(inline(program, traced(operands)))
-    with np.errstate(all="ignore"):
-        results = executable(program)(*operands)
+    try:
+        with np.errstate(all="ignore"):
+            results = executable(program)(*operands)
+    except Exception as error:
+        place = trace.locate() if trace is not None else None
+        if place is not None:
+            error.add_note(f"funcdiff: which was recorded at {place}")
+        raise
     return owned(results, operands)
 
 

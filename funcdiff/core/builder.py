@@ -74,6 +74,19 @@ class Tracer:
         return len(self.type.shape)
 
 
+class LocatedEntries(list[tuple[Any, ...]]):
+    """A recording that also notes where in the user's code each entry was made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[str] = []
+
+    def append(self, entry: tuple[Any, ...]) -> None:
+        """Add an entry and its place."""
+        super().append(entry)
+        self.places.append(user_location())
+
+
 class Builder:
     """Records equations into a program; a context manager that makes itself the innermost.
 
@@ -93,6 +106,8 @@ class Builder:
         Whether Python numbers, but for a few small ones, become inputs (see `lift`).
     eager
         Whether inputs have concrete values, so that ``if x > 0`` can be decided.
+    located
+        Whether the place in the user's code of every equation is noted.
     """
 
     handle: ClassVar[type[Tracer]] = Tracer
@@ -107,9 +122,10 @@ class Builder:
         shares: bool = False,
         lifts: bool = False,
         eager: bool = False,
+        located: bool = False,
     ) -> None:
         self.name = name
-        self.entries: list[tuple[Any, ...]] = []
+        self.entries: list[tuple[Any, ...]] = LocatedEntries() if located else []
         self.captures: list[Any] = []
         self.closed = closed
         self.hoists = hoists
@@ -155,14 +171,16 @@ class Builder:
             number = shared.get(entry)
             if number is None:
                 number = shared[entry] = len(self.entries)
-                self.entries.append(entry)
-                self.entries.extend(() for _ in op.results[1:])
+                self._define(entry, op)
         else:
             number = len(self.entries)
-            self.entries.append(entry)
-            for _ in op.results[1:]:
-                self.entries.append(())
+            self._define(entry, op)
         return tuple(handle(self, number + k, t) for k, t in enumerate(op.results))
+
+    def _define(self, entry: tuple[Any, ...], op: Operation) -> None:
+        self.entries.append(entry)
+        for _ in op.results[1:]:
+            self.entries.append(())
 
     def ref(self, x: Tracer) -> Ref:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""
@@ -237,6 +255,16 @@ class Builder:
                 values.extend(result)
         return values[atom]
 
+    def first_failure(self) -> str | None:
+        """Evaluate what has been recorded; return the place of the first equation that raises."""
+        assert isinstance(self.entries, LocatedEntries)
+        for number, place in enumerate(self.entries.places):
+            try:
+                self.value(number)
+            except Exception:  # noqa: BLE001 - any failure is what is looked for
+                return place
+        return None
+
     def _known(self, atom: Ref) -> Any:
         return atom.array if isinstance(atom, Literal) else self._values[atom]
 
@@ -285,7 +313,7 @@ def program_of(entries: tuple[tuple[Any, ...], ...], outputs: tuple[Ref, ...]) -
             variable = variables[number + k] = Var(len(variables), type_)
             results.append(variable)
         equations.append(
-            Equation(op, op.primitive, op.params, tuple(map(atom, operands)), tuple(results))
+            Equation(op.primitive, op.params, tuple(map(atom, operands)), tuple(results))
         )
     return Program(inputs, tuple(equations), tuple(map(atom, outputs)))
 
@@ -360,19 +388,19 @@ def _escaped(*operands: Tracer) -> EscapedTracerError:
     )
 
 
-def definition(x: Tracer) -> tuple[Operation, list[Tracer]] | None:
-    """Return the operation that made `x` and its operands; None for inputs and literals."""
+def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | None:
+    """Return parameters and operands of the equation that made `x`, if it is of that kind."""
     builder, atom = x.builder, x.atom
     if builder is None or isinstance(atom, Literal):
         return None
     head, *refs = builder.entries[atom] or (None,)
-    if not isinstance(head, Operation):
+    if not isinstance(head, Operation) or head.primitive is not primitive:
         return None
     operands = [
         builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
         for ref, type_ in zip(refs, head.operands, strict=True)
     ]
-    return head, operands
+    return head.params, operands
 
 
 def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:

@@ -42,17 +42,22 @@ class Executable:
             )
         env = self._template.copy()
         env[: len(arrays)] = arrays
-        for function, a, b, result in self._steps:
-            if b is None:
-                env[result] = function(env[a])
-            elif type(a) is int:
-                env[result] = function(env[a], env[b])
-            elif type(result) is int:
-                env[result] = function(*[env[k] for k in a])
-            else:
-                values = function(*[env[k] for k in a])
-                for k, value in zip(result, values, strict=True):
-                    env[k] = value
+        try:
+            for function, a, b, result in self._steps:
+                if b is None:
+                    env[result] = function(env[a])
+                elif type(a) is int:
+                    env[result] = function(env[a], env[b])
+                elif type(result) is int:
+                    env[result] = function(*[env[k] for k in a])
+                else:
+                    values = function(*[env[k] for k in a])
+                    for k, value in zip(result, values, strict=True):
+                        env[k] = value
+        except Exception as error:
+            step = next(k for k, s in enumerate(self._steps) if s[0] is function and s[3] is result)
+            error.add_note(f"funcdiff: raised by the equation {self.program.equations[step]}")
+            raise
         return [env[k] for k in self._outputs]
 
     def _prepare(self) -> None:

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.primitive import Params, Primitive, primitives
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var, equation, scalar_of_bits
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var, scalar_of_bits
 from funcdiff.core.tokens import Reader, Token, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
 
@@ -145,19 +145,20 @@ def _typed(
     results: tuple[Var, ...],
 ) -> Equation:
     """Return the equation if its type rule accepts the operands and gives the written types."""
+    eq = Equation(primitive, params, operands, results)
     types = ", ".join(repr(atom.type) for atom in operands)
     try:
-        eq = equation(primitive, params, operands, results)
+        expected = types
     except Exception as error:  # params of a wrong kind may fail in any way
         raise reader.failure(
             name, f"{primitive} does not accept operands of types ({types}): {error}"
         ) from error
     written = tuple(v.type for v in results)
-    if eq.operation.results != written:
+    if expected != written:
         raise reader.failure(
             name,
-            f"found results of types {written}, expected {eq.operation.results}: that is what "
-            f"{primitive} gives for operands of types ({types})",
+            f"found results of types {written}, expected {expected}: that is what {primitive} "
+            f"gives for operands of types ({types})",
         )
     return eq
 

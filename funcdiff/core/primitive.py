@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import ProgramError
 
 if TYPE_CHECKING:
     from funcdiff.core.builder import Tracer
@@ -78,7 +79,17 @@ class Primitive(Generic[P]):
         return self.name
 
     def __reduce__(self) -> tuple[Callable[[str], Primitive[Any]], tuple[str]]:
-        return primitives.__getitem__, (self.name,)
+        return registered, (self.name,)
+
+
+def registered(name: str) -> Primitive[Any]:
+    """Return the primitive of a name; raises ProgramError if there is none."""
+    if name not in primitives:
+        raise ProgramError(
+            f"a program with the primitive {name!r} was unpickled, which is not registered here. "
+            "Import the module that declares it first."
+        )
+    return primitives[name]
 
 
 class Operation:

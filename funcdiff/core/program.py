@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,8 +17,7 @@ _LONGDOUBLE_BYTES: Final = (
 """How many bytes of a longdouble mean something: x87 numbers are padded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+class Var(NamedTuple):
     """A variable, numbered in order of definition: inputs first, then results."""
 
     number: int
@@ -83,32 +82,24 @@ def literal(value: Any, type_: ArrayType) -> Literal:
     return Literal(scalar, type_)
 
 
-@dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(NamedTuple):
     """One step of a program: ``results = primitive{params} operands``."""
 
-    operation: Operation = field(repr=False, compare=False)
     primitive: Primitive[Any]
     params: Params
     operands: tuple[Atom, ...]
     results: tuple[Var, ...]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return equation, (self.primitive, self.params, self.operands, self.results)
+    @property
+    def operation(self) -> Operation:
+        """The primitive with its parameters at the types of the operands.
+
+        Raises what the type rule raises if they do not fit.
+        """
+        return operation(self.primitive, self.params, tuple(atom.type for atom in self.operands))
 
     def __str__(self) -> str:
         return _equation(self)
-
-
-def equation(
-    primitive: Primitive[Any],
-    params: Params,
-    operands: tuple[Atom, ...],
-    results: tuple[Var, ...],
-) -> Equation:
-    """Return an equation, looking its operation up; raises what the type rule raises."""
-    op = operation(primitive, params, tuple(atom.type for atom in operands))
-    return Equation(op, primitive, params, operands, results)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

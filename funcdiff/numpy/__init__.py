@@ -1,3 +1,3 @@
 """NumPy for traced arrays."""
 
-from funcdiff.numpy import arithmetic, array, products, shape, sorting  # noqa: F401
+from funcdiff.numpy import arithmetic, array, linalg, norms, products, shape, sorting  # noqa: F401

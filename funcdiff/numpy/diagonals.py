@@ -41,9 +41,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     start = max(offset, 0) + max(-offset, 0) * columns if count else 0
     stop = start + (count - 1) * (columns + 1) + 1 if count else 0
     result = ops.slice_along(flat, len(stack), start, stop, columns + 1)
-    return mutation.view(
-        x, mutation.fresh(result), lambda b: np.diagonal(b, offset, axis1, axis2)
-    )
+    return mutation.view(x, result, lambda b: np.diagonal(b, offset, axis1, axis2))
 
 
 @implements(np.trace)

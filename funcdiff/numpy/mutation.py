@@ -53,10 +53,10 @@ def memory(x: Tracer) -> Memory:
 
 def view(base: Tracer, result: Tracer, make: Make) -> Tracer:
     """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
-    arrays = base.type.shape and result.type.shape  # of 0-d values NumPy makes scalars: copies
-    if result is not base and result.builder is base.builder and arrays:
-        owner = memory(base)
-        owner.views.append(ref(result))
+    if result is base:
+        result = fresh(base)
+    if base.type.shape and result.type.shape:  # 0-d results are scalars in NumPy: copies
+        memory(base).views.append(ref(result))
         result.views = Memory(base, make)
     return result
 
@@ -93,25 +93,27 @@ def check_castable(ufunc: np.ufunc, x: Tracer, *operands: Any) -> None:
 
 def assign(x: Tracer, value: Tracer) -> None:
     """Change `x` in place to `value`, of the same type, for all that share its memory."""
-    if value.builder is not None and value.builder is not x.builder:
+    if getattr(x, "views", None) is None:
+        _check_owner(x, value)
+        _point(x, value)
+        return
+    root, positions = _locate(x)
+    _check_owner(root, value)
+    if not positions.flags.writeable:
+        raise ValueError(
+            f"output array is read-only, a broadcast view or a diagonal, at {user_location()}"
+        )
+    _point(root, value if root is x else _replaced(root, positions, value))
+    _refresh(root, _positions(root.shape))
+
+
+def _check_owner(root: Tracer, value: Tracer) -> None:
+    """Raise if an array of one trace would hold a value of another."""
+    if None not in (root.builder, value.builder) and root.builder is not value.builder:
         raise UnsupportedNumPyError(
             f"an array of an enclosing trace was changed in place at {user_location()}. "
             "Write x = x + y inside the inner function instead of x += y."
         )
-    try:
-        record: Memory = x.views
-    except AttributeError:
-        _point(x, value)
-        return
-    if record.base is None:
-        _point(x, value)
-        _refresh(x, _positions(x.shape))
-        return
-    root, positions = _locate(x)
-    if not positions.flags.writeable:
-        raise ValueError(f"output array is read-only: a broadcast view, at {user_location()}")
-    _point(root, value if root is x else _replaced(root, positions, value))
-    _refresh(root, _positions(root.shape))
 
 
 def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") -> Any:

@@ -12,27 +12,28 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import FLOAT
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import holds
 from funcdiff.numpy.nans import nanmean
-from funcdiff.numpy.promotion import array
-from funcdiff.numpy.reductions import given, stored, with_kept
+from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axes
-from funcdiff.numpy.statistics import mean
+from funcdiff.numpy.statistics import mean, weights_along
 from funcdiff.ops import sorting
 from funcdiff.ops.attained import attained
+from funcdiff.ops.elementwise import sub
 from funcdiff.ops.indexing import take_along
-from funcdiff.ops.reductions import reduce_any
-from funcdiff.ops.logic import isnan
+from funcdiff.ops.logic import isnan, logical_not
+from funcdiff.ops.reductions import reduce_any, reduce_all
 from funcdiff.ops.structural import convert, permute, reshape, stop_gradient
 from funcdiff.space import broadcast, kept_axes, reduce_sum
 
 
 class Sample(NamedTuple):
-    """Entries along axis 0: as given and sorted, how many are numbers, where NaN decides."""
+    """Entries along axis 0: as given and sorted, how many count, and where the result is NaN."""
 
     entries: Tracer
     ordered: Tracer
@@ -40,54 +41,253 @@ class Sample(NamedTuple):
     undefined: Tracer | None
 
 
-def _sample(x: Tracer, axes: tuple[int, ...], skips_nan: bool) -> Sample:
-    """Merge the axes into a first one and sort."""
+def _merged(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return an array with the axes of a reduction merged into its first one."""
     kept = kept_axes(x.ndim, axes)
     size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
-    entries = reshape(permute(x, (*axes, *kept)), (size, *(x.shape[axis] for axis in kept)))
+    return reshape(permute(x, (*axes, *kept)), (size, *(x.shape[axis] for axis in kept)))
+
+
+def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
+    entries = _merged(x, axes)
     ordered = sorting.sort(stop_gradient(entries), 0, "quicksort")
+    count = entries.shape[0]
     if not x.type.differentiable:
-        return Sample(entries, ordered, size, None)
+        return Sample(entries, ordered, count, None)
     nan = isnan(entries)
     if not skips_nan:
-        return Sample(entries, ordered, size, reduce_any(nan, (0,)))
-    missing = reduce_sum(convert(nan, np.dtype(np.int64)), (0,))
-    count: Any = np.subtract(size, missing)  # type: ignore[call-overload]
-    return Sample(entries, ordered, count, array(count == 0))
+        return Sample(entries, ordered, count, reduce_any(nan, (0,)))
+    numbers = reduce_sum(convert(logical_not(nan), INT), (0,))
+    return Sample(entries, ordered, numbers, reduce_all(nan, (0,)))
 
 
-def _read(sample: Sample, positions: Any) -> Any:
-    """Return the order statistics at positions of shape ``(m,)`` or ``(m, *kept)``."""
-    x, ordered = sample.entries, sample.ordered
-    kept = x.shape[1:]
-    index = np.reshape(positions, (-1, *(1,) * len(kept))) if np.ndim(positions) == 1 else positions
-    index = array(np.broadcast_to(index, (np.shape(index)[0], *kept)))
-    values = take_along(ordered, index, 0)
-    shape = (x.shape[0], *values.shape)
-    repeated = broadcast(x, shape, (0, *range(2, len(shape)))) if x.shape[0] else x
+def _read(sample: Sample, positions: Any) -> Tracer:
+    """Return order statistics, stacked along a new first axis like the positions."""
+    entries, kept = sample.entries, sample.entries.shape[1:]
+    index = array(positions)
+    if index.ndim == 1:
+        index = reshape(index, (index.type.size, *(1,) * len(kept)))
+    values = take_along(sample.ordered, broadcast_to(index, (index.shape[0], *kept)), 0)
+    shape = (entries.shape[0], *values.shape)
+    repeated = broadcast(entries, shape, (0, *range(2, len(shape))))
     return attained(repeated, values, 0)
 
 
-def _decided(value: Any, undefined: Tracer | None) -> Tracer:
-    return array(value if undefined is None else np.where(undefined, np.nan, value))
+def _finished(
+    name: str, value: Any, sample: Sample, x: Tracer, axes: tuple[int, ...], q_shape: Any,
+    out: Any, keepdims: Any,
+) -> Tracer:  # fmt: skip
+    """Put NaN where NaN decides, and the axes where NumPy has them: those of `q` in front."""
+    if sample.undefined is not None:
+        value = np.where(sample.undefined, np.nan, value)
+    kept = sample.entries.shape[1:]
+    if keepdims is not default and keepdims:
+        kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    return stored(name, reshape(array(value), (*q_shape, *kept)), out)
 
 
 # ---- median ------------------------------------------------------------------------------------
 
 
-def _median(name: str, a: Any, axis: Any, out: Any, keepdims: Any, skips_nan: bool) -> Tracer:
+@implements(np.median)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Tracer:
+    """Return the median over axes: the mean of the one or two middle order statistics."""
     x = array(a)
-    axes = normalized_axes(axis, x.ndim)
     if x.type.size == 0:
-        return nanmean(x, axis, None, out, keepdims) if skips_nan else mean(x, axis, None, out, keepdims)
-    sample = _sample(x, axes, skips_nan)
-    count = np.maximum(sample.count, 1)
-    middle = np.stack([(count - 1) // 2, count // 2]) if isinstance(count, Tracer) else np.array(
-        [(count - 1) // 2, count // 2] if count % 2 == 0 else [count // 2]
-    )
-    low_high = _read(sample, middle)
-    value = mean(low_high, 0)
-    if isinstance(count, Tracer):
-        value = array(np.where(count % 2 == 1, low_high[0], value))
-    value = _decided(value, sample.undefined)
-    return stored(name, with_kept(value, x, axes, keepdims), out)
+        return mean(x, axis, None, out, keepdims)
+    axes = normalized_axes(axis, x.ndim)
+    sample = _sample(x, axes, skips_nan=False)
+    n = sample.count
+    middle = np.array([n // 2] if n % 2 else [n // 2 - 1, n // 2])
+    value = mean(_read(sample, middle), 0)
+    return _finished("np.median", value, sample, x, axes, (), out, keepdims)
+
+
+@implements(np.nanmedian)
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+    keepdims: Any = default,
+) -> Tracer:  # fmt: skip
+    """Return the median over axes of the entries that are not NaN."""
+    x = array(a)
+    if not x.type.differentiable or x.type.size == 0:
+        return nanmean(x, axis, None, out, keepdims) if x.type.size == 0 else median(
+            x, axis, out, overwrite_input, keepdims
+        )
+    axes = normalized_axes(axis, x.ndim)
+    sample = _sample(x, axes, skips_nan=True)
+    n = np.maximum(sample.count, 1)
+    middle = _read(sample, np.stack([(n - 1) // 2, n // 2]))
+    value = np.where(n % 2 == 1, middle[0], mean(middle, 0))  # type: ignore[index]
+    return _finished("np.nanmedian", value, sample, x, axes, (), out, keepdims)
+
+
+# ---- positions of quantiles -------------------------------------------------------------------
+
+_CONTINUOUS: Final = {
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+}
+"""Plotting positions: the constants alpha and beta of Hyndman and Fan."""
+
+
+def _boundary(index: Any, goes_down: Callable[[Any], Any]) -> Any:
+    """Return the integer below or above a position, by what its fractional part says."""
+    below = np.floor(index)
+    return np.maximum(np.where(goes_down(index - below), below, below + 1), 0)
+
+
+_DISCRETE: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "inverted_cdf": lambda n, q: _boundary(n * q - 1, lambda part: part == 0),
+    "closest_observation": lambda n, q: _boundary(
+        n * q - 1 - 0.5,
+        lambda part: np.logical_and(part == 0, np.floor(n * q - 1 - 0.5) % 2 == 1),
+    ),
+    "lower": lambda n, q: np.floor((n - 1) * q),
+    "higher": lambda n, q: np.ceil((n - 1) * q),
+    "nearest": lambda n, q: np.round((n - 1) * q),
+}
+"""Methods that read a single order statistic."""
+
+_INTERPOLATED: Final = ("linear", "midpoint", "averaged_inverted_cdf", *_CONTINUOUS)
+
+
+def _virtual_position(method: str, n: Any, q: Any) -> Any:
+    """Return the position, with a fraction, at which the sorted array is read."""
+    if method == "linear":
+        return (n - 1) * q
+    if method == "midpoint":
+        return 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))
+    if method == "averaged_inverted_cdf":
+        return n * q - 1
+    alpha, beta = _CONTINUOUS[method]
+    return n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _fraction(method: str, part: Any, position: Any) -> Any:
+    """Return the weight of the upper neighbour."""
+    if method == "midpoint":
+        return np.where(position % 1 == 0, 0.0, 0.5)
+    if method == "averaged_inverted_cdf":
+        return np.where(part == 0, 0.5, 1.0)
+    return part
+
+
+# ---- quantile and percentile ---------------------------------------------------------------------
+
+
+def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Any:
+    """Return the interpolated order statistics; `weak` fractions take the dtype of the entries."""
+    x = sample.entries
+    n = np.maximum(sample.count, 1)
+    position = _virtual_position(method, n, q)
+    last = n - 1
+    below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
+    above = np.where(position < 0, 0, np.minimum(below + 1, last))
+    part = _fraction(method, position - below, position)
+    low, high = (_read(sample, np.astype(k, np.int64)) for k in (below, above))
+    if np.ndim(part) == 1:
+        part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))
+    dtype = x.dtype if weak and x.type.differentiable else FLOAT
+    weight, rest = (np.astype(z, dtype) for z in (part, 1 - part))
+    span: Any = sub(high, low)
+    return np.where(part >= 0.5, high - span * rest, low + span * weight)  # type: ignore[operator]
+
+
+def _discrete(sample: Sample, position: Any) -> Any:
+    last = np.maximum(sample.count, 1) - 1
+    return _read(sample, np.astype(np.minimum(position, last), np.int64))
+
+
+def _weighted(sample: Sample, q: Any, weights: Tracer) -> Any:
+    """Return the smallest entries at which the share of the weights reaches `q`."""
+    entries = sample.entries
+    order = sorting.argsort(stop_gradient(entries), 0, "quicksort")
+    if sample.undefined is not None:
+        weights = array(np.where(isnan(entries), 0, weights))
+    share: Any = np.cumsum(take_along(weights, order, 0), 0, np.float64)  # type: ignore[call-overload]
+    share = share / share[-1:]
+    lost = isnan(share[-1])
+    if holds(lost if sample.undefined is None else np.logical_and(lost, ~sample.undefined)):  # type: ignore[operator]
+        raise ValueError(
+            f"Weights included NaN, inf or were all zero, at {user_location()}"
+        )
+    share = np.where(share == 0, -1, share)
+    before = share[None] < np.reshape(q, (-1, *(1,) * entries.ndim))
+    return _discrete(sample, np.sum(before, 1))
+
+
+def _quantile(
+    name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any,
+    *, percent: bool, skips_nan: bool,
+) -> Tracer:  # fmt: skip
+    x = array(a)
+    if x.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    weak = type(q) in (int, float)
+    q = q if isinstance(q, Tracer) else np.asarray(q)
+    q = np.true_divide(q, 100) if percent else q
+    if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):
+        unit, limits = ("Percentiles", "[0, 100]") if percent else ("Quantiles", "[0, 1]")
+        raise ValueError(f"{unit} must be in the range {limits}, at {user_location()}")
+    if np.ndim(q) > 2:
+        raise ValueError("q must be a scalar or 1d")
+    if method not in _DISCRETE and method not in _INTERPOLATED:
+        known = ", ".join([*_DISCRETE, *_INTERPOLATED])
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {known}")
+    if skips_nan and x.type.size == 0:
+        return nanmean(x, axis, None, out, keepdims)
+    axes = normalized_axes(axis, x.ndim)
+    if any(x.shape[axis] == 0 for axis in axes):
+        raise IndexError(f"{name} of an axis of size 0, at {user_location()}")
+    sample = _sample(x, axes, skips_nan=skips_nan)
+    row = np.reshape(q, -1)
+    spread = np.reshape(q, (-1, *(1,) * (sample.entries.ndim - 1))) if skips_nan else row
+    if weights is not None:
+        w = _checked_weights(x, weights, axis, axes, method)
+        value = _weighted(sample, row, w)
+    elif method in _DISCRETE:
+        value = _discrete(sample, _DISCRETE[method](sample.count, spread))
+    elif method == "linear" and q.dtype.kind in "biu":
+        value = _discrete(sample, (sample.count - 1) * spread)
+    else:
+        value = _interpolated(sample, spread, method, weak=weak)
+    return _finished(name, value, sample, x, axes, np.shape(q), out, keepdims)
+
+
+def _checked_weights(
+    x: Tracer, weights: Any, axis: Any, axes: tuple[int, ...], method: str
+) -> Tracer:
+    if method != "inverted_cdf":
+        raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+    w = broadcast_to(weights_along(x, weights, axis), x.shape)
+    if holds(np.less(w, 0)):
+        raise ValueError(f"Weights must be non-negative, at {user_location()}")
+    return _merged(w, axes)
+
+
+def _enter(function: Callable[..., Any], *, percent: bool, skips_nan: bool) -> None:
+    """Enter one of the four functions, which have one signature."""
+    name = f"np.{function.__name__}"
+
+    def ours(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+        method: str = "linear", keepdims: Any = default, *, weights: Any = None,
+    ) -> Tracer:  # fmt: skip
+        return _quantile(
+            name, a, q, axis, out, method, keepdims, weights, percent=percent, skips_nan=skips_nan
+        )
+
+    ours.__name__ = function.__name__
+    implements(function)(ours)
+
+
+_enter(np.quantile, percent=False, skips_nan=False)
+_enter(np.percentile, percent=True, skips_nan=False)
+_enter(np.nanquantile, percent=False, skips_nan=True)
+_enter(np.nanpercentile, percent=True, skips_nan=True)

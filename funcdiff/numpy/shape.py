@@ -88,7 +88,7 @@ def reshape(
         raise unsupported("np.reshape(copy=False)", "Leave copy out.")
     if copy:
         return mutation.fresh(result)
-    return mutation.view(x, _handle(x, result), lambda b: np.reshape(b, target, order=order))
+    return mutation.view(x, result, lambda b: np.reshape(b, target, order=order))
 
 
 def _reads_in_order(x: Tracer, order: Any, name: str) -> str:
@@ -109,11 +109,6 @@ def _reads_in_order(x: Tracer, order: Any, name: str) -> str:
 
 def _reversed_axes(x: Tracer) -> Tracer:
     return ops.permute(x, tuple(reversed(range(x.ndim))))
-
-
-def _handle(x: Tracer, result: Tracer) -> Tracer:
-    """Return a result as a handle of its own, as NumPy returns a new object for a view."""
-    return mutation.fresh(result) if result is x else result
 
 
 def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
@@ -152,7 +147,7 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
     )
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"axes {axes} don't match array of shape {x.shape}, at {user_location()}")
-    return mutation.view(x, _handle(x, ops.permute(x, order)), lambda b: np.transpose(b, order))
+    return mutation.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
 
 
 @implements(np.matrix_transpose)
@@ -277,8 +272,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
 
 def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
     x = array(value)
-    result = _handle(x, broadcast(x, shape))
-    return mutation.view(x, result, lambda b: np.broadcast_to(b, shape))
+    return mutation.view(x, broadcast(x, shape), lambda b: np.broadcast_to(b, shape))
 
 
 # ---- copies ------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def mean(
     return stored("np.mean", with_kept(value, x, axes, keepdims), out)
 
 
-def _weights(x: Tracer, weights: Any, axis: Any) -> Tracer:
+def weights_along(x: Tracer, weights: Any, axis: Any) -> Tracer:
     """Return weights in a shape that broadcasts against `x`."""
     w = array(weights)
     if w.shape == x.shape:
@@ -96,7 +96,7 @@ def average(
         value = mean(x, axis, keepdims=keepdims)
         scale = constant(count_of(x, axes, None), value.type)
     else:
-        w = _weights(x, weights, axis)
+        w = weights_along(x, weights, axis)
         dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
         scale = sum_(w, axes, dtype, keepdims=keepdims)
         if holds(scale == 0):

@@ -35,6 +35,6 @@ def _second_derivative(x: Any, y: Any) -> Any:
 
 
 bessel_i0 = elementwise(
-    "bessel_i0", np.i0, lambda x, y: bessel_i1(x), dtypes=lambda dtype: dtype
+    "bessel_i0", lambda x: np.i0(x)[()], lambda x, y: bessel_i1(x), dtypes=lambda dtype: dtype
 )
 bessel_i1 = elementwise("bessel_i1", _first_order, _second_derivative, dtypes=lambda dtype: dtype)

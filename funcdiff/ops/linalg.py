@@ -80,9 +80,78 @@ def _solver(
         if batched[0]:
             return [solution(p, *align(size, xs, batched))]
         a, b = xs  # one matrix for all: the examples become columns
-        *stack, rows, columns = range(1, b.ndim)
-        wide = reshape(permute(b, (*stack, rows, 0, columns)), (*a.shape[:-1], -1 % (1 << 62)))
-        return [wide]
+        *stack, row, column = range(1, b.ndim)
+        wide = permute(b, (*stack, row, 0, column))
+        x = solution(p, a, reshape(wide, (*b.shape[1:-1], size * b.shape[-1])))
+        return [permute(reshape(x, wide.shape), (row, *range(row), column))]
 
     primitive = Primitive(name, params, _abstract_solve, impl, forward, transpose, batch)
     return primitive
+
+
+solve_p: Final = _solver(
+    "solve",
+    Params,
+    lambda _p: np.linalg.solve,
+    part=lambda _p, a: a,
+    flipped=lambda p: p,
+)
+
+
+def solve(a: Tracer, b: Tracer) -> Tracer:
+    """Return A⁻¹·B for stacks of matrices of one depth."""
+    return bind(solve_p, NONE, a, b)[0]
+
+
+def _substitute(p: Triangle) -> Callable[..., Any]:
+    """Solve a triangular system by LAPACK's general solver, which NumPy has.
+
+    Upper triangular matrices are their own factors, so that it only substitutes backwards; the
+    rows and columns of a lower triangular one are put in reverse order for that.
+    """
+    if not p.lower:
+        return lambda a, b: np.linalg.solve(np.triu(a), b)
+    turned = (..., slice(None, None, -1), slice(None))
+    return lambda a, b: np.linalg.solve(np.tril(a)[..., ::-1, ::-1], b[turned])[turned]
+
+
+triangular_solve_p: Final = _solver(
+    "triangular_solve",
+    Triangle,
+    _substitute,
+    part=lambda p, a: triangle(a, lower=p.lower),
+    flipped=lambda p: Triangle(not p.lower),
+)
+
+
+def triangular_solve(a: Tracer, b: Tracer, *, lower: bool) -> Tracer:
+    """Return A⁻¹·B for the matrices that are one triangle of A, with the diagonal."""
+    return bind(triangular_solve_p, Triangle(lower), a, b)[0]
+
+
+# ---- the inverse -------------------------------------------------------------------------------
+
+
+def _inv_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """d(A⁻¹) = -A⁻¹·dA·A⁻¹."""
+    (a,), (t,) = xs, ts
+    assert t is not None
+    x = inv(a)
+    return [x], [neg(matmul(matmul(x, t), x))]
+
+
+inv_p: Final = Primitive(
+    "inv",
+    Params,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda _p: np.linalg.inv,
+    jvp=_inv_jvp,
+    batch=lambda _p, _size, xs, _batched: [inv(xs[0])],
+)
+
+
+def inv(a: Tracer) -> Tracer:
+    """Return A⁻¹."""
+    return bind(inv_p, NONE, a)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.core.types import ArrayType
 from funcdiff.ops.complex import conj
 from funcdiff.ops.contract import contract
 from funcdiff.ops.logic import equal, greater
@@ -80,7 +80,3 @@ def factorizable(type_: ArrayType) -> ArrayType:
         raise TypeError(f"matrices of f32, f64, c64 or c128 are needed, got {type_}")
     return type_
 
-
-def mask_type(type_: ArrayType) -> ArrayType:
-    """Return the type of masks of arrays of a type."""
-    return type_.with_dtype(BOOL)

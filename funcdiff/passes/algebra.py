@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.builder import Tracer, made_by
 from funcdiff.core.primitive import NONE
 from funcdiff.core.types import complex_dtype, real_dtype
 from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
@@ -25,7 +25,7 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.passes.rewriting import Rules, made_by
+from funcdiff.passes.rewriting import Rules
 from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat
 
 

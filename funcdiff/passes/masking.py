@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.builder import Tracer, made_by
 from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.cond import Cond
@@ -33,7 +33,7 @@ from funcdiff.ops.structural import (
     slice_p,
 )
 from funcdiff.passes.algebra import same
-from funcdiff.passes.rewriting import Rules, made_by
+from funcdiff.passes.rewriting import Rules
 from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat, zeros
 
 

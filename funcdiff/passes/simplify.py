@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, walk
 from funcdiff.core.primitive import Params
@@ -18,18 +18,25 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.passes import algebra, masking
 from funcdiff.passes.rewriting import Rewriter
 
+_plain: Final = Rewriter(algebra.rules)
+_linear: Final = Rewriter(algebra.rules, masking.rules)
+
 
 @lru_cache(maxsize=2048)
 def simplify(program: Program) -> Program:
     """Return a program with the same outputs, bit for bit, that is no longer."""
-    rewriter = Rewriter(algebra.rules)
-
-    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        return rewriter.emit(eq.primitive, _nested(eq.params), *xs)
-
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return builder.program(walk(program, xs, rule))
+        return builder.program(simplified(program, xs))
+
+
+def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
+    """Record the equations of a program, applied to the operands, rewriting on the way."""
+    return walk(program, operands, _rewrite)
+
+
+def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+    return _plain.emit(eq.primitive, _nested(eq.params), *xs)
 
 
 @lru_cache(maxsize=2048)
@@ -49,34 +56,32 @@ def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
         The same linear function, in which an infinite coefficient never meets a zero that a mask
         has put in its place.
     """
-    plain, inside = Rewriter(algebra.rules), Rewriter(algebra.rules, masking.rules)
     depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple(atom in depends for atom in eq.operands)
         if not any(flags):
-            return plain.emit(eq.primitive, _nested(eq.params), *xs)
+            return _rewrite(eq, xs)
         depends.update(eq.results)
-        return inside.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
+        return _linear.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
 
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return simplify(builder.program(walk(program, xs, rule)))
+        return builder.program(walk(program, xs, rule))
 
 
 def _nested(params: Params) -> Params:
     """Return parameters with the programs that they hold simplified."""
-    changed = {
-        f.name: new
-        for f in fields(params)
-        if (new := _simplified(old := getattr(params, f.name))) is not old
-    }
-    return replace(params, **changed) if changed else params
+    names = _holding_programs(type(params))
+    if not names:
+        return params
+    return replace(params, **{name: _simplified(getattr(params, name)) for name in names})
+
+
+@lru_cache(maxsize=1024)
+def _holding_programs(kind: type[Params]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if "Program" in str(f.type))
 
 
 def _simplified(value: Any) -> Any:
-    if isinstance(value, Program):
-        return simplify(value)
-    if isinstance(value, tuple) and any(isinstance(v, Program) for v in value):
-        return tuple(map(_simplified, value))
-    return value
+    return tuple(map(simplify, value)) if isinstance(value, tuple) else simplify(value)

@@ -1,0 +1,183 @@
+"""Equal eigenvalues: what of a derivative exists there, and what depends on a choice.
+
+Eigenvalues that differ by rounding only count as equal.  Their eigenvectors are any basis of one
+space, so a result may be differentiated only if it does not depend on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import BOOL, ArrayType, real_dtype
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.contract import contract
+from funcdiff.ops.complex import real_part
+from funcdiff.ops.elementwise import div, sub
+from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.logic import logical_and
+from funcdiff.ops.matrices import adjoint, diagonal, matmul, square
+from funcdiff.ops.structural import convert, select
+from funcdiff.space import Maybe, align, broadcast, mul, reduce_sum, zeros
+
+# ---- which values are equal ----------------------------------------------------------------------
+
+
+def _tied(w: Any) -> Any:
+    """Group values whose neighbours in order are closer than LAPACK's rounding error."""
+    order = np.argsort(w, axis=-1, kind="stable")
+    ordered = np.take_along_axis(w, order, -1)
+    scale = np.abs(w).max(axis=-1, keepdims=True, initial=0)
+    tolerance = 4 * w.shape[-1] * np.finfo(w.dtype).eps * scale
+    steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
+    groups = np.empty(w.shape, np.intp)
+    np.put_along_axis(groups, order, np.cumsum(steps, axis=-1), -1)
+    return groups[..., :, None] == groups[..., None, :]
+
+
+tied_p: Final = constant_op(
+    "tied",
+    Params,
+    abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
+    impl=lambda _p: _tied,
+    batch=lambda _p, _size, xs, _batched: [tied(xs[0])],
+)
+
+
+def tied(w: Tracer) -> Tracer:
+    """Return the mask of pairs (i, j) of equal values along the last axis, up to rounding."""
+    return bind(tied_p, NONE, w)[0]
+
+
+def average(x: Tracer, same: Tracer) -> Tracer:
+    """Return the means of `x` over values that are equal: the block average."""
+    weights = convert(same, x.dtype)
+    *stack, row, column = range(same.ndim)
+    total = contract(weights, x, (*stack, row, column), (*stack, column), (*stack, row))
+    return mul(total, div(constant(1, x.type), reduce_sum(weights, (column,))))
+
+
+def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    """Return F[i, j] = 1/(w[j] - w[i]), and 0 between equal values."""
+    *stack, row, column = range(same.ndim)
+    gaps = sub(broadcast(w, same.shape, (*stack, column)), broadcast(w, same.shape, (*stack, row)))
+    one = constant(1, gaps.type)
+    return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
+
+
+# ---- how they part ---------------------------------------------------------------------------
+
+
+def _blocks(m: Any, same: Any) -> Any:
+    n = m.shape[-1]
+    slopes = np.real(np.einsum("...ii->...i", m)).copy()
+    rotation = np.zeros(m.shape, m.dtype)
+    rotation[..., range(n), range(n)] = 1
+    for place in map(tuple, np.argwhere(same.sum(axis=(-1, -2)) > n)):
+        for members in np.unique(same[place], axis=0):
+            (k,) = members.nonzero()
+            if len(k) > 1:
+                slopes[(*place, k)], turn = np.linalg.eigh(m[(*place, *np.ix_(k, k))])
+                rotation[(*place, *np.ix_(k, k))] = turn
+    return slopes, rotation
+
+
+def _blocks_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """Differentiate like eigh, but within the blocks only."""
+    m, same = xs
+    slopes, rotation = blocks(m, same)
+    t = ts[0]
+    if t is None:
+        return [slopes, rotation], [None, None]
+    inner = matmul(matmul(adjoint(rotation), t), rotation)
+    again = logical_and(same, tied(slopes))
+    generator = mul(reciprocal_gaps(slopes, again, m.dtype), inner)
+    generator = select(same, generator, zeros(generator.type))
+    return [slopes, rotation], [
+        average(real_part(diagonal(inner)), again),
+        matmul(rotation, gauge(generator, again)),
+    ]
+
+
+def _abstract_blocks(_p: Params, m: ArrayType, same: ArrayType) -> Types:
+    if square(m).with_dtype(BOOL) is not same:
+        raise TypeError(f"a mask of the shape of {m} is needed, got {same}")
+    return m.with_shape(m.shape[:-1]).with_dtype(real_dtype(m.dtype)), m
+
+
+blocks_p: Final = Primitive(
+    "blocks",
+    Params,
+    abstract=_abstract_blocks,
+    impl=lambda _p: _blocks,
+    jvp=_blocks_jvp,
+    batch=lambda _p, size, xs, batched: blocks(*align(size, xs, batched)),
+)
+
+
+def blocks(m: Tracer, same: Tracer) -> tuple[Tracer, ...]:
+    """Return the eigenvalues and eigenvectors of each block of a Hermitian matrix.
+
+    A block is what belongs to one eigenvalue of another matrix, of which `m` is the projected
+    perturbation; a block of one element is its own eigenvalue.
+    """
+    return bind(blocks_p, NONE, m, same)
+
+
+# ---- what depends on the choice of eigenvectors --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Params):
+    """Whether the operand is a cotangent, which has to be checked, or a tangent."""
+
+    checked: bool
+
+
+def _check(ct: Any, same: Any) -> Any:
+    """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
+    skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
+    eps = np.finfo(ct.dtype).eps
+    scale = np.abs(ct).max(axis=(-1, -2), keepdims=True, initial=0)
+    if (skew > np.maximum(np.sqrt(eps) * scale, ct.shape[-1] * eps)).any():
+        raise NotDifferentiableError(
+            "the result depends on which eigenvectors eigh returns: those of an eigenvalue that "
+            "occurs more than once are any basis of their space, and complex ones have any phase. "
+            "Such a result has no derivative. Use what does not depend on that choice: the "
+            "eigenvalues, projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, or abs(v)**2."
+        )
+    return ct
+
+
+def _gauge_impl(p: Gauge) -> Callable[..., Any]:
+    return _check if p.checked else lambda x, _same: x
+
+
+gauge_p: Final = linear(
+    "gauge",
+    Gauge,
+    abstract=lambda _p, x, _same: (x,),
+    impl=_gauge_impl,
+    transpose=lambda p, _types, cts, xs: [
+        bind(gauge_p, Gauge(not p.checked), cts[0], xs[1])[0],
+        None,
+    ],
+    batch=lambda p, size, xs, batched: bind(gauge_p, p, *align(size, xs, batched)),
+    given=(1,),
+    jvp=lambda p, xs, ts: (bind(gauge_p, p, *xs), [ts[0]]),
+)
+
+
+def gauge(generator: Tracer, same: Tracer) -> Tracer:
+    """Return the generator of a rotation of eigenvectors as it is, watched in reverse mode.
+
+    Its cotangent must not ask for rotations within the blocks, on which no derivative depends.
+    """
+    return bind(gauge_p, Gauge(checked=False), generator, same)[0]

@@ -1,0 +1,213 @@
+"""Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices, singular values.
+
+Matrices that are Hermitian by convention have Hermitian tangents: a rule takes (dA + dAᴴ)/2, so
+gradients are symmetric, both triangles, whichever of them the value is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.ops.complex import real_part
+from funcdiff.ops.degeneracy import average, blocks, gauge, reciprocal_gaps, tied
+from funcdiff.ops.linalg import Triangle, triangular_solve
+from funcdiff.ops.matrices import (
+    adjoint,
+    below_diagonal,
+    diagonal,
+    factorizable,
+    matmul,
+    on_diagonal,
+    square,
+)
+from funcdiff.ops.structural import concatenate, reverse, select, slice_along
+from funcdiff.space import Maybe, add, mul, zeros
+
+
+def hermitian(t: Tracer) -> Tracer:
+    """Return (T + Tᴴ)/2."""
+    return mul(add(t, adjoint(t)), constant(0.5, t.type))
+
+
+# ---- Cholesky ----------------------------------------------------------------------------------
+
+
+def _cholesky_jvp(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
+
+    I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    y = cholesky(a, lower=p.lower)
+    factor = y if p.lower else adjoint(y)
+    half_way = triangular_solve(factor, hermitian(t), lower=True)
+    inner = triangular_solve(factor, adjoint(half_way), lower=True)
+    halved = mul(inner, constant(0.5, t.type))
+    upper = select(on_diagonal(t.type), halved, zeros(t.type))
+    moved = matmul(factor, select(below_diagonal(t.type), inner, upper))
+    return [y], [moved if p.lower else adjoint(moved)]
+
+
+cholesky_p: Final = Primitive(
+    "cholesky",
+    Triangle,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda p: lambda a: np.linalg.cholesky(a, upper=not p.lower),
+    jvp=_cholesky_jvp,
+    batch=lambda p, _size, xs, _batched: [cholesky(xs[0], lower=p.lower)],
+)
+
+
+def cholesky(a: Tracer, *, lower: bool) -> Tracer:
+    """Return the triangular L with A = L·Lᴴ, or U with A = Uᴴ·U, of a positive definite matrix."""
+    return bind(cholesky_p, Triangle(lower), a)[0]
+
+
+# ---- Hermitian eigenproblem ----------------------------------------------------------------------
+
+
+def _abstract_eigvalsh(_p: Triangle, a: ArrayType) -> Types:
+    values = square(a).with_shape(a.shape[:-1])
+    return (values.with_dtype(real_dtype(a.dtype)),)
+
+
+def _abstract_eigh(p: Triangle, a: ArrayType) -> Types:
+    return (*_abstract_eigvalsh(p, a), a)
+
+
+def _projected(v: Tracer, t: Tracer) -> Tracer:
+    """Return Vᴴ·dA·V."""
+    return matmul(matmul(adjoint(v), hermitian(t)), v)
+
+
+def _eigh_jvp(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
+
+    Those are the eigenvectors of the projected perturbation; they are chosen among all that `a`
+    has, so that for simple eigenvalues nothing changes.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    w, v = eigh(a, lower=p.lower)
+    same = tied(w)
+    inner = _projected(v, t)
+    slopes, rotation = blocks(inner, same)
+    v, inner = matmul(v, rotation), matmul(matmul(adjoint(rotation), inner), rotation)
+    return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
+
+
+def _eigh_linearize(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
+
+    F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
+    for results that do not depend on the choice of eigenvectors, which `gauge` makes sure of.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    w, v = eigh(a, lower=p.lower)
+    same = tied(w)
+    inner = _projected(v, t)
+    generator = gauge(mul(reciprocal_gaps(w, same, v.dtype), inner), same)
+    return [w, v], [average(real_part(diagonal(inner)), same), matmul(v, generator)]
+
+
+eigh_p: Final = Primitive(
+    "eigh",
+    Triangle,
+    abstract=_abstract_eigh,
+    impl=lambda p: lambda a: tuple(np.linalg.eigh(a, "L" if p.lower else "U")),
+    jvp=_eigh_jvp,
+    batch=lambda p, _size, xs, _batched: eigh(xs[0], lower=p.lower),
+    linearize=_eigh_linearize,
+)
+
+
+def eigh(a: Tracer, *, lower: bool) -> tuple[Tracer, ...]:
+    """Return the eigenvalues, ascending, and eigenvectors of the Hermitian matrix of a triangle."""
+    return bind(eigh_p, Triangle(lower), a)
+
+
+def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(
+        p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        _, (slopes, _) = rule(p, xs, ts)
+        return [eigvalsh(xs[0], lower=p.lower)], [slopes]
+
+    return forward
+
+
+eigvalsh_p: Final = Primitive(
+    "eigvalsh",
+    Triangle,
+    abstract=_abstract_eigvalsh,
+    impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
+    jvp=_eigvalsh_rule(_eigh_jvp),
+    batch=lambda p, _size, xs, _batched: [eigvalsh(xs[0], lower=p.lower)],
+    linearize=_eigvalsh_rule(_eigh_linearize),
+)
+
+
+def eigvalsh(a: Tracer, *, lower: bool) -> Tracer:
+    """Return the eigenvalues, ascending, of the Hermitian matrix of a triangle."""
+    return bind(eigvalsh_p, Triangle(lower), a)[0]
+
+
+# ---- singular values -----------------------------------------------------------------------------
+
+
+def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
+    rank = min(factorizable(a).shape[-2:])
+    return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
+
+
+def _svdvals_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Take the largest eigenvalues of [[0, A], [Aᴴ, 0]], which are ±s and zeros.
+
+    Equal singular values share their derivative, and a zero one has none, in both modes.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    s = svdvals(a)
+    size, rank, last = sum(a.shape[-2:]), s.shape[-1], s.ndim - 1
+    _, (slopes, _) = _eigh_linearize(Triangle(lower=True), [_doubled(a)], [_doubled(t)])
+    assert slopes is not None
+    return [s], [reverse(slice_along(slopes, last, size - rank, size), (last,))]
+
+
+def _doubled(a: Tracer) -> Tracer:
+    """Return [[0, A], [Aᴴ, 0]]."""
+    *stack, rows, columns = a.shape
+    above, below = (zeros(a.type.with_shape((*stack, n, n))) for n in (rows, columns))
+    upper = concatenate([above, a], a.ndim - 1)
+    return concatenate([upper, concatenate([adjoint(a), below], a.ndim - 1)], a.ndim - 2)
+
+
+svdvals_p: Final = Primitive(
+    "svdvals",
+    Params,
+    abstract=_abstract_svdvals,
+    impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
+    jvp=_svdvals_jvp,
+    batch=lambda _p, _size, xs, _batched: [svdvals(xs[0])],
+)
+
+
+def svdvals(a: Tracer) -> Tracer:
+    """Return the singular values, descending."""
+    return bind(svdvals_p, NONE, a)[0]

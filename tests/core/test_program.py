@@ -1,0 +1,209 @@
+"""Programs are values: compared up to renaming, hashed once, immutable and picklable."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from funcdiff.core.builder import bind, constant
+from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.program import Literal, Program, literal, used
+from funcdiff.errors import ProgramError
+from funcdiff.ops.elementwise import cos, sin
+from funcdiff.space import add, mul
+from tests.core.programs import call, calling, programs, recorded, temporary, type_named
+
+F64 = type_named("f64[]")
+
+
+def number(value: Any, type_text: str = "f64[]") -> Literal:
+    return literal(value, type_named(type_text))
+
+
+# ---- equality --------------------------------------------------------------------------------
+
+
+def test_programs_recorded_in_different_order_of_dead_code_are_equal() -> None:
+    one = recorded(lambda x: [mul(sin(x), x)], "f64[3]")
+    other = recorded(lambda x: [(cos(x), mul(sin(x), x))[1]], "f64[3]")
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_programs_with_other_operations_types_or_outputs_differ() -> None:
+    one = recorded(lambda x: [sin(x)], "f64[3]")
+    assert one != recorded(lambda x: [cos(x)], "f64[3]")
+    assert one != recorded(lambda x: [sin(x)], "f32[3]")
+    assert one != recorded(lambda x: [sin(x), x], "f64[3]")
+    assert one != recorded(lambda x, y: [sin(x)], "f64[3]", "f64[3]")
+    assert one != str(one)
+
+
+def test_programs_are_compared_with_their_nested_programs() -> None:
+    with calling() as p:
+        inner, other = (recorded(lambda x, f=f: [f(x)], "f64[]") for f in (sin, cos))
+        one, same, differing = (
+            recorded(lambda x, q=q: call(p, q, x), "f64[]")
+            for q in (inner, copy.deepcopy(inner), other)
+        )
+        assert one == same
+        assert one != differing
+
+
+@given(programs())
+def test_a_copy_is_equal_and_has_an_equal_hash(program: Program) -> None:
+    twin = copy.deepcopy(program)
+    assert twin == program
+    assert hash(twin) == hash(program)
+
+
+# ---- literals --------------------------------------------------------------------------------
+
+
+def test_nan_is_equal_to_itself_in_a_literal() -> None:
+    assert number(np.nan) == number(float("nan"))
+    assert len({number(np.nan), number(float("nan"))}) == 1
+
+
+def test_zeros_of_different_sign_are_different_literals() -> None:
+    assert number(0.0) != number(-0.0)
+    assert number(complex(0.0, 0.0), "c128[]") != number(complex(0.0, -0.0), "c128[]")
+
+
+def test_nans_of_different_payload_are_different_literals() -> None:
+    payload = np.array([0x7FF8000000000001], np.uint64).view(np.float64)[0]
+    assert number(payload) != number(np.nan)
+    assert number(-np.float64(np.nan)) != number(np.nan)
+
+
+def test_literals_of_different_types_differ() -> None:
+    assert number(1.0) != number(1.0, "f32[]")
+    assert number(1.0) != number(1.0, "f64[1]")
+    assert number(1.0) != 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+def test_padding_does_not_tell_longdoubles_apart(dtype: Any) -> None:
+    type_ = type_named("f64[]").with_dtype(np.dtype(dtype))
+    clean = np.array([1.5], dtype)
+    raw = np.frombuffer(clean.tobytes(), np.uint8).reshape(-1, np.dtype(np.longdouble).itemsize)
+    dirty = raw.copy()
+    if np.finfo(np.longdouble).nmant == 63:  # x87: ten bytes and padding
+        dirty[:, 10:] = 0xFF
+    assert Literal(clean[0], type_) == Literal(dirty.ravel().view(dtype)[0], type_)
+    assert Literal(clean[0], type_) != literal(2.5, type_)
+
+
+def test_a_literal_is_a_scalar_or_a_read_only_array_without_memory() -> None:
+    assert type(number(2.0).array) is np.float64
+    filled = number(2, "f64[1000,1000]").array
+    assert filled.shape == (1000, 1000)
+    assert filled.strides == (0, 0)
+    assert not filled.flags.writeable
+
+
+def test_an_integer_that_does_not_fit_its_dtype_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        number(300, "u8[]")
+
+
+# ---- hashing, immutability, pickling ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Params):
+    """Parameters that count how often they are hashed."""
+
+    hashed: ClassVar[list[int]] = []
+
+    def __hash__(self) -> int:
+        self.hashed.append(1)
+        return 0
+
+
+def test_a_program_is_hashed_only_once() -> None:
+    with temporary(Primitive("counted", Counted, lambda _p, x: (x,), lambda _p: np.positive)) as p:
+        program = recorded(lambda x: bind(p, Counted(), x), "f64[]")
+        hash(program)
+        Counted.hashed.clear()
+        assert {program: 1}[program] == 1
+        assert not Counted.hashed
+
+
+def test_nothing_of_a_program_can_be_changed() -> None:
+    program = recorded(lambda x: [mul(x, constant(2, x.type))], "f64[]")
+    (eq,) = program.equations
+    for thing, name in [
+        (program, "inputs"),
+        (eq, "operands"),
+        (eq.results[0], "number"),
+        (eq.operands[1], "value"),
+        (eq.params, "anything"),
+    ]:
+        with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
+            setattr(thing, name, ())
+
+
+def test_a_primitive_that_is_not_registered_is_named_when_unpickling() -> None:
+    with calling() as p:
+        text = pickle.dumps(p)
+        assert pickle.loads(text) is p
+    with pytest.raises(ProgramError, match="'call'.*Import the module"):
+        pickle.loads(text)
+
+
+@given(programs())
+def test_a_program_survives_pickling(program: Program) -> None:
+    hash(program)
+    again = pickle.loads(pickle.dumps(program))
+    assert again == program
+    assert str(again) == str(program)
+
+
+def test_a_nested_program_survives_pickling() -> None:
+    with calling() as p:
+        inner = recorded(lambda x: [sin(x), x], "f64[2]")
+        program = recorded(lambda x: call(p, inner, x, note=("a", None)), "f64[2]")
+        again = pickle.loads(pickle.dumps(program))
+        assert again == program
+        assert {again: 1}[program] == 1
+
+
+_ELSEWHERE = """
+import pickle, sys
+from funcdiff.core.parse import parse
+program = pickle.loads(sys.stdin.buffer.read())
+assert {parse(str(program)): 1}[program] == 1
+"""
+
+
+def test_a_program_pickled_in_another_process_is_equal_here() -> None:
+    program = recorded(lambda x: [add(sin(x), constant(0.1, x.type))], "f64[2]")
+    hash(program)  # a cached hash must not travel
+    root = Path(__file__).parents[2]
+    subprocess.run(
+        [sys.executable, "-c", _ELSEWHERE], input=pickle.dumps(program), cwd=root, check=True
+    )
+
+
+# ---- the rest --------------------------------------------------------------------------------
+
+
+def test_types_of_inputs_and_outputs_are_those_of_the_atoms() -> None:
+    program = recorded(lambda x, y: [y, constant(0, x.type)], "f64[3]", "f32[]")
+    assert program.input_types == (type_named("f64[3]"), type_named("f32[]"))
+    assert program.output_types == (type_named("f32[]"), type_named("f64[3]"))
+
+
+def test_used_names_operands_and_outputs_but_not_unused_inputs() -> None:
+    program = recorded(lambda x, y, z: [mul(x, constant(2, x.type)), z], "f64[]", "f64[]", "f64[]")
+    x, y, z = program.inputs
+    assert used(program) == {x, z, number(2.0), program.equations[0].results[0]}
+    assert y not in used(program)

@@ -1,0 +1,90 @@
+"""Random NumPy functions: values are NumPy's own bit for bit, and the modes agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given, strategies as st
+
+import funcdiff as fd
+from funcdiff.core.evaluate import evaluate
+from funcdiff.testing import strategies
+from funcdiff.testing.differences import disagreement, rounding
+
+SHAPES = strategies.broadcastable_shapes(2, min_side=1, max_side=3).filter(
+    lambda pair: all(len(shape) > 0 for shape in pair)
+)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[strategies.Function, tuple[Any, ...]]:
+    """Draw a function of one or two arrays of one dtype, and arrays to call it with."""
+    count = draw(st.integers(1, 2))
+    dtype = draw(strategies.dtypes("f"))
+    pair = draw(SHAPES)
+    points = tuple(draw(strategies.arrays(shape, dtype)) for shape in pair[:count])
+    return draw(strategies.functions(count)), points
+
+
+def same_bits(x: Any, y: Any) -> bool:
+    x, y = np.asarray(x), np.asarray(y)
+    return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
+
+
+@given(calls())
+def test_the_value_under_a_derivative_is_numpys_bit_for_bit(
+    call: tuple[strategies.Function, tuple[Any, ...]],
+) -> None:
+    f, xs = call
+    expected = f(*xs)
+    positions = tuple(range(len(xs)))
+    assert same_bits(fd.vjp(f, *xs)[0], expected)
+    assert same_bits(fd.value_and_grad(f, positions)(*xs)[0], expected)
+    assert same_bits(fd.jvp(f, xs, xs)[0], expected)
+    assert same_bits(fd.linearize(f, *xs)[0], expected)
+
+
+@given(calls())
+def test_a_traced_program_gives_numpys_value_bit_for_bit(
+    call: tuple[strategies.Function, tuple[Any, ...]],
+) -> None:
+    f, xs = call
+    program = fd.trace(f)(*xs)
+    assume(len(program.inputs) == len(xs))
+    assert same_bits(evaluate(program, xs)[0], f(*xs))
+
+
+@given(calls())
+def test_forward_and_reverse_mode_agree(
+    call: tuple[strategies.Function, tuple[Any, ...]],
+) -> None:
+    f, xs = call
+    gradients = fd.grad(f, tuple(range(len(xs))))(*xs)
+    pairing = sum(np.sum(g * t) for g, t in zip(gradients, xs, strict=True))
+    scale = sum(np.sum(np.abs(g * t)) for g, t in zip(gradients, xs, strict=True))
+    tangent = fd.jvp(f, xs, xs)[1]
+    assert disagreement(tangent, pairing, rounding(xs), 1.0 + float(scale)) is None
+    for g, x in zip(gradients, xs, strict=True):
+        assert g.shape == x.shape
+        assert g.dtype == x.dtype
+
+
+@given(calls())
+def test_inputs_are_never_written(call: tuple[strategies.Function, tuple[Any, ...]]) -> None:
+    f, xs = call
+    before = [x.copy() for x in xs]
+    fd.vjp(f, *xs)[1](np.ones((), xs[0].dtype)[()])
+    assert all(same_bits(x, y) for x, y in zip(xs, before, strict=True))
+
+
+@given(st.data())
+def test_a_random_index_reads_what_numpy_reads(data: st.DataObject) -> None:
+    shape = data.draw(strategies.shapes(min_ndim=1, min_side=1))
+    x = data.draw(strategies.arrays(shape, np.float64))
+    index = data.draw(strategies.indices(shape))
+    y, pull = fd.vjp(lambda z: z[index], x)
+    assert same_bits(y, x[index])
+    expected = np.zeros_like(x)
+    np.add.at(expected, index, 1.0)
+    assert np.array_equal(pull(np.ones_like(x[index]))[0], expected)
