@@ -37,7 +37,7 @@ def rows_of_the_jacobian() -> list[Array]:
     x = [[1, 2, 3, 4]] with v = [[1, 0, 0, 0]], [[0, 1, 0, 0]], ... and zero ``x.grad`` in between.
     ``f_vjp`` needs neither.
     """
-    _, f_vjp = fd.vjp(double, np.array([[1.0, 2.0, 3.0, 4.0]]))
+    _y, f_vjp = fd.vjp(double, np.array([[1.0, 2.0, 3.0, 4.0]]))
     return [f_vjp(one_hot[np.newaxis])[0] for one_hot in np.eye(4)]
 
 
@@ -47,8 +47,7 @@ def sum_of_the_rows() -> Array:
     The articles call ``y.backward(gradient=torch.ones_like(y))``.
     """
     y, f_vjp = fd.vjp(double, np.array([[1.0, 2.0, 3.0, 4.0]]))
-    x_grad: Array = f_vjp(np.ones_like(y))[0]
-    return x_grad
+    return f_vjp(np.ones_like(y))[0]
 
 
 def three_inputs(a: Number, b: Number, c: Number) -> Number:
@@ -66,9 +65,8 @@ def gradients_of_three_inputs(c: Array) -> tuple[Array, Array, Array]:
     """
     a, b = np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0])
     with np.errstate(divide="ignore"):  # NumPy itself warns of log(0)
-        _, f_vjp = fd.vjp(three_inputs, a, b, c)
-        gradients: tuple[Array, Array, Array] = f_vjp(GRADIENT)
-    return gradients
+        _y, f_vjp = fd.vjp(three_inputs, a, b, c)
+        return f_vjp(GRADIENT)
 
 
 def gradients_of_three_scalars() -> tuple[float, float, float]:
@@ -117,7 +115,7 @@ def chain_rule_by_cotangents(weights: Array) -> tuple[Array, Array, Array]:
     """
     x = np.array([2.0, 3.0])
     y, inner_vjp = fd.vjp(inner_map, x)
-    _, outer_vjp = fd.vjp(outer_map, y)
+    _z, outer_vjp = fd.vjp(outer_map, y)
     rows = [inner_vjp(outer_vjp(one_hot)[0])[0] for one_hot in np.eye(2)]
     weighted = inner_vjp(outer_vjp(weights)[0])[0]
     return np.stack(rows), weighted, fd.jacobian(lambda x: outer_map(inner_map(x)))(x)
@@ -136,9 +134,8 @@ def forward_and_backward_programs() -> tuple[str, str]:
     """
 
     def backward(a: float, b: float, d: float, ct: float) -> tuple[float, ...]:
-        _, f_vjp = fd.vjp(sum_times, a, b, d)
-        gradients: tuple[float, ...] = f_vjp(ct)
-        return gradients
+        _y, f_vjp = fd.vjp(sum_times, a, b, d)
+        return f_vjp(ct)
 
     forward_program = fd.trace(sum_times)(2.0, 3.0, 4.0)
     backward_program = fd.trace(backward)(2.0, 3.0, 4.0, 1.0)
@@ -151,7 +148,7 @@ def gradient_of_a_target() -> tuple[Array, Array]:
     The articles compare ``y.backward(gradient=target)`` with ``(y * target).sum().backward()``.
     """
     x, target = np.array([0.5, -1.0, 2.0]), np.array([3.0, 0.25, -1.0])
-    _, f_vjp = fd.vjp(np.tanh, x)
+    _y, f_vjp = fd.vjp(np.tanh, x)
     return f_vjp(target)[0], fd.grad(lambda x: np.sum(np.tanh(x) * target))(x)
 
 
@@ -161,7 +158,7 @@ def message_of_a_shape_mismatch() -> str:
     PyTorch says ``Mismatch in shape: grad_output[0] has a shape of torch.Size([3]) and output[0]
     has a shape of torch.Size([1, 4])``. A cotangent is never broadcast silently.
     """
-    _, f_vjp = fd.vjp(double, np.array([[1.0, 2.0, 3.0, 4.0]]))
+    _y, f_vjp = fd.vjp(double, np.array([[1.0, 2.0, 3.0, 4.0]]))
     try:
         f_vjp(GRADIENT)
     except CotangentError as error:
@@ -196,7 +193,7 @@ def main() -> None:
     x = np.array([0.5, -1.0, 0.25])
     y, gradient = gradient_through_a_loop(x)
     print("\ny = 2x; while norm(y) < 1000: y = 2y; y.backward(gradient=[0.1, 1.0, 0.0001])")
-    print(f"  x = {x}   y = {y}   x.grad = {gradient}")
+    print(f"  x = {x}   y = {y}   x.grad = [{' '.join(f'{g:g}' for g in gradient)}]")
 
     jacobian, weighted, expected = chain_rule_by_cotangents(np.array([0.2, 0.8]))
     print("\ny = (x₀ x₁, x₀ + x₁²), z = (y₀², y₀ y₁) at x = (2, 3): y.backward(gradient=dz/dy)")

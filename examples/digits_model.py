@@ -141,8 +141,7 @@ def saliency(network: Network, images: Array, labels: Labels) -> Array:
     """
     scores, scores_vjp = fd.vjp(lambda pixels: class_scores(network, pixels), images)
     one_hot = np.eye(scores.shape[1])[labels]
-    gradient: Array = scores_vjp(one_hot)[0]
-    return gradient
+    return scores_vjp(one_hot)[0]
 
 
 def central_difference_error(

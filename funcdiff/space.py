@@ -197,7 +197,7 @@ broadcast_p: Final = Primitive(
     abstract=_abstract_broadcast,
     impl=_broadcast_impl,
     jvp=lambda p, xs, ts: (
-        [broadcast(*xs, p.shape, p.axes)],
+        [broadcast(xs[0], p.shape, p.axes)],
         [broadcast(t, p.shape, p.axes) for t in ts if t is not None],
     ),
     transpose=lambda p, _types, cts, _xs: [
@@ -258,11 +258,11 @@ reduce_sum_p: Final = Primitive(
     abstract=abstract_reduction,
     impl=_sum_impl,
     jvp=lambda p, xs, ts: (
-        [reduce_sum(*xs, p.axes)],
+        [reduce_sum(xs[0], p.axes)],
         [reduce_sum(t, p.axes) for t in ts if t is not None],
     ),
     transpose=_transpose_sum,
-    batch=lambda p, _size, xs, _batched: [reduce_sum(*xs, tuple(axis + 1 for axis in p.axes))],
+    batch=lambda p, _size, xs, _batched: [reduce_sum(xs[0], tuple(axis + 1 for axis in p.axes))],
 )
 
 

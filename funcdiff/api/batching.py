@@ -10,6 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand, type_of
+from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
 from funcdiff.core.builder import Recording, Tracer, program_of
 from funcdiff.core.program import Program
@@ -20,12 +21,11 @@ from funcdiff.transforms.vmap import vmap as vmap_program
 
 
 def vmap(
-    f: Callable[..., Any],
+    f: Callable[P, Y],
     in_axes: Any = 0,
     out_axes: Any = 0,
-    *,
     axis_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Y]:
     """Return `f` applied to every example along an axis, as one program without a loop.
 
     Parameters
@@ -61,7 +61,7 @@ def vmap(
     """
 
     @wraps(f)
-    def batched(*args: Any, **kwargs: Any) -> Any:
+    def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, structure = pytree.flatten(args)
         axes = _leaf_axes(in_axes, args, structure, "in_axes")
         mapped = [k for k, axis in enumerate(axes) if axis is not None]

@@ -7,21 +7,23 @@ a branch that depends on batched values, and a long loop that should be recorded
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, name_of, operand, traced, type_of
+from funcdiff.api.signatures import Array, Carry, Differentiable, Primals, Y
 from funcdiff.api.tracing import Trace, rebuild, record, run
 from funcdiff.core.builder import Builder, Tracer, inline, program_of
 from funcdiff.core.program import Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy.promotion import array
 from funcdiff.ops.cond import cond as cond_op
+from funcdiff.ops.logic import operations
 from funcdiff.ops.scan import Scan, scan as scan_op
 from funcdiff.ops.structural import convert
+from funcdiff.space import zeros
 
 
 def _emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
@@ -44,8 +46,11 @@ def _numbers(leaves: Sequence[Any], what: str, paths: Sequence[str]) -> list[Any
 
 
 def cond(
-    pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any
-) -> Any:
+    pred: bool | np.bool[Any] | Array,
+    true_fn: Callable[[*Primals], Y],
+    false_fn: Callable[[*Primals], Y],
+    *operands: *Primals,
+) -> Y:
     """Return ``true_fn(*operands)`` if `pred` holds, else ``false_fn(*operands)``.
 
     Parameters
@@ -89,39 +94,45 @@ def cond(
     types = [type_of(x) for x in xs]
     traces = [
         record(
-            f, xs, lambda ts, f=f: f(*pytree.unflatten(structure, ts)),
-            eager=False, lifts=False, types=types,
+            f, xs, _applied(f, structure), eager=False, lifts=False, types=types
         )
         for f in (false_fn, true_fn)
     ]  # fmt: skip
     programs = [program_of(*trace.recording) for trace in traces]
     _check_branches(traces, programs, (false_fn, true_fn))
     captures = [c for trace in traces for c in trace.captures]
+    captured = [t for program in programs for t in program.input_types[len(xs) :]]
     first = len(traces[0].captures)
     branches = (
-        _with_captures(programs[0], len(xs), len(captures), 0),
-        _with_captures(programs[1], len(xs), len(captures), first),
+        _with_captures(programs[0], len(xs), captured, 0),
+        _with_captures(programs[1], len(xs), captured, first),
     )
 
     def rule(tracers: list[Tracer]) -> Sequence[Tracer]:
         index, *rest = tracers
-        return cond_op(convert(array(index != 0), INT), branches, rest)
+        chosen = operations["not_equal"](index, zeros(index.type))
+        return cond_op(convert(chosen, INT), branches, rest)
 
     results = _emit(rule, [pred, *xs, *captures])
-    return rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
+    value: Y = rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
+    return value
 
 
-def _with_captures(program: Program, operands: int, total: int, start: int) -> Program:
+def _applied(
+    f: Callable[..., Any], structure: pytree.Structure
+) -> Callable[[list[Tracer]], Any]:
+    return lambda tracers: f(*pytree.unflatten(structure, tracers))
+
+
+def _with_captures(
+    program: Program, operands: int, captured: Sequence[ArrayType], start: int
+) -> Program:
     """Return a branch that also takes (and ignores) the captures of the other branches."""
-    types = program.input_types
+    own = len(program.inputs) - operands
     with Builder("cond", closed=True) as builder:
-        xs = [builder.input(t) for t in types[:operands]]
-        own = types[operands:]
-        captured = [
-            builder.input(own[k - start] if start <= k < start + len(own) else ArrayType((), INT))
-            for k in range(total)
-        ]
-        return builder.program(inline(program, [*xs, *captured[start : start + len(own)]]))
+        xs = [builder.input(t) for t in program.input_types[:operands]]
+        values = [builder.input(t) for t in captured]
+        return builder.program(inline(program, [*xs, *values[start : start + own]]))
 
 
 def _check_branches(
@@ -141,6 +152,24 @@ def _check_branches(
     )
 
 
+@overload
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Differentiable]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Carry, Array]: ...
+@overload
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Carry, Y]: ...
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,

@@ -25,7 +25,8 @@ def checked_cotangents(
             f"given at {user_location()}. Give a tuple if {name} returns a tuple."
         )
     if not given:
-        if len(types) == 1 and not types[0].shape and types[0].dtype.kind == "f":
+        alone = trace.structure is pytree.LEAF and len(types) == 1
+        if alone and not types[0].shape and types[0].dtype.kind == "f":
             return [np.ones((), types[0].dtype)[()]]
         raise CotangentError(
             f"the cotangent can be left out only if the output is one real scalar; {name} "
@@ -73,7 +74,7 @@ def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
     if not is_numeric(v):
         raise CotangentError(f"{what} is {v!r}, not a number or an array, at {user_location()}")
     python_number = type(v) in (int, float, complex)
-    x = v if isinstance(v, Tracer) else np.asarray(v)
+    x: Any = v if isinstance(v, Tracer) else np.asarray(v)
     if x.shape != type_.shape:
         raise CotangentError(
             f"{what} has shape {x.shape}, but {target} has shape {type_.shape}, at "

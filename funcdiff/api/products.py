@@ -227,13 +227,15 @@ def linearize(f: Callable[[*Primals], Y], *primals: *Primals) -> tuple[Y, Callab
     results = run(split.primal, [*inputs.operands, *trace.captures], trace)
     outputs, residuals = _split_residuals(results, trace)
 
-    def f_jvp(*tangents: Any) -> Any:
+    def f_jvp(*tangents: *Primals) -> Y:
         _check_tangents(primals, tangents)
         ts = checked_tangents(tangents, inputs.structures, inputs.numeric, inputs.operands)
         pushed = run(split.linear, [*ts, *residuals], trace)
-        return rebuild(trace.structure, trace.numeric, pushed, trace.others)
+        tangent: Y = rebuild(trace.structure, trace.numeric, pushed, trace.others)
+        return tangent
 
-    return rebuild(trace.structure, trace.numeric, outputs, trace.others), f_jvp
+    value: Y = rebuild(trace.structure, trace.numeric, outputs, trace.others)
+    return value, f_jvp
 
 
 @overload

@@ -97,9 +97,9 @@ def record(
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
         if has_aux:
-            aux_outputs, *aux_rest = _outputs(aux)
+            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux)
             outputs += aux_outputs
-            aux_parts = Aux(*aux_rest)
+            aux_parts = Aux(aux_structure, aux_numeric, aux_others)
         recording = builder.recording(outputs)
 
     def locate() -> str | None:

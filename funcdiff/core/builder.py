@@ -52,6 +52,8 @@ class Tracer:
     """
 
     __slots__ = ("__weakref__", "atom", "builder", "type", "views")
+    views: Any
+    """What the front end knows of the handles that share this one's memory, once it has any."""
 
     def __init__(self, builder: Builder | None, atom: Ref, type_: ArrayType) -> None:
         self.builder = builder
@@ -187,7 +189,7 @@ class Builder:
         if x.builder is self or x.builder is None:
             return x.atom
         if self.closed or not self._encloses(x.builder):
-            raise _escaped(x)
+            raise escaped(x)
         key = (id(x.builder), x.atom)
         number = self._captured.get(key)
         if number is None:
@@ -347,7 +349,7 @@ def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
     builder = _current.get()
     if builder is None:
-        raise _escaped(*operands)
+        raise escaped(*operands)
     op = operation(primitive, params, tuple([x.type for x in operands]))
     while builder.hoists and not any(x.builder is builder for x in operands):
         assert builder.parent is not None
@@ -379,7 +381,7 @@ def walk(
     return [read(atom) for atom in program.outputs]
 
 
-def _escaped(*operands: Tracer) -> EscapedTracerError:
+def escaped(*operands: Tracer) -> EscapedTracerError:
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
     return EscapedTracerError(
         f"a traced array was used at {user_location()}, outside {made}, which made it and has "

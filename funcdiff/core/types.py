@@ -106,4 +106,5 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def complex_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the complex dtype with parts of the given floating dtype: ``f32 -> c64``."""
-    return np.result_type(dtype, np.complex64)
+    joined: np.dtype[Any] = np.result_type(dtype, np.complex64)
+    return joined

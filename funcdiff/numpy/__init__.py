@@ -1,3 +1,48 @@
-"""NumPy for traced arrays."""
+"""NumPy for traced arrays: ``import funcdiff.numpy as fnp``.
 
-from funcdiff.numpy import arithmetic, array, linalg, norms, products, shape, sorting  # noqa: F401
+Every NumPy function that is covered is here under its own name, and plain NumPy calls
+(``np.sin(x)``) do the same.  This namespace is needed only for what NumPy cannot dispatch:
+``fnp.array([x, y])``, ``fnp.full(3, x)``, ``fnp.r_[x, y]``.
+
+Examples
+--------
+>>> import funcdiff as fd
+>>> import funcdiff.numpy as fnp
+>>> print(fd.grad(lambda x: fnp.array([x, fnp.sin(x)]).sum())(0.0))
+2.0
+"""
+
+from typing import Any
+
+from funcdiff.numpy import (  # noqa: F401
+    arithmetic,
+    arranging,
+    convolution,
+    cumulative,
+    diagonals,
+    joining,
+    nans,
+    norms,
+    padding,
+    products,
+    quantiles,
+    reductions,
+    rounding,
+    selecting,
+    sorting,
+    statistics,
+)
+from funcdiff.numpy.namespace import fft, linalg, numpy
+
+# These are names of modules, too: here the functions of NumPy win.
+array, einsum, shape = numpy.array, numpy.einsum, numpy.shape
+
+__all__ = ["fft", "linalg"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(numpy, name)
+
+
+def __dir__() -> list[str]:
+    return dir(numpy)

@@ -10,11 +10,12 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation, shape
+from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.joining import concatenate, concrete_index
 from funcdiff.numpy.promotion import array
+from funcdiff.numpy.shape import as_ints, broadcast_arrays, expand_dims, normalized_axes, normalized_axis, ravel, reshape, swapaxes
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import spread
 from funcdiff.space import broadcast, zeros
@@ -28,7 +29,7 @@ WHOLE = slice(None)
 def flip(m: Any, axis: Any = None) -> Any:
     """Return a view with the elements in reverse order along some axes."""
     x = array(m)
-    turned = shape.normalized_axes(axis, x.ndim)
+    turned = normalized_axes(axis, x.ndim)
     return take(x, tuple(slice(None, None, -1) if k in turned else WHOLE for k in range(x.ndim)))
 
 
@@ -54,21 +55,21 @@ def flipud(m: Any) -> Any:
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     """Return a view rotated by quarter turns, from the first of two axes towards the second."""
     x = array(m)
-    plane = shape.as_ints(axes)
+    plane = as_ints(axes)
     if len(plane) != 2:
         raise ValueError(f"len(axes) must be 2, at {user_location()}")
-    first, second = (shape.normalized_axis(axis, x.ndim) for axis in plane)
+    first, second = (normalized_axis(axis, x.ndim) for axis in plane)
     if first == second:
         raise ValueError(f"Axes must be different, at {user_location()}")
     match as_int(k) % 4:
         case 0:
             return take(x, ...)
         case 1:
-            return shape.swapaxes(flip(x, second), first, second)
+            return swapaxes(flip(x, second), first, second)
         case 2:
             return flip(x, (first, second))
         case _:
-            return flip(shape.swapaxes(x, first, second), second)
+            return flip(swapaxes(x, first, second), second)
 
 
 @implements(np.roll)
@@ -76,8 +77,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     """Shift the elements along axes; what leaves at one end comes in at the other."""
     x = array(a)
     if axis is None:
-        return shape.reshape(roll(shape.ravel(x), sum(shape.as_ints(shift)), 0), x.shape)
-    axes, shifts = shape.as_ints(axis), shape.as_ints(shift)
+        return reshape(roll(ravel(x), sum(as_ints(shift)), 0), x.shape)
+    axes, shifts = as_ints(axis), as_ints(shift)
     count = max(len(axes), len(shifts))
     if min(len(axes), len(shifts)) not in (1, count):
         raise ValueError(
@@ -85,7 +86,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
         )
     pairs = zip(axes * (count // len(axes)), shifts * (count // len(shifts)), strict=True)
     for one, by in pairs:
-        x = _rolled(x, shape.normalized_axis(one, x.ndim), by)
+        x = _rolled(x, normalized_axis(one, x.ndim), by)
     return mutation.fresh(x)
 
 
@@ -104,7 +105,7 @@ def _rolled(x: Tracer, axis: int, shift: int) -> Tracer:
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> Tracer:
     """Repeat the whole array along its axes; new axes come in front."""
-    x, counts = array(A), shape.as_ints(reps)
+    x, counts = array(A), as_ints(reps)
     ndim = max(x.ndim, len(counts))
     lengths = (*(1,) * (ndim - x.ndim), *x.shape)
     counts = (*(1,) * (ndim - len(counts)), *counts)
@@ -120,8 +121,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Repeat each element along an axis, by default of the flat array."""
     x = array(a)
     if axis is None:
-        x, axis = shape.ravel(x), 0
-    axis = shape.normalized_axis(axis, x.ndim)
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
     counts = concrete_index(repeats)
     if np.size(counts) == 1:
         count = as_int(np.ravel(counts)[0])
@@ -137,8 +138,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 @implements(np.resize)
 def resize(a: Any, new_shape: Any) -> Tracer:
     """Return an array of another shape and size, filled with repetitions of the elements."""
-    x = shape.ravel(a)
-    target = shape.as_ints(new_shape)
+    x = ravel(a)
+    target = as_ints(new_shape)
     if min(target, default=0) < 0:
         raise ValueError(f"all elements of `new_shape` must be non-negative, at {user_location()}")
     wanted, size = int(np.prod(target, dtype=int)), x.type.size
@@ -164,8 +165,8 @@ def meshgrid(
     if indexing == "xy" and len(xi) > 1:
         order[:2] = 1, 0
     along = [[-1 if k == place else 1 for k in range(len(xi))] for place in order]
-    axes = [shape.reshape(x, target) for x, target in zip(xi, along, strict=True)]
-    grids = tuple(axes) if sparse else shape.broadcast_arrays(*axes)
+    axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
+    grids = tuple(axes) if sparse else broadcast_arrays(*axes)
     return tuple(map(mutation.fresh, grids)) if copy else grids
 
 
@@ -178,7 +179,7 @@ def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}, at {user_location()}")
     filled = np.asarray(x != 0)
     index = list(endlessly(WHOLE, x.ndim))
-    for k in shape.normalized_axes(axis, x.ndim):
+    for k in normalized_axes(axis, x.ndim):
         places = np.flatnonzero(filled.any(axis=tuple(j for j in range(x.ndim) if j != k)))
         first, last = (places[0], places[-1] + 1) if len(places) else (x.shape[k], x.shape[k])
         index[k] = slice(first if "f" in ends else 0, last if "b" in ends else x.shape[k])
@@ -193,7 +194,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
         raise ValueError(f"x must be a one-dimensional array or sequence, at {user_location()}")
     x = ops.convert(x, np.promote_types(x.dtype, int))
     count = x.shape[0] if N is None else as_int(N)
-    columns = shape.expand_dims(x, 1)
+    columns = expand_dims(x, 1)
     powers = [np.ones_like(columns)][:count]
     if count > 1:
         powers.append(np.cumprod(repeat(columns, count - 1, axis=1), axis=1))

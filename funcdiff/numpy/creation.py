@@ -1,204 +1,285 @@
-"""New arrays: like another, put together from elements, or filled with a value.
+"""Arrays made like others, from nested lists of traced values, and between traced end points.
 
-What NumPy cannot dispatch (`array`, `asarray`, `full`) is here for `funcdiff.numpy`: with no
-traced argument these functions are NumPy's own.
+NumPy sends the functions that take no array (``np.zeros``) here if they are called with
+``like=x`` for a traced `x`; they then give traced arrays, into which traced values can go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy import joining, mutation, shape
-from funcdiff.numpy.dispatch import implements, unsupported
-from funcdiff.numpy.promotion import array as as_array
-from funcdiff.numpy.promotion import fit, promoted
-from funcdiff.ops import structural as ops
+from funcdiff.numpy import mutation
+from funcdiff.numpy.dispatch import implements, refuse
+from funcdiff.numpy.masks import holds
+from funcdiff.numpy.promotion import array as traced
+from funcdiff.numpy.promotion import broadcast_to, common_dtype, concrete, fit, promoted
+from funcdiff.numpy.reductions import known_dtype
+from funcdiff.numpy.shape import normalized_axis
+from funcdiff.ops.elementwise import floor
+from funcdiff.ops.structural import concatenate, convert, iota, permute, reshape
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    return tuple(map(as_int, shape)) if np.iterable(shape) else (as_int(shape),)
+
+
+def _type(shape: Any, dtype: Any) -> ArrayType:
+    return ArrayType(_shape(shape), FLOAT if dtype is None else known_dtype(dtype))
+
+
+def _on_cpu(name: str, device: Any) -> None:
+    if device != "cpu":
+        refuse(name, device=device)
+
 
 # ---- like another array ------------------------------------------------------------------------
 
 
-def _like(a: Any, dtype: Any, shape_: Any) -> ArrayType:
-    x = as_array(a)
-    lengths = x.shape if shape_ is None else shape.as_ints(shape_)
-    return ArrayType(lengths, x.dtype if dtype is None else np.dtype(dtype))
+def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Tracer:
+    _on_cpu(name, device)
+    model = traced(a).type
+    type_ = ArrayType(
+        model.shape if shape is None else _shape(shape),
+        model.dtype if dtype is None else known_dtype(dtype),
+    )
+    return mutation.fresh(fit(value, type_))
 
 
 @implements(np.zeros_like)
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
-) -> Tracer:
+) -> Tracer:  # fmt: skip
     """Return zeros of the shape and dtype of an array."""
-    return constant(0, _like(a, dtype, shape))
+    return _filled_like("np.zeros_like", a, 0, dtype, shape, device)
 
 
 @implements(np.ones_like)
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
-) -> Tracer:
+) -> Tracer:  # fmt: skip
     """Return ones of the shape and dtype of an array."""
-    return constant(1, _like(a, dtype, shape))
+    return _filled_like("np.ones_like", a, 1, dtype, shape, device)
 
 
 @implements(np.empty_like)
 def empty_like(
-    prototype: Any,
-    /,
-    dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
-    *,
-    device: Any = None,
-) -> Tracer:
-    """Return an array of the shape and dtype of another, which is zero."""
-    return zeros_like(prototype, dtype, shape=shape)
+    prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+    *, device: Any = None,
+) -> Tracer:  # fmt: skip
+    """Return an array of the shape and dtype of another, holding zeros."""
+    return _filled_like("np.empty_like", prototype, 0, dtype, shape, device)
 
 
 @implements(np.full_like)
 def full_like(
-    a: Any,
-    fill_value: Any,
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    shape: Any = None, *, device: Any = None,
+) -> Tracer:  # fmt: skip
+    """Return an array of the shape and dtype of another, filled with a (traced) value."""
+    return _filled_like("np.full_like", a, fill_value, dtype, shape, device)
+
+
+# ---- from values, with like= ---------------------------------------------------------------------
+
+
+@implements(np.array)
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
+    subok: bool = False, ndmin: int = 0, ndmax: int = 0,
+) -> Tracer:  # fmt: skip
+    """Return nested lists of traced values and numbers as one traced array."""
+    refuse("np.array", ndmax=ndmax or None)
+    x = _assembled(object)
+    x = x if dtype is None else convert(x, known_dtype(dtype))
+    x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
+    return mutation.fresh(x) if copy else x
+
+
+@implements(np.asarray)
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
+) -> Tracer:
+    """Return nested lists of traced values and numbers as one traced array, an array as it is."""
+    _on_cpu("np.asarray", device)
+    return array(a, dtype, copy=bool(copy))
+
+
+@implements(np.asanyarray, np.ascontiguousarray)
+def _same_array(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Tracer:
+    return asarray(a, dtype, order, **keywords)
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def _assembled(value: Any) -> Tracer:
+    """Stack nested lists; the dtype is that of all leaves together, as NumPy finds it."""
+    if not isinstance(value, list | tuple):
+        return traced(value)
+    leaves = _leaves(value)
+    if not any(isinstance(leaf, Tracer) for leaf in leaves):
+        return traced(np.asarray(value))
+    # Python numbers are strong here: np.array([np.float32(1), 2.0]) is float64
+    strong = [v if isinstance(v, Tracer) else concrete(v) for v in leaves]
+    return _stacked(value, common_dtype(strong))
+
+
+def _stacked(value: Any, dtype: np.dtype[Any]) -> Tracer:
+    if not isinstance(value, list | tuple):
+        return convert(traced(value), dtype)
+    rows = [_stacked(item, dtype) for item in value]
+    if not rows:
+        return constant(0, ArrayType((0,), dtype))
+    if any(row.shape != rows[0].shape for row in rows):
+        raise ValueError(
+            "setting an array element with a sequence: the parts have the shapes "
+            f"{', '.join(map(str, sorted({row.shape for row in rows})))}, at {user_location()}"
+        )
+    return concatenate([reshape(row, (1, *row.shape)) for row in rows], 0)
+
+
+@implements(np.zeros, np.empty)
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+    """Return zeros."""
+    _on_cpu("np.zeros", device)
+    return constant(0, _type(shape, dtype))
+
+
+@implements(np.ones)
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+    """Return ones."""
+    _on_cpu("np.ones", device)
+    return constant(1, _type(shape, dtype))
+
+
+@implements(np.full)
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
+) -> Tracer:
+    """Return an array filled with a (traced) value."""
+    _on_cpu("np.full", device)
+    value = traced(fill_value)
+    return mutation.fresh(fit(value, _type(shape, value.dtype if dtype is None else dtype)))
+
+
+def _plain(function: Callable[..., Any]) -> None:
+    """Enter a function of plain numbers: with ``like=``, its array becomes a traced one."""
+
+    def ours(*args: Any, **kwargs: Any) -> Tracer:
+        return traced(function(*args, **kwargs))
+
+    ours.__name__ = function.__name__
+    implements(function)(ours)
+
+
+for _function in (np.arange, np.eye, np.identity, np.fromiter, np.tri):
+    _plain(_function)
+
+
+# ---- between end points --------------------------------------------------------------------------
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
     dtype: Any = None,
-    order: Any = "K",
-    subok: bool = True,
-    shape: Any = None,
+    axis: int = 0,
     *,
     device: Any = None,
-) -> Tracer:
-    """Return an array of the shape and dtype of another, filled with a value."""
-    return mutation.fresh(fit(fill_value, _like(a, dtype, shape)))
+) -> Any:
+    """Return evenly spaced values; both ends may be traced arrays."""
+    _on_cpu("np.linspace", device)
+    num = as_int(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    inexact = np.result_type(common_dtype([start, stop]), np.float16)
+    inexact = inexact if common_dtype([start, stop]).kind in "fc" else FLOAT
+    begin, end = (convert(z, inexact) for z in promoted(start, stop))
+    target = inexact if dtype is None else known_dtype(dtype)
+    delta: Any = np.subtract(end, begin)  # type: ignore[call-overload]
+    y: Any = reshape(convert(iota((num,), 0), inexact), (num, *(1,) * delta.ndim))
+    gaps = num - 1 if endpoint else num
+    step: Any = np.nan
+    if gaps > 0:
+        step = delta / gaps
+        # a step that underflows to zero: NumPy divides first (and so do we, for all elements)
+        lost = np.any(step == 0)
+        y = np.where(lost, y / gaps * delta, y * step)
+    else:
+        y = y * delta
+    y = y + begin
+    if endpoint and num > 1:
+        y = concatenate([y[:-1], reshape(broadcast_to(end, y.shape[1:]), (1, *y.shape[1:]))], 0)
+    y = _axis_moved(traced(y), axis)
+    y = convert(floor(y) if target.kind in "iu" else y, target)
+    return (y, step) if retstep else y
 
 
-# ---- put together from elements ----------------------------------------------------------------
+def _axis_moved(y: Tracer, axis: int) -> Tracer:
+    """Move the first axis to another place."""
+    order = list(range(1, y.ndim))
+    order.insert(normalized_axis(axis, y.ndim), 0)
+    return permute(y, tuple(order))
 
 
-def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
-    """Return an array of nested lists, whose elements may be traced.
-
-    Parameters
-    ----------
-    object
-        Anything array-like, or lists and tuples of traced and other numbers and arrays of one
-        shape, nested to any depth.
-    dtype
-        Dtype of the result; by default what NumPy's promotion gives.
-    **keywords
-        Those of `numpy.array` (`copy`, `order`, `subok`, `ndmin`).  Of a traced array, `order`
-        and `subok` make no difference and `copy=False` is refused.
-
-    Returns
-    -------
-    array
-        A new array; NumPy's own if nothing in `object` is traced.
-
-    Raises
-    ------
-    ValueError
-        If the elements differ in shape.
-
-    Examples
-    --------
-    >>> import funcdiff as fd
-    >>> import funcdiff.numpy as fnp
-    >>> print(fd.grad(lambda x: fnp.array([x, 2 * x, 1.0]) @ fnp.array([1.0, 10.0, 5.0]))(3.0))
-    21.0
-    """
-    if not is_traced(object):
-        return np.array(object, dtype, **keywords)
-    ndmin = keywords.get("ndmin", 0)
-    if keywords.get("copy", True) is False:
-        raise unsupported("funcdiff.numpy.array(copy=False)", "Leave copy out.")
-    x = _nested(object)
-    x = x if dtype is None else ops.convert(x, np.dtype(dtype))
-    return mutation.fresh(ops.reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape)))
-
-
-def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
-    """Return the argument as an array: a traced array itself, unless its dtype changes.
-
-    Parameters
-    ----------
-    a
-        Anything that `array` takes.
-    dtype
-        Dtype of the result; by default what NumPy's promotion gives.
-    **keywords
-        Those of `numpy.asarray`.
-
-    Returns
-    -------
-    array
-        NumPy's own if nothing in `a` is traced.
-    """
-    if not is_traced(a):
-        return np.asarray(a, dtype, **keywords)
-    if isinstance(a, Tracer) and dtype in (None, a.dtype) and not keywords.get("copy"):
-        return a
-    return array(a, dtype, **keywords)
-
-
-def is_traced(value: Any) -> bool:
-    """Return whether a value is a traced array, or holds one in nested lists or tuples."""
-    if isinstance(value, list | tuple):
-        return any(map(is_traced, value))
-    return isinstance(value, Tracer)
-
-
-def _nested(value: Any) -> Tracer:
-    """Return nested lists as an array; where they hold no tracer, NumPy makes it."""
-    if not is_traced(value):
-        return as_array(value)
-    if isinstance(value, Tracer):
-        return value
-    rows = promoted(*map(_nested, value))
-    if len({row.shape for row in rows}) != 1:
-        shapes = ", ".join(str(row.shape) for row in rows)
-        raise ValueError(
-            f"the elements of an array must have one shape, got {shapes}, at {user_location()}"
+@implements(np.logspace)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Return ``base ** linspace(start, stop)``; the base may be traced, too."""
+    if np.ndim(base):
+        ndim = max(map(np.ndim, (start, stop, base)))
+        start, stop, base = (
+            reshape(traced(z), (*(1,) * (ndim - np.ndim(z)), *np.shape(z)))
+            for z in (start, stop, base)
         )
-    return joining.stack(rows)
+        base = np.expand_dims(base, axis)
+    y: Any = np.power(base, traced(linspace(start, stop, num, endpoint, axis=axis)))
+    return y if dtype is None else convert(y, known_dtype(dtype))
 
 
-# ---- filled ------------------------------------------------------------------------------------
-
-
-def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
-    """Return an array filled with a value, which may be traced.
-
-    Parameters
-    ----------
-    shape
-        An int or a tuple of ints.
-    fill_value
-        A number, or an array that broadcasts to the shape.
-    dtype
-        Dtype of the result; by default that of the value.
-    **keywords
-        Those of `numpy.full`.
-
-    Returns
-    -------
-    array
-        NumPy's own if the value is not traced.
-    """
-    if not is_traced(fill_value):
-        return np.full(shape, fill_value, dtype, **keywords)
-    value = array(fill_value, dtype)
-    return full_like(value, value, shape=shape)
+@implements(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tracer:
+    """Return values whose neighbours have a constant ratio."""
+    begin, end = traced(start), traced(stop)
+    if holds(begin == 0) or holds(end == 0):
+        raise ValueError(f"Geometric sequence cannot include zero, at {user_location()}")
+    kinds = [] if dtype is None else [known_dtype(dtype)]
+    wide = np.result_type(common_dtype([start, stop, float(num)]), *kinds)
+    begin, end = convert(begin, wide), convert(end, wide)
+    sign: Any = np.sign(begin)  # type: ignore[call-overload]
+    first, last = begin / sign, end / sign
+    exponents = linspace(np.log10(first), np.log10(last), num, endpoint)
+    y: Any = convert(traced(np.power(10.0, exponents)), wide)
+    shape = (1, *y.shape[1:])
+    parts = [y]
+    if num > 0:
+        parts = [reshape(broadcast_to(first, shape[1:]), shape), y[1:]]
+    if num > 1 and endpoint:
+        parts = [parts[0], y[1:-1], reshape(broadcast_to(last, shape[1:]), shape)]
+    y = _axis_moved(traced(concatenate(parts, 0) * sign), axis)
+    return convert(y, wide if dtype is None else known_dtype(dtype))

@@ -15,9 +15,10 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation, shape
+from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.numpy.shape import normalized_axis, ravel
 from funcdiff.ops import structural as ops
 from funcdiff.ops.logic import less
 from funcdiff.space import add, zeros
@@ -29,7 +30,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     x = array(a)
     if x.ndim < 2:
         raise ValueError(f"diag requires an array of at least two dimensions, at {user_location()}")
-    first, second = (shape.normalized_axis(axis, x.ndim) for axis in (axis1, axis2))
+    first, second = (normalized_axis(axis, x.ndim) for axis in (axis1, axis2))
     if first == second:
         raise ValueError(f"axis1 and axis2 cannot be the same, at {user_location()}")
     offset = as_int(offset)
@@ -71,7 +72,7 @@ def diag(v: Any, k: Any = 0) -> Tracer:
 @implements(np.diagflat)
 def diagflat(v: Any, k: Any = 0) -> Tracer:
     """Return the matrix whose diagonal holds the elements of an array."""
-    return _diagonal_matrix(shape.ravel(v), as_int(k))
+    return _diagonal_matrix(ravel(v), as_int(k))
 
 
 def _diagonal_matrix(x: Tracer, offset: int) -> Tracer:

@@ -42,11 +42,14 @@ def einsum(
     subscripts, given = _separated(operands)
     xs = _converted(given, dtype, casting)
     terms, result = _parsed(subscripts, xs)
-    terms = [_simplified(term, terms, result) for term in _stretched(terms)]
-    for left, right in _pairs(terms, result, optimize):
-        pair = terms[left], terms[right]
-        terms = [t for k, t in enumerate(terms) if k not in (left, right)]
-        terms.append(_product(*pair, terms, result))
+    terms = _stretched(terms)
+    terms = [_simplified(term, terms, result) for term in terms]
+    for step in _path(terms, result, optimize):
+        product, *others = (terms[k] for k in step)
+        terms = [term for k, term in enumerate(terms) if k not in step]
+        for k, other in enumerate(others, 1):
+            product = _product(product, other, [*others[k:], *terms], result)
+        terms.append(product)
     (last,) = terms
     value = ops.permute(last.x, tuple(last.labels.index(k) for k in result))
     if len(xs) == 1:  # of one operand, NumPy returns a view wherever it can
@@ -202,28 +205,14 @@ def _product(left: Term, right: Term, rest: list[Term], result: Labels) -> Term:
     return Term(contract(left.x, right.x, left.labels, right.labels, kept), kept)
 
 
-def _pairs(terms: list[Term], result: Labels, optimize: Any) -> list[tuple[int, int]]:
-    """Return the pairs to multiply; each product goes to the end of the list of operands."""
+def _path(terms: list[Term], result: Labels, optimize: Any) -> Sequence[tuple[int, ...]]:
+    """Return which operands to multiply; each product goes to the end of the list."""
     if len(terms) <= 2:
-        return [(0, 1)][: len(terms) - 1]
+        return [tuple(range(len(terms)))]
+    labels = sorted({k for term in terms for k in term.labels})
     arguments: list[Any] = []
     for term in terms:
-        names = [_number(k, terms) for k in term.labels]
-        arguments += [_shape_only(term.x), names]
-    path, _ = np.einsum_path(
-        *arguments, [_number(k, terms) for k in result], optimize=optimize or "greedy"
-    )
-    pairs = []
-    for step in path[1:]:
-        pairs += [tuple(sorted(step))[:2]] + [(0, 0)] * 0
-        if len(step) != 2:
-            return _one_after_the_other(len(terms))
-    return pairs
-
-
-def _one_after_the_other(count: int) -> list[tuple[int, int]]:
-    return [(0, 1), *((0, k) for k in range(count - 2, 0, -1))]
-
-
-def _number(label: int, terms: list[Term]) -> int:
-    return sorted({k for term in terms for k in term.labels}).index(label)
+        arguments += [_shape_only(term.x), [labels.index(k) for k in term.labels]]
+    arguments.append([labels.index(k) for k in result])
+    _, *steps = np.einsum_path(*arguments, optimize=optimize or "greedy")[0]
+    return [tuple(step) for step in steps]

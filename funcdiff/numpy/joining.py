@@ -11,10 +11,11 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation, shape
+from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.promotion import array, fit, promoted
+from funcdiff.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, normalized_axis, ravel, reshape
 from funcdiff.ops import structural as ops
 
 # ---- joining -----------------------------------------------------------------------------------
@@ -66,7 +67,7 @@ def _joining_axis(xs: Sequence[Tracer], axis: Any) -> int:
             f"zero-dimensional arrays cannot be concatenated, at {user_location()}. "
             "Use np.stack or funcdiff.numpy.array."
         )
-    return shape.normalized_axis(axis, xs[0].ndim)
+    return normalized_axis(axis, xs[0].ndim)
 
 
 def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
@@ -97,8 +98,8 @@ def stack(
         raise ValueError(f"need at least one array to stack, at {user_location()}")
     if len({x.shape for x in xs}) != 1:
         raise ValueError(f"all input arrays must have the same shape, at {user_location()}")
-    place = shape.normalized_axis(axis, xs[0].ndim + 1)
-    rows = [shape.expand_dims(x, place) for x in xs]
+    place = normalized_axis(axis, xs[0].ndim + 1)
+    rows = [expand_dims(x, place) for x in xs]
     return concatenate(rows, place, out, dtype=dtype, casting=casting)
 
 
@@ -109,14 +110,14 @@ def _several(result: Any) -> Sequence[Any]:
 @implements(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer:
     """Join arrays along the first axis, vectors being rows."""
-    rows = _several(shape.atleast_2d(*_sequence(tup)))
+    rows = _several(atleast_2d(*_sequence(tup)))
     return concatenate(rows, 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer:
     """Join arrays along the second axis, vectors along their only one."""
-    parts = _several(shape.atleast_1d(*_sequence(tup)))
+    parts = _several(atleast_1d(*_sequence(tup)))
     axis = 0 if parts and parts[0].ndim == 1 else 1
     return concatenate(parts, axis, dtype=dtype, casting=casting)
 
@@ -124,14 +125,14 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer
 @implements(np.dstack)
 def dstack(tup: Any) -> Tracer:
     """Join arrays along the third axis."""
-    return concatenate(_several(shape.atleast_3d(*_sequence(tup))), 2)
+    return concatenate(_several(atleast_3d(*_sequence(tup))), 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Tracer:
     """Join arrays along the second axis, vectors being columns."""
     xs = [array(x) for x in _sequence(tup)]
-    return concatenate([x if x.ndim > 1 else shape.reshape(x, (-1, 1)) for x in xs], 1)
+    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
 
 
 @implements(np.append)
@@ -149,7 +150,7 @@ def block(arrays: Any) -> Tracer:
     def joined(blocks: Any, level: int) -> Tracer:
         if level == depth:
             x = array(blocks)
-            return shape.reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
+            return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
         return concatenate([joined(b, level + 1) for b in blocks], level - depth)
 
     return mutation.fresh(joined(arrays, 0))
@@ -183,7 +184,7 @@ def _leaves(arrays: Any) -> list[Tracer]:
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
     """Split into parts: a number of about equal ones, or at the given positions."""
     x = array(ary)
-    axis = shape.normalized_axis(axis, x.ndim)
+    axis = normalized_axis(axis, x.ndim)
     length = x.shape[axis]
     if np.iterable(indices_or_sections):
         cuts = [0, *map(as_int, indices_or_sections), length]
@@ -201,7 +202,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Trace
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
     """Split into equal parts, or at the given positions."""
     x = array(ary)
-    length = x.shape[shape.normalized_axis(axis, x.ndim)]
+    length = x.shape[normalized_axis(axis, x.ndim)]
     if not np.iterable(indices_or_sections) and length % as_int(indices_or_sections):
         raise ValueError(
             f"array split does not result in an equal division: {length} elements into "
@@ -244,7 +245,7 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tracer, ...]:
     x = array(x)
     if x.ndim == 0:
         raise ValueError(f"Input array must be at least 1-d, at {user_location()}")
-    rows = shape.moveaxis(x, axis, 0)
+    rows = moveaxis(x, axis, 0)
     return tuple(take(rows, k) for k in range(rows.shape[0]))
 
 
@@ -272,8 +273,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """Remove the given positions along an axis, by default of the flat array."""
     x = array(arr)
     if axis is None:
-        x, axis = shape.ravel(x), 0
-    axis = shape.normalized_axis(axis, x.ndim)
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
     kept = np.delete(np.arange(x.shape[axis]), concrete_index(obj))
     return take(x, (*(slice(None),) * axis, kept))
 

@@ -11,6 +11,7 @@ from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.dispatch import default
 from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.ops.masked import masked_sum
 from funcdiff.ops.structural import convert, select
 from funcdiff.space import reduce_sum, splat
 
@@ -40,6 +41,12 @@ def masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
     """Return `x` with the entries that ``where=`` leaves out replaced by a neutral element."""
     mask = mask_of(where, x.shape)
     return x if mask is None else select(mask, x, constant(neutral, x.type))
+
+
+def sum_of(x: Tracer, axes: tuple[int, ...], where: Any) -> Tracer:
+    """Sum over axes what ``where=`` takes; nothing else can reach value or derivative."""
+    mask = mask_of(where, x.shape)
+    return reduce_sum(x, axes) if mask is None else masked_sum(x, mask, axes)
 
 
 def count_of(x: Tracer, axes: tuple[int, ...], where: Any) -> int | Tracer:

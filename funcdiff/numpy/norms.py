@@ -15,7 +15,9 @@ from funcdiff.numpy.linalg import svdvals
 from funcdiff.numpy.promotion import array
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.complex import imaginary_part, real_part
+from funcdiff.ops.reductions import reduce_max, reduce_min
 from funcdiff.ops.structural import convert, permute, reshape
+from funcdiff.space import reduce_sum
 
 
 @implements(np.linalg.norm)
@@ -53,10 +55,10 @@ def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer
     return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
-def _root(squares: Any, power: Callable[[Any], Any] = np.sqrt) -> Any:
+def _root(powers: Any, root: Callable[[Any], Any] = np.sqrt) -> Any:
     """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
-    zero = squares == 0
-    return np.where(zero, 0, power(np.where(zero, 1, squares)))
+    zero = powers == 0
+    return np.where(zero, 0, root(np.where(zero, 1, powers)))
 
 
 def _length(x: Tracer) -> Any:
@@ -69,51 +71,52 @@ def _length(x: Tracer) -> Any:
     return _root(a @ a + b @ b)
 
 
-def _euclidean(x: Any, axes: int | tuple[int, ...]) -> Any:
-    return _root(np.add.reduce((np.conjugate(x) * x).real, axis=axes))
+def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+    return _root(reduce_sum((np.conjugate(x) * x).real, axes))
 
 
 def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     if ord is None or ord == 2:
-        return _euclidean(x, axis)
+        return _euclidean(x, (axis,))
+    sizes: Any = np.absolute(x)
     if ord == np.inf:
-        return _largest(np.absolute(x), axis)
+        return _largest(sizes, axis)
     if ord == -np.inf:
-        return np.min(np.absolute(x), axis=axis)
+        return reduce_min(sizes, (axis,))
     if ord == 0:
-        return np.sum((x != 0).astype(x.real.dtype), axis=axis)
+        return reduce_sum((x != 0).astype(sizes.dtype), (axis,))
     if ord == 1:
-        return np.add.reduce(np.absolute(x), axis=axis)
-    sizes = np.absolute(x)
-    total = np.add.reduce(sizes**ord, axis=axis)
+        return reduce_sum(sizes, (axis,))
+    zero = sizes == 0  # where |x|ᵖ is 0 or infinite, the derivative is that of |x|, which is 0
+    powers = np.where(zero, 0.0 if ord > 0 else np.inf, np.where(zero, 1, sizes) ** ord)
+    total: Any = reduce_sum(array(powers), (axis,))
     return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype))
 
 
-def _largest(x: Any, axis: int) -> Any:
+def _largest(x: Tracer, axis: int) -> Tracer:
     """Return the maximum of non-negative numbers, 0 of none."""
-    if x.shape[axis] == 0:
-        return np.sum(x, axis=axis)
-    return np.max(x, axis=axis)
+    return reduce_max(x, (axis,)) if x.shape[axis] else reduce_sum(x, (axis,))
 
 
 def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
     if ord is None or ord in ("fro", "f"):
-        return _euclidean(x, (row, column))
+        return _euclidean(x, tuple(sorted((row, column))))
     if ord in (2, -2, "nuc"):
-        s: Any = svdvals(_matrices_last(x, row, column))
+        s = svdvals(_matrices_last(x, row, column))
+        last = s.ndim - 1
         if ord == "nuc":
-            return np.sum(s, axis=-1)
-        return _largest(s, -1) if ord == 2 else np.min(s, axis=-1)
+            return reduce_sum(s, (last,))
+        return _largest(s, last) if ord == 2 else reduce_min(s, (last,))
     if ord in (1, -1):
         summed, left = row, column - (column > row)
     elif ord in (np.inf, -np.inf):
         summed, left = column, row - (row > column)
     else:
         raise ValueError("Invalid norm order for matrices.")
-    sums: Any = np.add.reduce(np.absolute(x), axis=summed)
-    return _largest(sums, left) if ord > 0 else np.min(sums, axis=left)
+    sums = reduce_sum(array(np.absolute(x)), (summed,))
+    return _largest(sums, left) if ord > 0 else reduce_min(sums, (left,))
 
 
 def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
@@ -122,9 +125,7 @@ def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
 
 
 @implements(np.linalg.vector_norm)
-def vector_norm(
-    x: Tracer, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
-) -> Tracer:
+def vector_norm(x: Tracer, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tracer:
     """Return a norm of vectors, which may lie along several axes."""
     if axis is None or isinstance(axis, tuple):
         axes = tuple(range(x.ndim)) if axis is None else axis

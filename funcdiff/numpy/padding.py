@@ -10,10 +10,11 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation, promotion, shape
+from funcdiff.numpy import mutation, promotion
 from funcdiff.numpy.dispatch import implements, unsupported
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.promotion import broadcast_to, fit
+from funcdiff.numpy.shape import normalized_axis, squeeze
 from funcdiff.ops import structural as ops
 
 Widths: TypeAlias = tuple[int, int]
@@ -85,7 +86,7 @@ def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
     if isinstance(pad_width, dict):
         pairs: list[tuple[Any, Any]] = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            pairs[shape.normalized_axis(axis, ndim)] = _pairs(width, 1)[0]
+            pairs[normalized_axis(axis, ndim)] = _pairs(width, 1)[0]
     else:
         if np.asarray(pad_width).dtype.kind not in "iu":
             raise TypeError(f"`pad_width` must be of integral type, at {user_location()}")
@@ -150,7 +151,7 @@ def _edges(x: Tracer, axis: int) -> Pads:
 
 def _ramps(x: Tracer, axis: int, width: Widths, ends: tuple[Any, Any]) -> Pads:
     def ramp(edge: Tracer, end: Any, length: int) -> Any:
-        stop = shape.squeeze(edge, axis)
+        stop = squeeze(edge, axis)
         return np.linspace(end, stop, length, endpoint=False, dtype=x.dtype, axis=axis)  # type: ignore[call-overload]
 
     left, right = _edges(x, axis)

@@ -9,10 +9,11 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation, shape
+from funcdiff.numpy import mutation
 from funcdiff.numpy.arithmetic import conjugate
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.shape import as_ints, expand_dims, moveaxis, normalized_axis, ravel, reshape, squeeze
 from funcdiff.ops import structural as ops
 from funcdiff.ops.contract import contract
 
@@ -72,14 +73,14 @@ def vecdot(x: Any, y: Any) -> Tracer:
 def matvec(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of matrices with stacks of vectors."""
     x, y = _cores("matvec", x, y, 2, 1)
-    return shape.squeeze(matmul(x, shape.expand_dims(y, -1)), -1)
+    return squeeze(matmul(x, expand_dims(y, -1)), -1)
 
 
 @_implements_newer("vecmat")
 def vecmat(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of vectors, conjugated, with stacks of matrices."""
     x, y = _cores("vecmat", x, y, 1, 2)
-    return shape.squeeze(matmul(shape.expand_dims(conjugate(x), -2), y), -2)
+    return squeeze(matmul(expand_dims(conjugate(x), -2), y), -2)
 
 
 def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
@@ -126,7 +127,7 @@ def inner(a: Any, b: Any, /) -> Any:
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
-    x, y = (shape.ravel(z) for z in promoted(a, b))
+    x, y = (ravel(z) for z in promoted(a, b))
     return _over("np.vdot", conjugate(x), y, [0], [0])
 
 
@@ -135,7 +136,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     """Return the product over the given axes: a number of adjacent ones, or two lists."""
     x, y = promoted(a, b)
     if np.iterable(axes):
-        left, right = (shape.as_ints(side) for side in axes)
+        left, right = (as_ints(side) for side in axes)
     else:
         count = int(axes)
         left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
@@ -151,7 +152,7 @@ def _over(
     left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
     summed = []
     for i, j in zip(left_axes, right_axes, strict=True):
-        i, j = shape.normalized_axis(i, x.ndim), shape.normalized_axis(j, y.ndim)
+        i, j = normalized_axis(i, x.ndim), normalized_axis(j, y.ndim)
         _check_sizes(name, x, y, x.shape[i], y.shape[j])
         right[j] = left[i]
         summed.append(left[i])
@@ -162,7 +163,7 @@ def _over(
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the products of all pairs of elements, as a matrix."""
-    x, y = (shape.ravel(z) for z in promoted(a, b))
+    x, y = (ravel(z) for z in promoted(a, b))
     return mutation.store("np.outer", contract(x, y, (0,), (1,), (0, 1)), out)
 
 
@@ -173,7 +174,7 @@ def kron(a: Any, b: Any) -> Any:
     if not (x.ndim and y.ndim):
         return np.multiply(x, y)  # type: ignore[call-overload]
     ndim = max(x.ndim, y.ndim)
-    x, y = (shape.reshape(z, (*(1,) * (ndim - z.ndim), *z.shape)) for z in (x, y))
+    x, y = (reshape(z, (*(1,) * (ndim - z.ndim), *z.shape)) for z in (x, y))
     left, right = tuple(range(0, 2 * ndim, 2)), tuple(range(1, 2 * ndim, 2))
     blocks = contract(x, y, left, right, tuple(range(2 * ndim)))
     return ops.reshape(blocks, tuple(m * n for m, n in zip(x.shape, y.shape, strict=True)))
@@ -189,12 +190,12 @@ def cross(
     x, y = promoted(a, b)
     if not (x.ndim and y.ndim):
         raise ValueError(f"At least one array has zero dimension, at {user_location()}")
-    x, y = shape.moveaxis(x, axisa, -1), shape.moveaxis(y, axisb, -1)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ValueError(
             f"np.cross needs vectors of dimension 3, got {x.shape[-1]} and {y.shape[-1]}, "
             f"at {user_location()}. In the plane write a[0]*b[1] - a[1]*b[0]."
         )
-    (x0, x1, x2), (y0, y1, y2) = (shape.moveaxis(z, -1, 0) for z in (x, y))  # type: ignore[misc]
+    (x0, x1, x2), (y0, y1, y2) = (moveaxis(z, -1, 0) for z in (x, y))  # type: ignore[misc]
     product = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
     return np.stack(product, axis=axisc)

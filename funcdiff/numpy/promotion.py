@@ -11,14 +11,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, constant, current_builder
+from funcdiff.core.builder import Builder, Tracer, constant, current_builder, escaped
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.errors import EscapedTracerError, UnsupportedNumPyError, user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.ops.structural import convert, reshape
 from funcdiff.space import broadcast
 
 Shape: TypeAlias = tuple[int, ...]
+Traced: TypeAlias = Any
+"""A traced array, as handlers see it: NumPy's stubs, which type the calls of np, know no tracer."""
 
 WEAK: Final = (int, float, complex)
 """Types of Python numbers, whose dtype gives way to that of an array."""
@@ -27,37 +29,33 @@ _SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 """Numbers that stay literals; others become inputs, or programs would differ in each of them."""
 
 
-def innermost() -> Builder:
+def innermost(*operands: Any) -> Builder:
     """Return the builder that records at the moment.
 
     Raises
     ------
     EscapedTracerError
-        If no function is being traced.
+        If no function is being traced: then the operands, if traced, have escaped.
     """
     builder = current_builder()
     if builder is None:
-        raise EscapedTracerError(
-            f"a traced array was used at {user_location()} while no function was being traced: "
-            "the trace that made it has ended, or runs in another thread. It was stored in a "
-            "global, a list or a closure. Return it from the traced function instead."
-        )
+        raise escaped(*(x for x in operands if isinstance(x, Tracer)))
     return builder
 
 
 @lru_cache(maxsize=4096)
-def _literal(kind: type, value: Any, type_: ArrayType) -> Literal:
+def _literal(kind: str, value: Any, type_: ArrayType) -> Literal:
     return literal(value, type_)
 
 
-def scalar(value: Any, type_: ArrayType) -> Tracer:
+def scalar(value: Any, type_: ArrayType) -> Traced:
     """Return a Python number filled to a type: a literal or, while the builder lifts, an input."""
     if not value:  # the table of numbers would take -0.0 for 0.0
         return constant(value, type_)
     builder = innermost()
     ref = builder.numbers.get((value, type_))
     if ref is None:
-        number = _literal(type(value), value, type_)
+        number = _literal(type(value).__name__, value, type_)
         lifted = builder.lifts and value not in _SPECIAL_NUMBERS and type_.differentiable
         ref = builder.numbers[value, type_] = builder.lift(number).atom if lifted else number
     return builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
@@ -83,7 +81,7 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
     return array
 
 
-def array(value: Any) -> Tracer:
+def array(value: Any) -> Traced:
     """Return anything array-like as a tracer: a tracer itself, arrays as captures.
 
     A Python number takes NumPy's default dtype.
@@ -109,7 +107,7 @@ def shape_of(value: Any) -> Shape:
     return () if type(value) in WEAK else np.shape(value)
 
 
-def fit(value: Any, type_: ArrayType) -> Tracer:
+def fit(value: Any, type_: ArrayType) -> Traced:
     """Convert and broadcast a value to a type, the way NumPy would inside a ufunc."""
     if not isinstance(value, Tracer):
         if type(value) in WEAK or type(value) is bool:
@@ -120,7 +118,7 @@ def fit(value: Any, type_: ArrayType) -> Tracer:
     return broadcast_to(convert(value, type_.dtype), type_.shape)
 
 
-def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
+def broadcast_to(x: Tracer, shape: Shape) -> Traced:
     """Broadcast by NumPy's rule: axes of length 1 are repeated, new axes come in front."""
     if x.shape == shape:
         return x
@@ -151,13 +149,13 @@ def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
     )
 
 
-def promoted(*values: Any) -> list[Tracer]:
+def promoted(*values: Any) -> list[Traced]:
     """Return tracers of one dtype, shapes as they were."""
     dtype = common_dtype(values)
     return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
 
 
-def matched(*values: Any) -> list[Tracer]:
+def matched(*values: Any) -> list[Traced]:
     """Return tracers of one type: promoted and broadcast together."""
     type_ = ArrayType(broadcast_shapes(*map(shape_of, values)), common_dtype(values))
     return [fit(v, type_) for v in values]

@@ -18,7 +18,7 @@ from funcdiff.core.types import BOOL, DTYPE_NAMES, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import default, implements, unsupported
-from funcdiff.numpy.masks import mask_of, masked
+from funcdiff.numpy.masks import mask_of, masked, sum_of
 from funcdiff.numpy.promotion import array, broadcast_to, fit
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.reductions import (
@@ -125,8 +125,7 @@ def sum_(
     """Sum over axes."""
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
-    x = masked(convert(x, accumulator(x, dtype, out)), where, 0)
-    y = reduce_sum(x, axes)
+    y = sum_of(convert(x, accumulator(x, dtype, out)), axes, where)
     if given(initial):
         y = add(broadcast_to(_scalar_initial(initial, y.dtype), y.shape), y)
     return stored("np.sum", with_kept(y, x, axes, keepdims), out)

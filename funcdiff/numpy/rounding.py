@@ -169,8 +169,8 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return np.all(np.equal(x, y))
 
 
-def _infinite(name: str, x: Any, out: Any, *, negative: bool) -> Tracer:
-    if np.result_type(x).kind == "c":
+def _infinite(name: str, x: Tracer, out: Any, *, negative: bool) -> Tracer:
+    if x.dtype.kind == "c":
         raise TypeError(
             f"{name} is not defined for complex values, at {user_location()}; take a part first"
         )

@@ -14,10 +14,11 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy import indexing, mutation, shape
+from funcdiff.numpy import indexing, mutation
 from funcdiff.numpy.dispatch import implements, qualified_name, unsupported
 from funcdiff.numpy.joining import concrete_index, stack
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
+from funcdiff.numpy.shape import as_ints, expand_dims, moveaxis, normalized_axis, ravel, reshape, transpose
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import take_along
 
@@ -156,8 +157,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     """Take elements along an axis, by default from the flat array."""
     x = array(a)
     if axis is None:
-        x, axis = shape.ravel(x), 0
-    axis = shape.normalized_axis(axis, x.ndim)
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
     positions = _within(_as_positions(indices), x.shape[axis], mode)
     result = indexing.take(x, (*(WHOLE,) * axis, positions))
     return mutation.store("np.take", mutation.fresh(result), out)
@@ -195,8 +196,8 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Take, at each place, the element whose position along the axis stands there."""
     x, places = array(arr), array(indices)
     if axis is None:
-        x, axis = shape.ravel(x), 0
-    axis = shape.normalized_axis(axis, x.ndim)
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
     if places.dtype.kind not in "iu":
         raise IndexError(f"`indices` must be an integer array, at {user_location()}")
     if places.ndim != x.ndim:
@@ -248,7 +249,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
         if positions.dtype == BOOL:
             positions = array(flatnonzero(positions))
         along = [-1 if j == k else 1 for j in range(len(args))]
-        grid.append(shape.reshape(positions, along))
+        grid.append(reshape(positions, along))
     return tuple(grid)
 
 
@@ -261,8 +262,8 @@ def apply_along_axis(
 ) -> Tracer:
     """Apply a function to the vectors along an axis, as NumPy does one after the other."""
     x = array(arr)
-    axis = shape.normalized_axis(axis, x.ndim)
-    vectors = shape.moveaxis(x, axis, -1)
+    axis = normalized_axis(axis, x.ndim)
+    vectors = moveaxis(x, axis, -1)
     around = vectors.shape[:-1]
     if 0 in around:
         raise ValueError(
@@ -274,20 +275,20 @@ def apply_along_axis(
     dtype = values[0].dtype  # the first result decides, as in NumPy
     table = stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
     inner = values[0].ndim
-    table = shape.reshape(table, (*around, *values[0].shape))
+    table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
-    return mutation.fresh(shape.transpose(table, order))
+    return mutation.fresh(transpose(table, order))
 
 
 @implements(np.apply_over_axes)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """Apply a function of an array and an axis over several axes, one after the other."""
     value = array(a)
-    for axis in shape.as_ints(axes):
+    for axis in as_ints(axes):
         place = axis + value.ndim if axis < 0 else axis
         result = array(func(value, place))
         if result.ndim != value.ndim:
-            result = shape.expand_dims(result, place)
+            result = expand_dims(result, place)
         if result.ndim != value.ndim:
             raise ValueError(
                 "function is not returning an array of the correct shape, "

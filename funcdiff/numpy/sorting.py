@@ -153,9 +153,7 @@ def unique(
         raise unsupported("np.unique(sorted=False)", "Leave sorted out.")
     x = ar if axis is not None else reshape(ar, (ar.type.size,))
     value = np.reshape(concrete_value(ar), ar.shape)
-    _, index, inverse, counts = np.unique(
-        value, True, True, True, axis=axis, equal_nan=equal_nan
-    )
+    _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
     place = 0 if axis is None else normalized_axis(axis, x.ndim)
     parts = [x[(*(slice(None),) * place, index)]]
     flags = (return_index, return_inverse, return_counts)

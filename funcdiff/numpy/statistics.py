@@ -13,14 +13,13 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
-from funcdiff.numpy.masks import count_of, holds, masked
+from funcdiff.numpy.masks import count_of, holds, sum_of
 from funcdiff.numpy.promotion import array, broadcast_to, common_dtype
 from funcdiff.numpy.reductions import given, known_dtype, stored, sum_, with_kept
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.complex import conj, imag, join, real
 from funcdiff.ops.elementwise import div
 from funcdiff.ops.structural import concatenate, convert, permute, reshape
-from funcdiff.space import reduce_sum
 
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
@@ -63,7 +62,7 @@ def mean(
     axes = normalized_axes(axis, x.ndim)
     half = dtype is None and x.dtype == HALF
     accumulator = SINGLE if half else _accumulator(x, dtype, out)
-    total = reduce_sum(masked(convert(x, accumulator), where, 0), axes)
+    total = sum_of(convert(x, accumulator), axes, where)
     value = divided(total, count_of(x, axes, where))
     if half and out is None:
         value = convert(value, HALF)
@@ -169,7 +168,7 @@ def _variance(
     accumulator = _accumulator(x, dtype, None)
     count = count_of(x, axes, where)
     if not given(centre):
-        total = reduce_sum(masked(convert(x, accumulator), where, 0), axes)
+        total = sum_of(convert(x, accumulator), axes, where)
         centre = with_kept(divided(total, count), x, axes, True)
     deviation: Any = np.subtract(x, centre)  # type: ignore[call-overload]
     if deviation.dtype.kind == "c":
@@ -179,7 +178,7 @@ def _variance(
         square = np.square(deviation)
     if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
         accumulator = out.dtype
-    total = reduce_sum(masked(convert(square, accumulator), where, 0), axes)
+    total = sum_of(convert(square, accumulator), axes, where)
     value = divided(total, np.maximum(count - ddof, 0))
     return with_kept(value, x, axes, keepdims)
 

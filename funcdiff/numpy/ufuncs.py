@@ -31,6 +31,7 @@ _DIRECT_KEPT: Final = 1 << 15
 
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
+    innermost(*operands)
     ours = ufuncs.get(ufunc)
     if ours is not None:
         return ours(*operands)

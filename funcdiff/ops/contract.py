@@ -117,7 +117,7 @@ def _batch(
     label = max((*p.left, *p.right), default=-1) + 1
     left, right = ((label, *side) if flag else side
                    for side, flag in zip((p.left, p.right), batched, strict=True))
-    return [contract(*xs, left, right, (label, *p.out))]
+    return [contract(xs[0], xs[1], left, right, (label, *p.out))]
 
 
 contract_p: Final = Primitive(

@@ -45,6 +45,11 @@ deg2rad = elementwise("deg2rad", np.deg2rad, DEGREE)
 rad2deg = elementwise("rad2deg", np.rad2deg, 1 / DEGREE)
 by_ufunc[np.radians], by_ufunc[np.degrees] = deg2rad, rad2deg
 
+
+def _same(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype
+
+
 # ---- rounding: zero almost everywhere ----------------------------------------------------------
 
 floor = elementwise("floor", np.floor, None)
@@ -52,10 +57,10 @@ ceil = elementwise("ceil", np.ceil, None)
 trunc = elementwise("trunc", np.trunc, None)
 rint = elementwise("rint", np.rint, None)
 modf_integer = elementwise(
-    "modf_integer", lambda x: np.modf(x)[1], None, dtypes=lambda dtype: dtype
+    "modf_integer", lambda x: np.modf(x)[1], None, dtypes=_same
 )
 modf_fraction = elementwise(
-    "modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=lambda dtype: dtype
+    "modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=_same
 )
 
 # ---- powers ----------------------------------------------------------------------------------
@@ -76,6 +81,12 @@ def _power_exponent(x: Any, n: Any, y: Any) -> Any:
 
 power = elementwise("power", np.power, _power_base, _power_exponent)
 sqrt = elementwise("sqrt", np.sqrt, lambda x, y: 0.5 / y)
+# of a sum of squares, whose root has a kink where it is 0, and of a root, whose square is x:
+# what `passes.kinks` puts for sqrt and square, with the same values
+root_of_squares = elementwise(
+    "root_of_squares", lambda s: np.sqrt(s), lambda s, y: _over(_half(y), y), dtypes=_same
+)
+square_of_root = elementwise("square_of_root", lambda x: np.square(np.sqrt(x)), 1, dtypes=_same)
 cbrt = elementwise("cbrt", np.cbrt, lambda x, y: 1 / (3 * y * y))
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
@@ -148,9 +159,13 @@ frexp_mantissa = elementwise(
     "frexp_mantissa",
     lambda x: np.frexp(x)[0],
     lambda x, y: np.ldexp(_ones(x), -np.frexp(x)[1]),
-    dtypes=lambda dtype: dtype,
+    dtypes=_same,
 )
 
 
 def _ones(x: Any) -> Any:
     return constant(1, x.type)
+
+
+def _half(x: Any) -> Any:
+    return constant(0.5, x.type)

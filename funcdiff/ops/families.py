@@ -66,7 +66,7 @@ def elementwise(
     dtypes
         Result dtype as a function of the operands' dtypes; by default what the ufunc says.
     """
-    resolve = dtypes or _resolver(ufunc)
+    resolve: Callable[..., np.dtype[Any]] = dtypes or _resolver(ufunc)
 
     def abstract(_p: Params, *types: ArrayType) -> Types:
         if any(t.shape != types[0].shape for t in types):
@@ -98,7 +98,8 @@ def _resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
         *operands, result = ufunc.resolve_dtypes((*dtypes, None))
         if tuple(operands) != dtypes:
             raise TypeError(f"np.{ufunc.__name__} has no loop for exactly {dtypes}")
-        return np.dtype(result)
+        found: np.dtype[Any] = result
+        return found
 
     return resolve
 

@@ -67,16 +67,12 @@ def _solver(
         assert rest is not None
         return [x], [solution(p, a, rest)]
 
-    def transpose(
-        p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-    ) -> Sequence[Maybe]:
+    def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
         (ct,), (a, b) = cts, xs
         assert a is not None and b is None, "solving is linear in the right-hand side alone"
         return [None, solution(flipped(p), transposed(a), ct)]
 
-    def batch(
-        p: P, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: P, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
         if batched[0]:
             return [solution(p, *align(size, xs, batched))]
         a, b = xs  # one matrix for all: the examples become columns

@@ -79,4 +79,3 @@ def factorizable(type_: ArrayType) -> ArrayType:
     if type_.ndim < 2 or type_.dtype.char not in "fdFD":
         raise TypeError(f"matrices of f32, f64, c64 or c128 are needed, got {type_}")
     return type_
-

@@ -61,23 +61,17 @@ def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]])
         (y,) = bind(primitive, p, x)
         return [y], [take_along(t, _origins(x, y, p), p.axis)]
 
-    def batch(
-        p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
     primitive = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
     return primitive
 
 
-def _positions(
-    name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]
-) -> Primitive[P]:
+def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that says where the elements in order are; int64."""
 
-    def batch(
-        p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
     primitive = constant_op(name, params, abstract=_abstract_positions, impl=impl, batch=batch)
@@ -98,13 +92,17 @@ def _origins(x: Tracer, y: Tracer, p: Sorting | Partition) -> Tracer:
 
 
 sort_p: Final = _values(
-    "sort", Sorting, lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind)  # type: ignore[call-overload]
+    "sort",
+    Sorting,
+    lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind),  # type: ignore[call-overload]
 )
 partition_p: Final = _values(
     "partition", Partition, lambda p: lambda x: np.partition(x, p.kth, axis=p.axis)
 )
 argsort_p: Final = _positions(
-    "argsort", Sorting, lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind)  # type: ignore[call-overload]
+    "argsort",
+    Sorting,
+    lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind),  # type: ignore[call-overload]
 )
 argpartition_p: Final = _positions(
     "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)

@@ -375,17 +375,8 @@ def reverse(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     return x if not axes or splat(x) is not None else bind(reverse_p, Reversal(axes), x)[0]
 
 
-# ---- copy, stop_gradient, iota -----------------------------------------------------------------
+# ---- stop_gradient and iota --------------------------------------------------------------------
 
-
-copy_p: Final = linear(
-    "copy",
-    Params,
-    abstract=lambda _p, x: (x,),
-    impl=lambda _p: lambda x: np.array(x)[()],
-    transpose=lambda _p, _types, cts, _xs: [cts[0]],
-    batch=lambda _p, _size, xs, _batched: [bind(copy_p, NONE, xs[0])[0]],
-)
 
 stop_gradient_p: Final = constant_op(
     "stop_gradient",

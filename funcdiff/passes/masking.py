@@ -38,7 +38,7 @@ from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat, z
 
 
 def _is_zero(x: Tracer) -> bool:
-    return splat(x) == 0
+    return bool(splat(x) == 0)
 
 
 def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
@@ -121,7 +121,7 @@ def _scale_rearranged(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None
 def _inverse(p: Any, u: Tracer) -> Params:
     if isinstance(p, Shape):
         return Shape(u.shape)
-    return Permutation(inverse(p.axes)) if isinstance(p, Permutation) else p  # type: ignore[no-any-return]
+    return Permutation(inverse(p.axes)) if isinstance(p, Permutation) else p
 
 
 def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:

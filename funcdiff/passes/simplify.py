@@ -7,7 +7,7 @@ every bit.  For the linear programs of derivatives there are more, in `funcdiff.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -15,10 +15,10 @@ from typing import Any, Final
 from funcdiff.core.builder import Builder, Tracer, walk
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
-from funcdiff.passes import algebra, masking
+from funcdiff.passes import algebra, kinks, masking
 from funcdiff.passes.rewriting import Rewriter
 
-_plain: Final = Rewriter(algebra.rules)
+_plain: Final = Rewriter(algebra.rules, kinks.rules)
 _linear: Final = Rewriter(algebra.rules, masking.rules)
 
 
@@ -72,14 +72,15 @@ def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
 
 def _nested(params: Params) -> Params:
     """Return parameters with the programs that they hold simplified."""
-    names = _holding_programs(type(params))
+    kind: Hashable = type(params)
+    names = _holding_programs(kind)
     if not names:
         return params
     return replace(params, **{name: _simplified(getattr(params, name)) for name in names})
 
 
 @lru_cache(maxsize=1024)
-def _holding_programs(kind: type[Params]) -> tuple[str, ...]:
+def _holding_programs(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if "Program" in str(f.type))
 
 

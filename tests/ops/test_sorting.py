@@ -69,9 +69,7 @@ def test_searchsorted_is_batched_over_either_operand(batched: tuple[bool, bool])
         [x[k] if flag else x for x, flag in zip(operands, batched, strict=True)] for k in range(2)
     ]
     expected = np.stack([evaluate(program, row)[0] for row in rows])
-    np.testing.assert_array_equal(
-        evaluate(vmap(program, 2, batched)[0], operands)[0], expected
-    )
+    np.testing.assert_array_equal(evaluate(vmap(program, 2, batched)[0], operands)[0], expected)
 
 
 def test_an_axis_out_of_range_is_refused() -> None:

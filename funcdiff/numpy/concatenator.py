@@ -1,0 +1,46 @@
+"""``fnp.r_[x, 1:3]`` and ``fnp.c_[x, y]``: arrays joined by indexing notation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.errors import user_location
+from funcdiff.numpy.construction import array, is_traced
+from funcdiff.numpy.dispatch import unsupported
+from funcdiff.numpy.joining import column_stack, concatenate
+from funcdiff.numpy.shape import atleast_1d
+
+
+class Concatenator:
+    """What stands for ``np.r_`` or ``np.c_``; with nothing traced it is NumPy's own."""
+
+    def __init__(self, name: str, plain: Any, join: Any) -> None:
+        self._name = name
+        self._plain = plain
+        self._join = join
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        if not is_traced(items):
+            return self._plain[key]
+        if any(isinstance(item, str) for item in items):
+            raise unsupported(
+                f"np.{self._name} with a string", "Use fnp.concatenate(arrays, axis) instead."
+            )
+        return self._join([self._part(item) for item in items])
+
+    def _part(self, item: Any) -> Any:
+        if not isinstance(item, slice):
+            return atleast_1d(array(item))
+        if is_traced([item.start, item.stop, item.step]):
+            raise unsupported(
+                f"a traced bound of a slice in np.{self._name}",
+                f"Use fnp.arange or fnp.linspace instead, at {user_location()}.",
+            )
+        return np.r_[item]
+
+
+r_: Final = Concatenator("r_", np.r_, concatenate)
+c_: Final = Concatenator("c_", np.c_, column_stack)

@@ -1,0 +1,190 @@
+"""What `funcdiff.numpy` offers where NumPy cannot dispatch: arrays of traced numbers.
+
+NumPy asks only the arguments of a function, not the elements of lists in them, so
+``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.numpy import creation
+from funcdiff.numpy.array import concrete_value
+from funcdiff.numpy.joining import concatenate
+from funcdiff.numpy.promotion import array as as_array
+from funcdiff.numpy.promotion import promoted
+from funcdiff.ops import structural as ops
+
+
+def is_traced(value: Any) -> bool:
+    """Return whether a value is a traced array, or holds one in nested lists or tuples."""
+    if isinstance(value, list | tuple):
+        return any(map(is_traced, value))
+    return isinstance(value, Tracer)
+
+
+def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return an array of nested lists, whose elements may be traced.
+
+    Parameters
+    ----------
+    object
+        Anything array-like, or lists and tuples of traced and other numbers and arrays of one
+        shape, nested to any depth.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.array`.  Of a traced array, `order` and `subok` make no difference.
+
+    Returns
+    -------
+    array
+        A new array; NumPy's own if nothing in `object` is traced.
+
+    Raises
+    ------
+    ValueError
+        If the elements differ in shape.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.array([x, x * x]) @ fnp.array([1.0, 10.0]))(3.0))
+    61.0
+    """
+    make = creation.array if is_traced(object) else np.array
+    return make(object, dtype, **keywords)
+
+
+def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return the argument as an array: a traced array itself, unless its dtype changes.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.asarray`.
+
+    Returns
+    -------
+    array
+        NumPy's own if nothing in `a` is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.asarray([1, 2])
+    array([1, 2])
+    """
+    make = creation.asarray if is_traced(a) else np.asarray
+    return make(a, dtype, **keywords)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return an array filled with a value, which may be traced.
+
+    Parameters
+    ----------
+    shape
+        An int or a tuple of ints.
+    fill_value
+        A number, or an array that broadcasts to the shape.
+    dtype
+        Dtype of the result; by default that of the value.
+    **keywords
+        Those of `numpy.full`.
+
+    Returns
+    -------
+    array
+        NumPy's own if the value is not traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.full((2, 3), x).sum())(3.0))
+    6.0
+    """
+    if not is_traced(fill_value):
+        return np.full(shape, fill_value, dtype, **keywords)
+    return creation.full(shape, array(fill_value), dtype, **keywords)
+
+
+_BOUNDS: Final = {0: (), 1: ("stop",), 2: ("start", "stop"), 3: ("start", "stop", "step")}
+
+
+def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return evenly spaced numbers ``start + k·step`` below `stop`.
+
+    Parameters
+    ----------
+    *bounds
+        ``stop``, ``start, stop`` or ``start, stop, step``.  Where they are traced, the length of
+        the result is taken from their values, and the elements follow start and step.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.arange`; `start`, `stop` and `step` among them.
+
+    Returns
+    -------
+    array
+        A vector; NumPy's own if no bound is traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda step: fnp.arange(0.0, 1.0, step).sum())(0.25))
+    6.0
+    """
+    given = {**dict(zip(_BOUNDS[len(bounds)], bounds, strict=True)), **keywords}
+    if not is_traced(list(given.values())):
+        return np.arange(*bounds, dtype=dtype, **keywords)
+    start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
+    length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))
+    first, second, _ = promoted(start, np.add(start, step), stop)
+    further = first + np.arange(length, dtype=first.dtype) * np.subtract(second, first)
+    # as NumPy: the first two as they are, then on by their difference
+    ends = [ops.reshape(z, (1,)) for z in (first, second)]
+    numbers = ops.slice_along(concatenate([*ends, further[2:]]), 0, 0, length)
+    return numbers if dtype is None else ops.convert(numbers, np.dtype(dtype))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) -> Any:
+    """Return a vector of the numbers, which may be traced, that an iterable gives.
+
+    Parameters
+    ----------
+    iter
+        An iterable of numbers.
+    dtype
+        Dtype of the result.
+    count
+        How many numbers to take; -1 for all.
+    **keywords
+        Those of `numpy.fromiter`.
+
+    Returns
+    -------
+    array
+        A vector; NumPy's own if no number is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.fromiter((k * k for k in range(4)), int)
+    array([0, 1, 4, 9])
+    """
+    items = list(iter if count < 0 else islice(iter, count))
+    return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)
