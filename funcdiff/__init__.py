@@ -7,6 +7,7 @@ from funcdiff.api.gradient import grad, value_and_grad
 from funcdiff.api.inspection import stop_gradient, trace
 from funcdiff.api.jacobian import hessian, jacfwd, jacobian, jacrev
 from funcdiff.api.products import hvp, jvp, linearize, vjp
+from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.program import Program
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "linearize",
     "numpy",
     "pytree",
+    "ravel_pytree",
     "scan",
     "stop_gradient",
     "trace",

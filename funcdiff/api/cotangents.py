@@ -78,8 +78,7 @@ def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
     if x.shape != type_.shape:
         raise CotangentError(
             f"{what} has shape {x.shape}, but {target} has shape {type_.shape}, at "
-            f"{user_location()}. They must be equal; nothing is broadcast. Use "
-            f"np.broadcast_to(v, {type_.shape}) or np.full({type_.shape}, v) if that is meant."
+            f"{user_location()}. They must be equal; nothing is broadcast.{_broadcast(x, type_)}"
         )
     if python_number and not (x.dtype.kind == "c" and type_.dtype.kind != "c"):
         return type_.dtype.type(v) if type_.differentiable else x[()]
@@ -97,6 +96,15 @@ def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
             f"{user_location()}. {cure}."
         )
     return x.astype(type_.dtype) if x.dtype != type_.dtype else x
+
+
+def _broadcast(x: Any, type_: ArrayType) -> str:
+    """Return the advice to broadcast, if that would work."""
+    try:
+        fits = np.broadcast_shapes(x.shape, type_.shape) == type_.shape
+    except ValueError:
+        fits = False
+    return f" If it is meant for all, use np.broadcast_to(v, {type_.shape})." if fits else ""
 
 
 def _shown(structure: pytree.Structure, types: Sequence[ArrayType]) -> str:

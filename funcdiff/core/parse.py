@@ -148,7 +148,7 @@ def _typed(
     eq = Equation(primitive, params, operands, results)
     types = ", ".join(repr(atom.type) for atom in operands)
     try:
-        expected = types
+        expected = eq.operation.results
     except Exception as error:  # params of a wrong kind may fail in any way
         raise reader.failure(
             name, f"{primitive} does not accept operands of types ({types}): {error}"

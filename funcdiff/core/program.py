@@ -188,7 +188,7 @@ def _value(value: object) -> str:
         inner = ", ".join(map(_value, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if isinstance(value, np.dtype):
-        return DTYPE_NAMES[value]
+        return DTYPE_NAMES.get(value, repr(value))
     return repr(value)
 
 

@@ -14,10 +14,13 @@ Examples
 
 from typing import Any
 
+import funcdiff.numpy.einsum
+import funcdiff.numpy.linalg  # noqa: F401
 from funcdiff.numpy import (  # noqa: F401
     arithmetic,
     arranging,
     convolution,
+    creation,
     cumulative,
     diagonals,
     joining,

@@ -62,8 +62,11 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
     """Return the error for a function or keyword that is not covered, with near misses."""
-    known = {qualified_name(f) for f in functions} | {f"np.{u.__name__}" for u in ufuncs}
-    near = difflib.get_close_matches(name.split("(")[0], sorted(known - {name}), n=3, cutoff=0.7)
+    asked = name.split("(")[0].rsplit(".", 1)[-1]
+    known = {f.__name__: qualified_name(f) for f in functions}
+    known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
+    known.pop(asked, None)
+    near = [known[k] for k in difflib.get_close_matches(asked, sorted(known), n=3, cutoff=0.75)]
     hint = f" Covered and similar: {', '.join(near)}." if near and not cure else ""
     cure = cure or (
         "Write it with covered functions, or apply it to values that need no derivative, "

@@ -15,7 +15,7 @@ from funcdiff.numpy.promotion import array, promoted
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops import sorting as ops
 from funcdiff.ops.indexing import gather, take_along
-from funcdiff.ops.structural import reshape
+from funcdiff.ops.structural import reshape, reverse
 
 
 def _lined_up(a: Any, axis: Any) -> tuple[Tracer, int]:
@@ -32,11 +32,12 @@ def _at_least_row(a: Any) -> Tracer:
     return x if x.ndim else reshape(x, (1,))
 
 
-def _algorithm(kind: Any, stable: Any) -> str:
+def _algorithm(kind: Any, stable: Any) -> ops.Kind:
     """Return NumPy's algorithm; NumPy itself raises for those that it does not know."""
     np.sort(np.zeros(0), kind=kind, stable=stable)
-    name = "stable" if stable else kind or "quicksort"
-    return "stable" if name == "mergesort" else name
+    if stable or (kind is not None and kind[0] in "mMsS"):
+        return "stable"
+    return "heapsort" if kind is not None and kind[0] in "hH" else "quicksort"
 
 
 @implements(np.sort)
@@ -61,7 +62,7 @@ def argsort(
 
 def _ranks(kth: Any, length: int, kind: str) -> tuple[int, ...]:
     """Return the positions to be put in order; NumPy itself raises for those out of bounds."""
-    np.partition(np.zeros(length), kth, kind=kind)  # type: ignore[call-overload]
+    np.partition(np.zeros(length), kth, kind=kind)
     return tuple(map(as_int, kth)) if np.iterable(kth) else (as_int(kth),)
 
 
@@ -100,16 +101,16 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
 
 
 @implements(np.sort_complex)
-def sort_complex(a: Tracer) -> Tracer:
+def sort_complex(a: Any) -> Any:
     """Return the elements sorted along the last axis, converted to complex."""
     (dtype,) = {np.sort_complex(np.zeros(0, a.dtype)).dtype}
-    return np.astype(np.sort(a), dtype)  # type: ignore[call-overload, no-any-return]
+    return np.astype(np.sort(a), dtype)
 
 
 @implements(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tracer:
+def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) -> Tracer:
     """Return the positions at which values belong in a sorted array."""
-    np.searchsorted(np.zeros(0), 0, side=side)  # type: ignore[call-overload]
+    np.searchsorted(np.zeros(0), 0, side=side)
     row = array(a)
     if row.ndim != 1:
         raise ValueError("object of too small depth for desired array")
@@ -124,14 +125,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the number of the bin of each value; the bins ascend or descend."""
     values, edges = array(x), array(bins)
+    known: Any = concrete_value(edges)
     if values.dtype.kind == "c":
         raise TypeError("x may not be complex")
-    known = np.asarray(concrete_value(edges))
     np.digitize(0, known)  # raises NumPy's error for bins that are not monotonic
-    side = "left" if right else "right"
+    side: ops.Side = "left" if right else "right"
     if known.size and known[0] > known[-1]:
-        return len(known) - np.searchsorted(edges[::-1], values, side=side)  # type: ignore[call-overload]
-    return np.searchsorted(edges, values, side=side)  # type: ignore[call-overload]
+        upwards = reverse(edges, (0,))
+        return len(known) - searchsorted(upwards, values, side)  # type: ignore[operator]
+    return searchsorted(edges, values, side)
 
 
 @implements(np.unique)
@@ -151,7 +153,7 @@ def unique(
     """
     if sorted is not default and not sorted:
         raise unsupported("np.unique(sorted=False)", "Leave sorted out.")
-    x = ar if axis is not None else reshape(ar, (ar.type.size,))
+    x: Any = ar if axis is not None else reshape(ar, (ar.type.size,))
     value = np.reshape(concrete_value(ar), ar.shape)
     _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
     place = 0 if axis is None else normalized_axis(axis, x.ndim)

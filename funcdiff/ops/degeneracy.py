@@ -16,8 +16,8 @@ from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.contract import contract
 from funcdiff.ops.complex import real_part
+from funcdiff.ops.contract import contract
 from funcdiff.ops.elementwise import div, sub
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import logical_and
@@ -160,18 +160,19 @@ def _gauge_impl(p: Gauge) -> Callable[..., Any]:
     return _check if p.checked else lambda x, _same: x
 
 
-gauge_p: Final = linear(
+def _gauge(p: Gauge, x: Tracer, same: Tracer) -> Tracer:
+    return bind(gauge_p, p, x, same)[0]
+
+
+gauge_p: Final[Primitive[Gauge]] = linear(
     "gauge",
     Gauge,
     abstract=lambda _p, x, _same: (x,),
     impl=_gauge_impl,
-    transpose=lambda p, _types, cts, xs: [
-        bind(gauge_p, Gauge(not p.checked), cts[0], xs[1])[0],
-        None,
-    ],
-    batch=lambda p, size, xs, batched: bind(gauge_p, p, *align(size, xs, batched)),
+    transpose=lambda p, _types, cts, xs: [_gauge(Gauge(not p.checked), cts[0], xs[1]), None],
+    batch=lambda p, size, xs, batched: [_gauge(p, *align(size, xs, batched))],
     given=(1,),
-    jvp=lambda p, xs, ts: (bind(gauge_p, p, *xs), [ts[0]]),
+    jvp=lambda p, xs, ts: ([_gauge(p, *xs)], [ts[0]]),
 )
 
 
@@ -180,4 +181,4 @@ def gauge(generator: Tracer, same: Tracer) -> Tracer:
 
     Its cotangent must not ask for rotations within the blocks, on which no derivative depends.
     """
-    return bind(gauge_p, Gauge(checked=False), generator, same)[0]
+    return _gauge(Gauge(checked=False), generator, same)

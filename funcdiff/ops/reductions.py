@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
-from funcdiff.ops.elementwise import div, mul
+from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import equal, isnan, logical_or
 from funcdiff.ops.structural import (

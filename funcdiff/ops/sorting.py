@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,16 @@ from funcdiff.ops.families import constant_op
 from funcdiff.ops.indexing import take_along
 from funcdiff.space import Maybe, align
 
+Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
+Side: TypeAlias = Literal["left", "right"]
+
 
 @dataclass(frozen=True, slots=True)
 class Sorting(Params):
     """The axis that is put in order, and NumPy's name of the algorithm."""
 
     axis: int
-    kind: str
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]])
     def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
-    primitive = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
+    primitive: Primitive[P] = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
     return primitive
 
 
@@ -74,7 +77,9 @@ def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any
     def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
-    primitive = constant_op(name, params, abstract=_abstract_positions, impl=impl, batch=batch)
+    primitive: Primitive[P] = constant_op(
+        name, params, abstract=_abstract_positions, impl=impl, batch=batch
+    )
     return primitive
 
 
@@ -94,7 +99,7 @@ def _origins(x: Tracer, y: Tracer, p: Sorting | Partition) -> Tracer:
 sort_p: Final = _values(
     "sort",
     Sorting,
-    lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind),  # type: ignore[call-overload]
+    lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind),
 )
 partition_p: Final = _values(
     "partition", Partition, lambda p: lambda x: np.partition(x, p.kth, axis=p.axis)
@@ -102,19 +107,19 @@ partition_p: Final = _values(
 argsort_p: Final = _positions(
     "argsort",
     Sorting,
-    lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind),  # type: ignore[call-overload]
+    lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind),
 )
 argpartition_p: Final = _positions(
     "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)
 )
 
 
-def sort(x: Tracer, axis: int, kind: str = "stable") -> Tracer:
+def sort(x: Tracer, axis: int, kind: Kind = "stable") -> Tracer:
     """Put the elements in ascending order along an axis; NaNs come last."""
     return bind(sort_p, Sorting(axis, kind), x)[0]
 
 
-def argsort(x: Tracer, axis: int, kind: str = "stable") -> Tracer:
+def argsort(x: Tracer, axis: int, kind: Kind = "stable") -> Tracer:
     """Return the positions of the elements in ascending order along an axis, int64."""
     return bind(argsort_p, Sorting(axis, kind), x)[0]
 
@@ -133,43 +138,43 @@ def argpartition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
 
 
 @dataclass(frozen=True, slots=True)
-class Side(Params):
+class Search(Params):
     """Whether a value equal to elements goes before them (``"left"``) or behind (``"right"``)."""
 
-    side: str
+    side: Side
 
 
-def _abstract_search(p: Side, a: ArrayType, v: ArrayType) -> Types:
+def _abstract_search(p: Search, a: ArrayType, v: ArrayType) -> Types:
     depth = a.ndim - 1
     if depth < 0 or a.dtype != v.dtype or a.shape[:depth] != v.shape[:depth]:
         raise TypeError(f"cannot search {a} for {v}")
     return (v.with_dtype(INT),)
 
 
-def _search_impl(p: Side) -> Callable[..., Any]:
+def _search_impl(p: Search) -> Callable[..., Any]:
     def function(a: Any, v: Any) -> Any:
         if a.ndim == 1:
-            return np.searchsorted(a, v, side=p.side)  # type: ignore[call-overload]
+            return np.searchsorted(a, v, side=p.side)
         found = np.empty(v.shape, INT)
         for row in np.ndindex(a.shape[:-1]):
-            found[row] = np.searchsorted(a[row], v[row], side=p.side)  # type: ignore[call-overload]
+            found[row] = np.searchsorted(a[row], v[row], side=p.side)
         return found
 
     return function
 
 
-searchsorted_p: Final = constant_op(
+searchsorted_p: Final[Primitive[Search]] = constant_op(
     "searchsorted",
-    Side,
+    Search,
     abstract=_abstract_search,
     impl=_search_impl,
-    batch=lambda p, size, xs, batched: [searchsorted(*align(size, xs, batched), p.side)],
+    batch=lambda p, size, xs, batched: bind(searchsorted_p, p, *align(size, xs, batched)),
 )
 
 
-def searchsorted(a: Tracer, v: Tracer, side: str) -> Tracer:
+def searchsorted(a: Tracer, v: Tracer, side: Side) -> Tracer:
     """Return where in `a`, ascending along its last axis, values belong, int64.
 
     All axes of `a` but the last are batch axes, which `v` has in front, too.
     """
-    return bind(searchsorted_p, Side(side), a, v)[0]
+    return bind(searchsorted_p, Search(side), a, v)[0]

@@ -1,0 +1,494 @@
+"""Recording: captures, hoisting, sharing, lifting, escape, threads and work buffers."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.builder import Builder, Tracer, bind, constant, current_builder, inline
+from funcdiff.core.check import check
+from funcdiff.core.evaluate import evaluate
+from funcdiff.core.primitive import NONE
+from funcdiff.core.program import literal
+from funcdiff.core.snapshot import Snapshots
+from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
+from funcdiff.ops.elementwise import cos, exp, sin
+from funcdiff.space import add, add_p, mul, zeros
+from tests.core.programs import recorded, type_named
+
+F64, F64_3 = type_named("f64[]"), type_named("f64[3]")
+LARGE = 1 << 12
+"""Elements of an array that is locked rather than copied."""
+
+
+# ---- recording -------------------------------------------------------------------------------
+
+
+def test_a_recording_becomes_a_program_without_dead_equations() -> None:
+    with Builder("test", closed=True) as builder:
+        x, unused = builder.input(F64), builder.input(F64_3)
+        cos(x)
+        sin(unused)
+        program = builder.program([sin(x)])
+    check(program)
+    assert [eq.primitive.name for eq in program.equations] == ["sin"]
+    assert program.input_types == (F64, F64_3)
+
+
+def test_inputs_added_late_come_before_all_results() -> None:
+    with Builder("test", closed=True) as builder:
+        y = sin(builder.input(F64))
+        z = builder.input(F64)
+        program = builder.program([add(y, z)])
+    check(program)
+    assert [v.number for v in program.inputs] == [0, 1]
+
+
+def test_equal_recordings_are_equal_keys() -> None:
+    def recording() -> Any:
+        with Builder("test") as builder:
+            x = builder.input(F64)
+            return builder.recording([mul(sin(x), constant(2, F64))])
+
+    assert recording() == recording()
+    assert hash(recording()) == hash(recording())
+
+
+def test_a_sharing_builder_records_an_equation_once() -> None:
+    def f(x: Tracer) -> list[Tracer]:
+        return [mul(sin(x), sin(x)), sin(x)]
+
+    assert len(recorded(f, "f64[]").equations) == 4
+    assert len(recorded(f, "f64[]", shares=True).equations) == 2
+
+
+def test_sharing_tells_literals_apart_by_bits() -> None:
+    def f(x: Tracer) -> list[Tracer]:
+        return [add(x, constant(value, x.type)) for value in (0.0, -0.0, np.nan, np.nan)]
+
+    assert len(recorded(f, "f64[]", shares=True).equations) == 3
+
+
+# ---- captures --------------------------------------------------------------------------------
+
+
+def test_a_captured_tracer_becomes_an_input() -> None:
+    with Builder("outer") as outer:
+        x = outer.input(F64)
+        y = sin(x)
+        with Builder("inner") as inner:
+            z = inner.input(F64)
+            program = inner.program([mul(mul(z, y), y)])
+        assert len(inner.captures) == 1
+        assert inner.captures[0].builder is outer
+        assert inner.captures[0].atom == y.atom
+        whole = outer.program(inline(program, [x, *inner.captures]))
+    check(whole)
+    assert evaluate(whole, [0.5])[0] == 0.5 * np.sin(0.5) * np.sin(0.5)
+
+
+def test_a_capture_keeps_the_value_that_a_changed_handle_had() -> None:
+    with Builder("outer") as outer:
+        x = outer.input(F64)
+        y = sin(x)
+        sine = y.atom
+        with Builder("inner") as inner:
+            mul(inner.input(F64), y)
+            y.atom = x.atom
+            assert inner.captures[0].atom == sine
+
+
+def test_a_tracer_is_captured_through_every_level_between() -> None:
+    with Builder("outermost") as first:
+        x = first.input(F64)
+        with Builder("middle") as second, Builder("innermost") as third:
+            z = third.input(F64)
+            third.program([mul(z, x)])
+            (captured,) = third.captures
+            assert captured.builder is first
+            second.ref(captured)
+            assert len(second.captures) == 1
+
+
+def test_a_literal_is_captured_by_nobody() -> None:
+    with Builder("outer"):
+        two = constant(2, F64)
+        with Builder("inner", closed=True) as inner:
+            program = inner.program([mul(inner.input(F64), two)])
+    assert len(program.inputs) == 1
+
+
+def test_an_array_is_captured_once() -> None:
+    array = np.arange(3.0)
+    with Builder("test") as builder:
+        first, second = builder.capture(array), builder.capture(array)
+        assert first.atom == second.atom
+        assert builder.capture(array.copy()).atom != first.atom
+        assert len(builder.captures) == 2
+
+
+@pytest.mark.parametrize("options", [{"closed": True}, {"hoists": True}])
+def test_a_transform_that_captures_an_array_is_a_bug(options: Any) -> None:
+    with Builder("rule", **options) as builder, pytest.raises(InternalError, match="bug in"):
+        builder.capture(np.zeros(3))
+
+
+# ---- lifting ---------------------------------------------------------------------------------
+
+
+def test_a_lifted_number_becomes_one_input_with_its_value() -> None:
+    with Builder("test", lifts=True) as builder:
+        first, second = (builder.lift(literal(0.3, F64_3)) for _ in range(2))
+        other = builder.lift(literal(0.3, F64))
+    assert first.atom == second.atom
+    assert first.atom != other.atom
+    assert [np.array_equal(np.asarray(v), np.full(v.shape, 0.3)) for v in builder.captures] == [
+        True,
+        True,
+    ]
+
+
+def test_functions_that_differ_in_a_lifted_number_have_equal_recordings() -> None:
+    def recording(step: float) -> Any:
+        with Builder("test", lifts=True) as builder:
+            x: Any = builder.input(F64_3)
+            return builder.recording([x * step])
+
+    assert recording(0.3) == recording(0.29)
+    assert recording(0.3) != recording(2.0)
+
+
+# ---- hoisting --------------------------------------------------------------------------------
+
+
+def test_an_equation_without_inner_values_is_hoisted_and_its_result_captured() -> None:
+    with Builder("outer", closed=True) as outer:
+        x = outer.input(F64)
+        with Builder("inner", hoists=True) as inner:
+            t = inner.input(F64)
+            program = inner.program([mul(t, cos(sin(x)))])
+        residuals = outer.program(inner.captures)
+    assert [eq.primitive.name for eq in program.equations] == ["mul"]
+    assert [eq.primitive.name for eq in residuals.equations] == ["sin", "cos"]
+
+
+def test_an_equation_of_literals_alone_is_hoisted() -> None:
+    with Builder("outer", closed=True) as outer, Builder("inner", hoists=True) as inner:
+        (y,) = bind(add_p, NONE, zeros(F64), zeros(F64))
+        assert y.builder is outer
+        assert not inner.entries
+
+
+# ---- nesting and escape ------------------------------------------------------------------------
+
+
+def test_builders_nest_and_the_innermost_records() -> None:
+    assert current_builder() is None
+    with Builder("outer") as outer:
+        x = outer.input(F64)
+        with Builder("inner") as inner:
+            assert inner.parent is outer
+            assert sin(inner.input(F64)).builder is inner
+        assert sin(x).builder is outer
+    assert current_builder() is None
+
+
+def test_using_an_escaped_tracer_names_the_trace_that_made_it() -> None:
+    with Builder("f (model.py:7)") as builder:
+        x = builder.input(F64)
+    with pytest.raises(EscapedTracerError, match=r"outside the trace of f \(model.py:7\)") as error:
+        sin(x)
+    assert "test_builder.py" in str(error.value)
+    with Builder("g"), pytest.raises(EscapedTracerError, match=r"the trace of f"):
+        sin(x)
+
+
+def test_a_tracer_that_a_user_smuggles_out_says_where_it_was_made() -> None:
+    kept: list[Any] = []
+
+    def leaky(x: Any) -> Any:
+        kept.append(x)
+        return x * x
+
+    fd.grad(leaky)(2.0)
+    with pytest.raises(EscapedTracerError, match="test_builder.py"):
+        kept[0] * 2
+    with pytest.raises(EscapedTracerError, match="leaky"):
+        fd.grad(lambda y: y * kept[0])(2.0)
+
+
+def test_an_inner_tracer_does_not_pass_to_the_outer_trace() -> None:
+    kept: list[Any] = []
+
+    def outer(x: Any) -> Any:
+        fd.grad(lambda y: (kept.append(y), y * x)[1])(x)
+        return x * kept[0]
+
+    with pytest.raises(EscapedTracerError, match="lambda"):
+        fd.grad(outer)(2.0)
+
+
+def test_a_closed_trace_takes_nothing_from_outside() -> None:
+    with Builder("outer") as outer:
+        x = outer.input(F64)
+        with Builder("rule", closed=True), pytest.raises(EscapedTracerError):
+            sin(x)
+
+
+def test_a_generator_cannot_carry_a_tracer_out() -> None:
+    def squares(x: Any) -> Iterator[Any]:
+        while True:
+            x = x * x
+            yield x
+
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(squares(x))
+        return next(kept[0])
+
+    assert fd.grad(f)(3.0) == 6.0
+    with pytest.raises(EscapedTracerError):
+        next(kept[0])
+
+
+# ---- exceptions and threads ----------------------------------------------------------------------
+
+
+def test_an_exception_passes_untouched_and_leaves_no_state() -> None:
+    class OwnError(Exception):
+        pass
+
+    error = OwnError("mine")
+
+    def f(x: Any) -> Any:
+        fd.grad(g)(x)
+        return x
+
+    def g(x: Any) -> Any:
+        raise error
+
+    with pytest.raises(OwnError) as caught:
+        fd.grad(f)(1.0)
+    assert caught.value is error
+    assert current_builder() is None
+    assert fd.grad(lambda x: x * x)(3.0) == 6.0
+
+
+def test_two_threads_trace_at_once() -> None:
+    barrier = threading.Barrier(2, timeout=10)
+
+    def derivative(power: int) -> Any:
+        def f(x: Any) -> Any:
+            y = x
+            for _ in range(power - 1):
+                barrier.wait()
+                y = y * x
+                barrier.wait()
+            return y
+
+        return fd.grad(f)(2.0)
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(derivative, 4) for _ in range(2)]
+        assert [future.result(timeout=20) for future in futures] == [32.0, 32.0]
+
+
+def test_a_tracer_does_not_work_in_another_thread() -> None:
+    def f(x: Any) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: x * 2.0).result(timeout=10)
+
+    with pytest.raises(EscapedTracerError, match="thread"):
+        fd.grad(f)(1.0)
+
+
+# ---- concrete values ---------------------------------------------------------------------------
+
+
+def test_an_eager_trace_knows_its_values() -> None:
+    with Builder("test", eager=True) as builder:
+        x = builder.input(F64, np.float64(0.5))
+        y = exp(sin(x))
+        assert isinstance(y.atom, int)
+        assert builder.value(y.atom) == np.exp(np.sin(0.5))
+        assert builder.value(literal(2, F64)) == 2.0
+
+
+def test_without_values_a_question_is_answered_with_the_cures() -> None:
+    with Builder("body") as builder:
+        y: Any = builder.input(F64)
+        with pytest.raises(ConcreteValueError, match=r"body was asked .*np.where.*fd.cond"):
+            bool(y > 0)
+
+
+def test_an_inner_trace_asks_the_outer_one_for_values() -> None:
+    def f(x: Any) -> Any:
+        return fd.grad(lambda y: y * y if y > x else y)(x + 1.0)
+
+    assert fd.grad(f)(3.0) == 2.0
+
+
+# ---- work buffers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_small_buffer_has_at_each_use_the_value_it_had_then(size: int) -> None:
+    buffer = np.zeros(size)
+
+    def f(x: Any) -> Any:
+        total = 0.0
+        for k in range(1, 4):
+            buffer[...] = k
+            total = total + (x * buffer)[0]
+        return total
+
+    assert fd.grad(f)(np.ones(size))[0] == 6.0
+    assert buffer.flags.writeable
+
+
+def test_a_buffer_that_does_not_change_is_captured_once() -> None:
+    buffer = np.ones(3)
+    with Builder("test") as builder:
+        first = builder.capture(buffer)
+        assert builder.capture(buffer).atom == first.atom
+        buffer[0] = 5.0
+        changed = builder.capture(buffer)
+        assert changed.atom != first.atom
+        assert builder.capture(buffer).atom == changed.atom
+        buffer[0] = -0.0
+        assert builder.capture(buffer).atom != changed.atom
+    assert np.array_equal(builder.captures[0], [1, 1, 1])
+
+
+def test_a_large_buffer_is_locked_with_an_explanation() -> None:
+    buffer = np.ones(LARGE)
+
+    def f(x: Any) -> Any:
+        y = x * buffer
+        buffer[0] = 7.0
+        return y[0]
+
+    with pytest.raises(ValueError, match="read-only") as caught:
+        fd.grad(f)(np.ones(LARGE))
+    (note,) = caught.value.__notes__
+    assert "locked until the trace ends" in note
+    assert "Write to a copy" in note
+    assert buffer[0] == 1.0
+    assert buffer.flags.writeable
+
+
+def test_other_errors_get_no_explanation() -> None:
+    buffer = np.ones(LARGE)
+
+    def f(x: Any) -> Any:
+        raise ValueError((x * buffer).shape)
+
+    with pytest.raises(ValueError, match="4096") as caught:
+        fd.grad(f)(np.ones(LARGE))
+    assert not hasattr(caught.value, "__notes__")
+    assert buffer.flags.writeable
+
+
+def test_locks_are_lifted_from_a_view_and_its_base_alike() -> None:
+    base = np.ones((2, LARGE))
+    rows = base[0], base[1]
+
+    def f(x: Any) -> Any:
+        y = x * rows[0] * rows[1]
+        assert not any(a.flags.writeable for a in (base, *rows))
+        return y[0]
+
+    fd.grad(f)(np.ones(LARGE))
+    assert all(a.flags.writeable for a in (base, *rows))
+
+
+def test_an_array_that_was_read_only_stays_read_only() -> None:
+    array = np.ones(LARGE)
+    array.flags.writeable = False
+    fd.grad(lambda x: (x * array)[0])(np.ones(LARGE))
+    assert not array.flags.writeable
+
+
+def test_nested_traces_keep_a_lock_until_the_last_has_ended() -> None:
+    base = np.ones(2 * LARGE)
+    view = base[:LARGE]
+    outer, inner = Snapshots(), Snapshots()
+    outer.take(base)
+    inner.take(view)
+    inner.release(None)
+    assert not base.flags.writeable
+    assert not view.flags.writeable
+    outer.release(None)
+    assert base.flags.writeable
+    assert view.flags.writeable
+
+
+def test_traces_of_two_threads_keep_a_lock_until_the_last_has_ended() -> None:
+    array = np.ones(LARGE)
+    first, second = Snapshots(), Snapshots()
+    first.take(array)
+    second.take(array)
+    first.release(None)
+    assert not array.flags.writeable
+    second.release(None)
+    assert array.flags.writeable
+
+
+class Foreign:
+    """Memory of another library, which NumPy never makes writeable again."""
+
+    def __init__(self) -> None:
+        self.memory = np.ones(LARGE)
+        self.__array_interface__ = self.memory.__array_interface__
+
+
+def test_memory_that_could_not_be_unlocked_is_copied() -> None:
+    array = np.asarray(Foreign())
+    snapshots = Snapshots()
+    kept = snapshots.take(array)
+    array[0] = 7.0
+    assert kept[0] == 1.0
+    assert not snapshots.unchanged(array)
+    snapshots.release(None)
+    assert array.flags.writeable
+
+
+def test_memory_of_a_buffer_is_locked_and_unlocked() -> None:
+    array = np.frombuffer(bytearray(8 * LARGE))
+    snapshots = Snapshots()
+    snapshots.take(array)
+    assert not array.flags.writeable
+    snapshots.release(None)
+    assert array.flags.writeable
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, LARGE)])
+def test_a_snapshot_keeps_the_shape_it_had(shape: tuple[int, ...]) -> None:
+    array = np.ones(shape)
+    snapshots = Snapshots()
+    kept = snapshots.take(array)
+    reshape: Callable[..., Any] = type(array).shape.__set__  # type: ignore[attr-defined]
+    reshape(array, shape[::-1])
+    assert kept.shape == shape
+    assert not snapshots.unchanged(array)
+    snapshots.release(None)
+
+
+def test_a_matrix_is_captured_as_an_ordinary_array() -> None:
+    snapshots = Snapshots()
+    for size in (2, LARGE):
+        matrix = np.ones((2, size)).view(np.matrix)
+        assert type(snapshots.take(matrix)) is np.ndarray
+    snapshots.release(None)
+
+
+def test_a_scalar_needs_no_snapshot() -> None:
+    value = np.float64(3)
+    snapshots = Snapshots()
+    assert snapshots.take(value) is value
+    assert snapshots.unchanged(value)
