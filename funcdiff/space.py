@@ -20,7 +20,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Literal
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import BOOL, ArrayType
 
 Maybe: TypeAlias = Tracer | None
 """A tangent or cotangent; None is a structural zero.  Also an operand that is linear."""
@@ -105,10 +105,16 @@ def add(x: Tracer, y: Tracer) -> Tracer:
     return bind(add_p, NONE, x, y)[0]
 
 
+def _abstract_neg(_p: Params, x: ArrayType) -> tuple[ArrayType, ...]:
+    if x.dtype == BOOL:
+        raise TypeError(f"NumPy does not negate booleans, got {x}: use logical_not")
+    return (x,)
+
+
 neg_p: Final = Primitive(
     "neg",
     Params,
-    abstract=same_types,
+    abstract=_abstract_neg,
     impl=lambda _p: np.negative,
     jvp=lambda _p, xs, ts: ([neg(*xs)], [neg(t) for t in ts if t is not None]),
     transpose=lambda _p, _types, cts, _xs: [neg(ct) for ct in cts if ct is not None],

@@ -104,7 +104,9 @@ def _broadcast(x: Any, type_: ArrayType) -> str:
         fits = np.broadcast_shapes(x.shape, type_.shape) == type_.shape
     except ValueError:
         fits = False
-    return f" If it is meant for all, use np.broadcast_to(v, {type_.shape})." if fits else ""
+    if fits:
+        return f" If it is meant for all, use np.broadcast_to(v, {type_.shape})."
+    return f" Give an array of shape {type_.shape}."
 
 
 def _shown(structure: pytree.Structure, types: Sequence[ArrayType]) -> str:

@@ -77,7 +77,7 @@ def parse(text: str) -> Program:
     Traceback (most recent call last):
     ...
     funcdiff.errors.ParseError: line 2: found 'reduce_sun', expected a primitive; did you mean
-    'reduce_sum'?
+    'reduce_sum'...
         %1: f64[3] = reduce_sun{axes=(0,)} %0
                      ^
     """

@@ -13,6 +13,7 @@ from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import array, fit, promoted
 from funcdiff.numpy.ufuncs import apply, elementwise, resolve
 from funcdiff.ops import elementwise as ops
+from funcdiff.ops import extrema, logic  # noqa: F401  (enter their ufuncs)
 from funcdiff.ops.complex import conj, imaginary_part, join, real_part
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.structural import convert

@@ -18,8 +18,8 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements, refuse
 from funcdiff.numpy.masks import holds
+from funcdiff.numpy.promotion import Traced, broadcast_to, common_dtype, concrete, fit, promoted
 from funcdiff.numpy.promotion import array as traced
-from funcdiff.numpy.promotion import broadcast_to, common_dtype, concrete, fit, promoted
 from funcdiff.numpy.reductions import known_dtype
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.elementwise import floor
@@ -42,7 +42,7 @@ def _on_cpu(name: str, device: Any) -> None:
 # ---- like another array ------------------------------------------------------------------------
 
 
-def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Tracer:
+def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Traced:
     _on_cpu(name, device)
     model = traced(a).type
     type_ = ArrayType(
@@ -56,7 +56,7 @@ def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: 
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return zeros of the shape and dtype of an array."""
     return _filled_like("np.zeros_like", a, 0, dtype, shape, device)
 
@@ -65,7 +65,7 @@ def zeros_like(
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return ones of the shape and dtype of an array."""
     return _filled_like("np.ones_like", a, 1, dtype, shape, device)
 
@@ -74,7 +74,7 @@ def ones_like(
 def empty_like(
     prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
     *, device: Any = None,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, holding zeros."""
     return _filled_like("np.empty_like", prototype, 0, dtype, shape, device)
 
@@ -83,7 +83,7 @@ def empty_like(
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
     shape: Any = None, *, device: Any = None,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, filled with a (traced) value."""
     return _filled_like("np.full_like", a, fill_value, dtype, shape, device)
 
@@ -95,7 +95,7 @@ def full_like(
 def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
     subok: bool = False, ndmin: int = 0, ndmax: int = 0,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return nested lists of traced values and numbers as one traced array."""
     refuse("np.array", ndmax=ndmax or None)
     x = _assembled(object)
@@ -107,14 +107,14 @@ def array(
 @implements(np.asarray)
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
-) -> Tracer:
+) -> Traced:
     """Return nested lists of traced values and numbers as one traced array, an array as it is."""
     _on_cpu("np.asarray", device)
     return array(a, dtype, copy=bool(copy))
 
 
 @implements(np.asanyarray, np.ascontiguousarray)
-def _same_array(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Tracer:
+def _same_array(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Traced:
     return asarray(a, dtype, order, **keywords)
 
 
@@ -124,7 +124,7 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def _assembled(value: Any) -> Tracer:
+def _assembled(value: Any) -> Traced:
     """Stack nested lists; the dtype is that of all leaves together, as NumPy finds it."""
     if not isinstance(value, list | tuple):
         return traced(value)
@@ -136,7 +136,7 @@ def _assembled(value: Any) -> Tracer:
     return _stacked(value, common_dtype(strong))
 
 
-def _stacked(value: Any, dtype: np.dtype[Any]) -> Tracer:
+def _stacked(value: Any, dtype: np.dtype[Any]) -> Traced:
     if not isinstance(value, list | tuple):
         return convert(traced(value), dtype)
     rows = [_stacked(item, dtype) for item in value]
@@ -151,14 +151,14 @@ def _stacked(value: Any, dtype: np.dtype[Any]) -> Tracer:
 
 
 @implements(np.zeros, np.empty)
-def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return zeros."""
     _on_cpu("np.zeros", device)
     return constant(0, _type(shape, dtype))
 
 
 @implements(np.ones)
-def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Tracer:
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return ones."""
     _on_cpu("np.ones", device)
     return constant(1, _type(shape, dtype))
@@ -167,7 +167,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None)
 @implements(np.full)
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
-) -> Tracer:
+) -> Traced:
     """Return an array filled with a (traced) value."""
     _on_cpu("np.full", device)
     value = traced(fill_value)
@@ -177,7 +177,7 @@ def full(
 def _plain(function: Callable[..., Any]) -> None:
     """Enter a function of plain numbers: with ``like=``, its array becomes a traced one."""
 
-    def ours(*args: Any, **kwargs: Any) -> Tracer:
+    def ours(*args: Any, **kwargs: Any) -> Traced:
         return traced(function(*args, **kwargs))
 
     ours.__name__ = function.__name__
@@ -210,10 +210,12 @@ def linspace(
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     inexact = np.result_type(common_dtype([start, stop]), np.float16)
     inexact = inexact if common_dtype([start, stop]).kind in "fc" else FLOAT
+    begin: Traced
+    end: Traced
     begin, end = (convert(z, inexact) for z in promoted(start, stop))
     target = inexact if dtype is None else known_dtype(dtype)
-    delta: Any = np.subtract(end, begin)  # type: ignore[call-overload]
-    y: Any = reshape(convert(iota((num,), 0), inexact), (num, *(1,) * delta.ndim))
+    delta = end - begin
+    y: Traced = reshape(convert(iota((num,), 0), inexact), (num, *(1,) * delta.ndim))
     gaps = num - 1 if endpoint else num
     step: Any = np.nan
     if gaps > 0:
@@ -231,7 +233,7 @@ def linspace(
     return (y, step) if retstep else y
 
 
-def _axis_moved(y: Tracer, axis: int) -> Tracer:
+def _axis_moved(y: Tracer, axis: int) -> Traced:
     """Move the first axis to another place."""
     order = list(range(1, y.ndim))
     order.insert(normalized_axis(axis, y.ndim), 0)
@@ -263,15 +265,16 @@ def logspace(
 @implements(np.geomspace)
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Tracer:
+) -> Traced:
     """Return values whose neighbours have a constant ratio."""
-    begin, end = traced(start), traced(stop)
+    begin: Traced = traced(start)
+    end: Traced = traced(stop)
     if holds(begin == 0) or holds(end == 0):
         raise ValueError(f"Geometric sequence cannot include zero, at {user_location()}")
     kinds = [] if dtype is None else [known_dtype(dtype)]
     wide = np.result_type(common_dtype([start, stop, float(num)]), *kinds)
     begin, end = convert(begin, wide), convert(end, wide)
-    sign: Any = np.sign(begin)  # type: ignore[call-overload]
+    sign = np.sign(begin)
     first, last = begin / sign, end / sign
     exponents = linspace(np.log10(first), np.log10(last), num, endpoint)
     y: Any = convert(traced(np.power(10.0, exponents)), wide)

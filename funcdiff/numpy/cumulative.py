@@ -1,4 +1,4 @@
-"""Along one axis: cumulative sums and products, differences, gradients, trapezoids, interpolation."""
+"""Along one axis: cumulative sums, differences, gradients, integrals and interpolation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
-from funcdiff.numpy.promotion import array, broadcast_to, fit
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit
 from funcdiff.numpy.reductions import accumulator, stored
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops import reductions as ops
@@ -21,7 +21,7 @@ from funcdiff.ops.structural import concatenate, convert, reshape, slice_along
 Scan = Callable[[Tracer, int], Tracer]
 
 
-def _between(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+def _between(x: Any, axis: int, start: int | None, stop: int | None) -> Traced:
     """Return ``x[start:stop]`` along an axis."""
     first, last, _ = slice(start, stop).indices(x.shape[axis])
     return slice_along(array(x), axis, first, last)
@@ -30,7 +30,7 @@ def _between(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
 # ---- cumulative sums and products ------------------------------------------------------------
 
 
-def _scanned(name: str, scan: Scan, a: Any, axis: Any, dtype: Any, out: Any) -> Tracer:
+def _scanned(name: str, scan: Scan, a: Any, axis: Any, dtype: Any, out: Any) -> Traced:
     x = array(a)
     if axis is None or x.ndim == 0:
         along = 0 if axis is None else normalized_axis(axis, 1)
@@ -41,20 +41,20 @@ def _scanned(name: str, scan: Scan, a: Any, axis: Any, dtype: Any, out: Any) -> 
 
 
 @implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     """Return the sums of all beginnings along an axis, or of the flattened array."""
     return _scanned("np.cumsum", ops.cumsum, a, axis, dtype, out)
 
 
 @implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     """Return the products of all beginnings along an axis, or of the flattened array."""
     return _scanned("np.cumprod", ops.cumprod, a, axis, dtype, out)
 
 
 def _cumulative(
     name: str, scan: Scan, unit: int, x: Any, axis: Any, dtype: Any, out: Any, initial: bool
-) -> Tracer:
+) -> Traced:
     x = array(x)
     if axis is None and x.ndim > 1:
         raise ValueError(
@@ -65,7 +65,6 @@ def _cumulative(
     if dtype is None and isinstance(out, Tracer):
         y = _scanned(name, scan, x, along, out.dtype, None)
     if initial:
-        first = constant(unit, _between(y, along, 0, 1).type) if y.shape[along] else None
         shape = (*y.shape[:along], 1, *y.shape[along + 1 :])
         first = constant(unit, y.type.with_shape(shape))
         y = concatenate([first, y], along)
@@ -74,16 +73,28 @@ def _cumulative(
 
 @implements(np.cumulative_sum)
 def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Tracer:
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Traced:
     """Return the sums of all beginnings along an axis, the empty one too if that is wanted."""
     return _cumulative("np.cumulative_sum", ops.cumsum, 0, x, axis, dtype, out, include_initial)
 
 
 @implements(np.cumulative_prod)
 def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-) -> Tracer:
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Traced:
     """Return the products of all beginnings along an axis, the empty one too if that is wanted."""
     return _cumulative("np.cumulative_prod", ops.cumprod, 1, x, axis, dtype, out, include_initial)
 
@@ -91,7 +102,7 @@ def cumulative_prod(
 # ---- differences -----------------------------------------------------------------------------
 
 
-def _edge(value: Any, x: Tracer, axis: int) -> Any:
+def _edge(value: Any, x: Tracer, axis: int) -> Traced:
     """Return what is put before or after an array; a scalar is one entry along the axis."""
     if np.ndim(value) != 0:
         return value
@@ -99,7 +110,9 @@ def _edge(value: Any, x: Tracer, axis: int) -> Any:
 
 
 @implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = default, append: Any = default) -> Any:
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = default, append: Any = default
+) -> Traced:
     """Return the n-th differences along an axis."""
     if n == 0:
         return a
@@ -120,7 +133,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = default, append: Any
 
 
 @implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tracer:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Traced:
     """Return the differences of the flattened array, between what is put around them."""
     x = np.ravel(ary)
     middle = array(diff(x))
@@ -242,7 +255,7 @@ def _edge_weights(p: Any, q: Any, r: Any, s: Any) -> tuple[Any, Any]:
 
 
 @implements(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Traced:
     """Integrate along an axis by the trapezoidal rule."""
     values = array(y)
     along = normalized_axis(axis, values.ndim)
@@ -260,16 +273,27 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 @implements(np.interp)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Tracer:
+) -> Traced:
     """Interpolate linearly between points; constant outside, the right slope at a point."""
     x, xp, fp = (array(z) for z in (x, xp, fp))
     if fp.dtype.kind == "c":
-        ends = [[None if e is None else part(array(e)) for e in (left, right)]
-                for part in (real_part, imaginary_part)]
-        return join(
-            interp(x, xp, real_part(fp), *ends[0], period),
-            interp(x, xp, imaginary_part(fp), *ends[1], period),
+        real, imaginary = (
+            [None if z is None else part(array(z)) for z in (fp, left, right)]
+            for part in (real_part, imaginary_part)
         )
+        return join(
+            _interpolated_part(x, xp, real, period, inverts=True),
+            _interpolated_part(x, xp, imaginary, period, inverts=True),
+        )
+    return _interpolated_part(x, xp, [fp, left, right], period, inverts=False)
+
+
+def _interpolated_part(x: Any, xp: Any, values: list[Any], period: Any, *, inverts: bool) -> Traced:
+    """Interpolate real values, given with those on the left and right.
+
+    If `inverts`, slopes are differences times the inverse of a distance, as for complex values.
+    """
+    fp, left, right = values
     x, xp, fp = (convert(z, FLOAT) for z in (x, xp, fp))
     if xp.ndim != 1 or fp.ndim != 1:
         raise ValueError("Data points must be 1-D sequences")
@@ -280,7 +304,7 @@ def interp(
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
-    return _interpolated(x, xp, fp, left, right)
+    return _interpolated(x, xp, fp, left, right, inverts=inverts)
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
@@ -295,14 +319,15 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate((fp[-1:], fp, fp[:1]))
 
 
-def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Tracer:
+def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: bool) -> Traced:
     last = xp.shape[0] - 1
     position = np.searchsorted(xp, x, side="right") - 1
     inside = np.logical_and(position >= 0, position < last)
     here = np.clip(position, 0, max(last - 1, 0))
     there = np.minimum(here + 1, last)
     x0, x1, y0, y1 = xp[here], xp[there], fp[here], fp[there]
-    slope = (y1 - y0) / np.where(inside, x1 - x0, 1)
+    distance = np.where(inside, x1 - x0, 1)
+    slope = (y1 - y0) * (1.0 / distance) if inverts else (y1 - y0) / distance
     line = slope * (x - x0) + y0
     # with infinite values the line may be NaN: NumPy tries from the other end, then a plateau
     other = slope * (x - x1) + y1

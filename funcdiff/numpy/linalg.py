@@ -25,7 +25,7 @@ _SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
 
 def inexact(x: Any) -> Tracer:
     """Return an array of a dtype that LAPACK has, integers as float64."""
-    matrix = array(x)
+    matrix: Tracer = array(x)
     if matrix.dtype.kind in "biu":
         return convert(matrix, FLOAT)
     if matrix.dtype.char not in "fdFD":
@@ -177,10 +177,8 @@ def cond(x: Any, p: Any = None) -> Any:
         s: Any = svdvals(matrices)
         largest, smallest = s[..., 0], s[..., -1]
         return smallest / largest if p == -2 else largest / smallest
-    first, second = (
-        np.linalg.norm(y, p, axis=(-2, -1)) for y in (square_matrices(matrices), inv(matrices))
-    )
-    return first * second
+    inverse: Any = inv(matrices)
+    return np.linalg.norm(matrices, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
 
 
 # ---- powers and chains ---------------------------------------------------------------------------
@@ -286,7 +284,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 @implements(np.linalg.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the inner products along an axis."""
-    return np.vecdot(x1, x2, axis=axis)
+    return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
 
 
 @implements(np.linalg.cross)

@@ -12,7 +12,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.cumulative import cumprod, cumsum
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import holds, mask_of
-from funcdiff.numpy.promotion import array
+from funcdiff.numpy.promotion import Traced, array
 from funcdiff.numpy.reductions import all_, argmax, argmin, given, max_, min_, prod, stored, sum_
 from funcdiff.numpy.statistics import mean as mean_of
 from funcdiff.numpy.statistics import std, var
@@ -20,7 +20,7 @@ from funcdiff.ops.logic import isnan, logical_and, logical_not
 from funcdiff.ops.structural import select
 
 
-def without_nan(a: Any, value: Any) -> tuple[Tracer, Tracer | None]:
+def without_nan(a: Any, value: Any) -> tuple[Any, Any]:
     """Return an array with NaN replaced, and where NaN was; None for dtypes without NaN."""
     x = array(a)
     if not x.type.differentiable:
@@ -29,7 +29,7 @@ def without_nan(a: Any, value: Any) -> tuple[Tracer, Tracer | None]:
     return select(mask, constant(value, x.type), x), mask
 
 
-def _kept(mask: Tracer, where: Any) -> Tracer:
+def _kept(mask: Tracer, where: Any) -> Traced:
     """Return which entries are neither NaN nor left out by ``where=``."""
     chosen = mask_of(where, mask.shape)
     numbers = logical_not(mask)
@@ -45,7 +45,7 @@ def nansum(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Sum over axes, NaN counting as zero."""
     x, _ = without_nan(a, 0)
     return sum_(x, axis, dtype, out, keepdims, initial, where)
@@ -60,27 +60,34 @@ def nanprod(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Multiply over axes, NaN counting as one."""
     x, _ = without_nan(a, 1)
     return prod(x, axis, dtype, out, keepdims, initial, where)
 
 
 @implements(np.nancumsum)
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     """Return the sums of all beginnings, NaN counting as zero."""
     return cumsum(without_nan(a, 0)[0], axis, dtype, out)
 
 
 @implements(np.nancumprod)
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tracer:
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     """Return the products of all beginnings, NaN counting as one."""
     return cumprod(without_nan(a, 1)[0], axis, dtype, out)
 
 
 def _nan_extremum(
-    function: Callable[..., Tracer], worst: float, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any
-) -> Tracer:
+    function: Callable[..., Any],
+    worst: float,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: Any,
+    initial: Any,
+    where: Any,
+) -> Traced:
     x, mask = without_nan(a, worst)
     chosen: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "where": where}
     if mask is None or given(initial):
@@ -97,7 +104,7 @@ def nanmax(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the largest entry over axes that is not NaN; NaN where there is none."""
     return _nan_extremum(max_, -np.inf, a, axis, out, keepdims, initial, where)
 
@@ -110,12 +117,14 @@ def nanmin(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the smallest entry over axes that is not NaN; NaN where there is none."""
     return _nan_extremum(min_, np.inf, a, axis, out, keepdims, initial, where)
 
 
-def _nan_position(function: Callable[..., Tracer], worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Tracer:
+def _nan_position(
+    function: Callable[..., Any], worst: float, a: Any, axis: Any, out: Any, keepdims: Any
+) -> Traced:
     x, mask = without_nan(a, worst)
     if mask is not None and mask.type.size and holds(all_(mask, axis=axis)):
         raise ValueError(f"All-NaN slice encountered, at {user_location()}")
@@ -123,13 +132,13 @@ def _nan_position(function: Callable[..., Tracer], worst: float, a: Any, axis: A
 
 
 @implements(np.nanargmax)
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
     """Return the position of the largest entry that is not NaN."""
     return _nan_position(argmax, -np.inf, a, axis, out, keepdims)
 
 
 @implements(np.nanargmin)
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
     """Return the position of the smallest entry that is not NaN."""
     return _nan_position(argmin, np.inf, a, axis, out, keepdims)
 
@@ -150,7 +159,7 @@ def nanmean(
     keepdims: Any = default,
     *,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the mean over axes of the entries that are not NaN."""
     x, mask = without_nan(a, 0)
     if mask is None:
@@ -175,7 +184,7 @@ def nanvar(
     where: Any = default,
     mean: Any = default,
     correction: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the variance over axes of the entries that are not NaN."""
     return _nan_spread(var, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
@@ -192,13 +201,13 @@ def nanstd(
     where: Any = default,
     mean: Any = default,
     correction: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the standard deviation over axes of the entries that are not NaN."""
     return _nan_spread(std, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def _nan_spread(
-    function: Callable[..., Tracer],
+    function: Callable[..., Any],
     a: Any,
     axis: Any,
     dtype: Any,
@@ -208,7 +217,7 @@ def _nan_spread(
     where: Any,
     mean: Any,
     correction: Any,
-) -> Tracer:
+) -> Traced:
     """Return ``var`` or ``std`` of what is kept, NaN where ddof leaves nothing to divide by."""
     x, mask = without_nan(a, 0)
     given = {"dtype": dtype, "keepdims": keepdims, "mean": mean}

@@ -15,10 +15,11 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
+from funcdiff.numpy.cumulative import cumsum
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import holds
 from funcdiff.numpy.nans import nanmean
-from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.numpy.promotion import Traced, array, broadcast_to
 from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axes
 from funcdiff.numpy.statistics import mean, weights_along
@@ -27,7 +28,7 @@ from funcdiff.ops.attained import attained
 from funcdiff.ops.elementwise import sub
 from funcdiff.ops.indexing import take_along
 from funcdiff.ops.logic import isnan, logical_not
-from funcdiff.ops.reductions import reduce_any, reduce_all
+from funcdiff.ops.reductions import reduce_all, reduce_any
 from funcdiff.ops.structural import convert, permute, reshape, stop_gradient
 from funcdiff.space import broadcast, kept_axes, reduce_sum
 
@@ -38,10 +39,10 @@ class Sample(NamedTuple):
     entries: Tracer
     ordered: Tracer
     count: Any
-    undefined: Tracer | None
+    undefined: Traced | None
 
 
-def _merged(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+def _merged(x: Tracer, axes: tuple[int, ...]) -> Traced:
     """Return an array with the axes of a reduction merged into its first one."""
     kept = kept_axes(x.ndim, axes)
     size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
@@ -61,7 +62,7 @@ def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
     return Sample(entries, ordered, numbers, reduce_all(nan, (0,)))
 
 
-def _read(sample: Sample, positions: Any) -> Tracer:
+def _read(sample: Sample, positions: Any) -> Traced:
     """Return order statistics, stacked along a new first axis like the positions."""
     entries, kept = sample.entries, sample.entries.shape[1:]
     index = array(positions)
@@ -76,7 +77,7 @@ def _read(sample: Sample, positions: Any) -> Tracer:
 def _finished(
     name: str, value: Any, sample: Sample, x: Tracer, axes: tuple[int, ...], q_shape: Any,
     out: Any, keepdims: Any,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Put NaN where NaN decides, and the axes where NumPy has them: those of `q` in front."""
     if sample.undefined is not None:
         value = np.where(sample.undefined, np.nan, value)
@@ -92,7 +93,7 @@ def _finished(
 @implements(np.median)
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
-) -> Tracer:
+) -> Traced:
     """Return the median over axes: the mean of the one or two middle order statistics."""
     x = array(a)
     if x.type.size == 0:
@@ -109,18 +110,20 @@ def median(
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
     keepdims: Any = default,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     """Return the median over axes of the entries that are not NaN."""
     x = array(a)
     if not x.type.differentiable or x.type.size == 0:
-        return nanmean(x, axis, None, out, keepdims) if x.type.size == 0 else median(
-            x, axis, out, overwrite_input, keepdims
+        return (
+            nanmean(x, axis, None, out, keepdims)
+            if x.type.size == 0
+            else median(x, axis, out, overwrite_input, keepdims)
         )
     axes = normalized_axes(axis, x.ndim)
     sample = _sample(x, axes, skips_nan=True)
     n = np.maximum(sample.count, 1)
     middle = _read(sample, np.stack([(n - 1) // 2, n // 2]))
-    value = np.where(n % 2 == 1, middle[0], mean(middle, 0))  # type: ignore[index]
+    value = np.where(n % 2 == 1, middle[0], mean(middle, 0))
     return _finished("np.nanmedian", value, sample, x, axes, (), out, keepdims)
 
 
@@ -181,7 +184,7 @@ def _fraction(method: str, part: Any, position: Any) -> Any:
 # ---- quantile and percentile ---------------------------------------------------------------------
 
 
-def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Any:
+def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     """Return the interpolated order statistics; `weak` fractions take the dtype of the entries."""
     x = sample.entries
     n = np.maximum(sample.count, 1)
@@ -196,27 +199,28 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Any:
     dtype = x.dtype if weak and x.type.differentiable else FLOAT
     weight, rest = (np.astype(z, dtype) for z in (part, 1 - part))
     span: Any = sub(high, low)
-    return np.where(part >= 0.5, high - span * rest, low + span * weight)  # type: ignore[operator]
+    return np.where(part >= 0.5, high - span * rest, low + span * weight)
 
 
-def _discrete(sample: Sample, position: Any) -> Any:
+def _discrete(sample: Sample, position: Any) -> Traced:
     last = np.maximum(sample.count, 1) - 1
     return _read(sample, np.astype(np.minimum(position, last), np.int64))
 
 
-def _weighted(sample: Sample, q: Any, weights: Tracer) -> Any:
+def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
     """Return the smallest entries at which the share of the weights reaches `q`."""
     entries = sample.entries
     order = sorting.argsort(stop_gradient(entries), 0, "quicksort")
     if sample.undefined is not None:
-        weights = array(np.where(isnan(entries), 0, weights))
-    share: Any = np.cumsum(take_along(weights, order, 0), 0, np.float64)  # type: ignore[call-overload]
+        nan: Traced = isnan(entries)
+        weights = np.where(nan, 0, weights)
+    share: Traced = cumsum(take_along(weights, order, 0), 0, np.float64)
     share = share / share[-1:]
-    lost = isnan(share[-1])
-    if holds(lost if sample.undefined is None else np.logical_and(lost, ~sample.undefined)):  # type: ignore[operator]
-        raise ValueError(
-            f"Weights included NaN, inf or were all zero, at {user_location()}"
-        )
+    lost = np.isnan(share[-1])
+    if sample.undefined is not None:
+        lost = np.logical_and(lost, np.logical_not(sample.undefined))
+    if holds(lost):
+        raise ValueError(f"Weights included NaN, inf or were all zero, at {user_location()}")
     share = np.where(share == 0, -1, share)
     before = share[None] < np.reshape(q, (-1, *(1,) * entries.ndim))
     return _discrete(sample, np.sum(before, 1))
@@ -225,7 +229,7 @@ def _weighted(sample: Sample, q: Any, weights: Tracer) -> Any:
 def _quantile(
     name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any,
     *, percent: bool, skips_nan: bool,
-) -> Tracer:  # fmt: skip
+) -> Traced:  # fmt: skip
     x = array(a)
     if x.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
@@ -262,7 +266,7 @@ def _quantile(
 
 def _checked_weights(
     x: Tracer, weights: Any, axis: Any, axes: tuple[int, ...], method: str
-) -> Tracer:
+) -> Traced:
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     w = broadcast_to(weights_along(x, weights, axis), x.shape)
@@ -278,7 +282,7 @@ def _enter(function: Callable[..., Any], *, percent: bool, skips_nan: bool) -> N
     def ours(
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
         method: str = "linear", keepdims: Any = default, *, weights: Any = None,
-    ) -> Tracer:  # fmt: skip
+    ) -> Traced:  # fmt: skip
         return _quantile(
             name, a, q, axis, out, method, keepdims, weights, percent=percent, skips_nan=skips_nan
         )

@@ -19,11 +19,15 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import default, implements, unsupported
 from funcdiff.numpy.masks import mask_of, masked, sum_of
-from funcdiff.numpy.promotion import array, broadcast_to, fit
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.reductions import (
     argmax as position_of_max,
+)
+from funcdiff.ops.reductions import (
     argmin as position_of_min,
+)
+from funcdiff.ops.reductions import (
     reduce_all,
     reduce_any,
     reduce_max,
@@ -32,7 +36,6 @@ from funcdiff.ops.reductions import (
 )
 from funcdiff.ops.structural import concatenate, convert, permute, reshape
 from funcdiff.space import add, kept_axes, reduce_sum
-
 
 # ---- keywords ----------------------------------------------------------------------------------
 
@@ -44,7 +47,7 @@ def given(value: Any) -> bool:
 
 def known_dtype(dtype: Any) -> np.dtype[Any]:
     """Return a dtype that arrays of programs can have."""
-    found = np.dtype(dtype)
+    found: np.dtype[Any] = np.dtype(dtype)
     if found not in DTYPE_NAMES:
         raise unsupported(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
     return found
@@ -52,14 +55,15 @@ def known_dtype(dtype: Any) -> np.dtype[Any]:
 
 @lru_cache(maxsize=256)
 def _default_accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.add.reduce(np.empty(0, dtype)).dtype
+    widened: np.dtype[Any] = np.add.reduce(np.empty(0, dtype)).dtype
+    return widened
 
 
 def accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     """Return the dtype in which NumPy adds or multiplies: small integers are widened."""
     if dtype is not None:
         return known_dtype(dtype)
-    return out.dtype if isinstance(out, Tracer) else _default_accumulator(x.dtype)
+    return out.type.dtype if isinstance(out, Tracer) else _default_accumulator(x.dtype)
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -69,14 +73,14 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return normalized_axes(axis, ndim)
 
 
-def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Tracer:
+def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Traced:
     """Return a reduction of `x`, with the reduced axes as axes of length 1 if wanted."""
     if given(keepdims) and keepdims:
         y = reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
     return y
 
 
-def stored(name: str, result: Tracer, out: Any) -> Tracer:
+def stored(name: str, result: Tracer, out: Any) -> Traced:
     """Write a result into ``out=`` if there is one, and return what the function returns."""
     if out is None:
         return mutation.fresh(result)
@@ -91,7 +95,7 @@ def stored(name: str, result: Tracer, out: Any) -> Tracer:
     return out
 
 
-def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Tracer:
+def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:
     if np.ndim(initial) != 0:
         raise ValueError(
             f"initial= has shape {np.shape(initial)} at {user_location()}; it must be a scalar"
@@ -121,7 +125,7 @@ def sum_(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Sum over axes."""
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
@@ -140,23 +144,19 @@ def prod(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Multiply over axes."""
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
     x = masked(convert(x, accumulator(x, dtype, out)), where, 1)
-    y = (
-        reduce_prod(*_with_initial(x, axes, initial))
-        if given(initial)
-        else reduce_prod(x, axes)
-    )
+    y = reduce_prod(*_with_initial(x, axes, initial)) if given(initial) else reduce_prod(x, axes)
     return stored("np.prod", with_kept(y, x, axes, keepdims), out)
 
 
 # ---- extrema -----------------------------------------------------------------------------------
 
 
-def _bound(dtype: np.dtype[Any], sign: int) -> Any:
+def _bound(dtype: np.dtype[Any], sign: int) -> Traced:
     """Return the number that never is the maximum (`sign` -1) or minimum (`sign` 1)."""
     if dtype.kind == "b":
         return sign > 0
@@ -176,7 +176,7 @@ def _extremum(
     keepdims: Any,
     initial: Any,
     where: Any,
-) -> Tracer:
+) -> Traced:
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
     if given(initial):
@@ -203,7 +203,7 @@ def max_(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the largest entry over axes; equal ones share the derivative."""
     return _extremum("np.max", reduce_max, -1, a, axis, out, keepdims, initial, where)
 
@@ -216,13 +216,13 @@ def min_(
     keepdims: Any = default,
     initial: Any = default,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the smallest entry over axes; equal ones share the derivative."""
     return _extremum("np.min", reduce_min, 1, a, axis, out, keepdims, initial, where)
 
 
 @implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> Tracer:
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> Traced:
     """Return the largest entry over axes minus the smallest."""
     span = np.subtract(max_(a, axis, keepdims=keepdims), min_(a, axis, keepdims=keepdims))
     return stored("np.ptp", array(span), out)
@@ -240,7 +240,7 @@ def _logic(
     out: Any,
     keepdims: Any,
     where: Any,
-) -> Tracer:
+) -> Traced:
     x = masked(convert(array(a), BOOL), where, neutral)
     axes = reduced_axes(axis, x.ndim)
     return stored(name, with_kept(reduce(x, axes), x, axes, keepdims), out)
@@ -249,7 +249,7 @@ def _logic(
 @implements(np.all)
 def all_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = default, *, where: Any = default
-) -> Tracer:
+) -> Traced:
     """Return whether all entries over axes are non-zero."""
     return _logic("np.all", reduce_all, True, a, axis, out, keepdims, where)
 
@@ -257,13 +257,13 @@ def all_(
 @implements(np.any)
 def any_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = default, *, where: Any = default
-) -> Tracer:
+) -> Traced:
     """Return whether any entry over axes is non-zero."""
     return _logic("np.any", reduce_any, False, a, axis, out, keepdims, where)
 
 
 @implements(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tracer:
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     """Return how many entries over axes are non-zero, int64."""
     x = array(a)
     axes = normalized_axes(axis, x.ndim)
@@ -278,7 +278,7 @@ def _position(
     axis: Any,
     out: Any,
     keepdims: Any,
-) -> Tracer:
+) -> Traced:
     x = array(a)
     flat = reshape(x, (x.type.size,)) if axis is None or x.ndim == 0 else x
     along = 0 if axis is None else normalized_axis(axis, flat.ndim)
@@ -291,12 +291,12 @@ def _position(
 
 
 @implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
     """Return the position of the (first) largest entry, int64."""
     return _position("np.argmax", position_of_max, a, axis, out, keepdims)
 
 
 @implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Tracer:
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
     """Return the position of the (first) smallest entry, int64."""
     return _position("np.argmin", position_of_min, a, axis, out, keepdims)

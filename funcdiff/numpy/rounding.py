@@ -1,4 +1,4 @@
-"""Rounding, limiting and repairing values, tests on them, and two functions with removable kinks."""
+"""Rounding, limiting, repairing and testing values, and functions built from pieces."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import BOOL, FLOAT, ArrayType
+from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import default, implements, refuse
-from funcdiff.numpy.promotion import array, fit
+from funcdiff.numpy.promotion import Traced, array, fit
 from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.bessel import bessel_i0
-from funcdiff.ops.complex import imag, imaginary_part, join, real, real_part
+from funcdiff.ops.complex import imag, imaginary_part, join, real
 from funcdiff.ops.structural import concatenate, convert, slice_along, stop_gradient
-
 
 # ---- rounding --------------------------------------------------------------------------------
 
 
 @implements(np.round, np.around)
-def round_(a: Any, decimals: int = 0, out: Any = None) -> Tracer:
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Traced:
     """Round to the given number of decimals; halves go to the even neighbour."""
     return stored("np.round", _rounded(array(a), int(decimals)), out)
 
 
-def _rounded(x: Any, decimals: int) -> Tracer:
+def _rounded(x: Any, decimals: int) -> Traced:
     if x.dtype.kind == "c":
         return join(_rounded(real(x), decimals), _rounded(imag(x), decimals))
     if decimals == 0:
@@ -41,7 +39,7 @@ def _rounded(x: Any, decimals: int) -> Tracer:
 
 
 @implements(np.fix)
-def fix(x: Any, out: Any = None) -> Tracer:
+def fix(x: Any, out: Any = None) -> Traced:
     """Round towards zero."""
     return stored("np.fix", array(np.trunc(x)), out)
 
@@ -59,7 +57,7 @@ def clip(
     min: Any = default,
     max: Any = default,
     **keywords: Any,
-) -> Tracer:
+) -> Traced:
     """Limit values to an interval: ``minimum(maximum(a, min), max)``, on a bound by halves."""
     refuse("np.clip", **keywords)
     if a_min is default and a_max is default:
@@ -87,7 +85,7 @@ def clip(
 @implements(np.nan_to_num)
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Tracer:
+) -> Traced:
     """Replace NaN and infinities by numbers, which have no derivative."""
     z = array(x)
     if not z.type.differentiable:
@@ -98,7 +96,7 @@ def nan_to_num(
     return result if copy or not z.shape else stored("np.nan_to_num", result, z)
 
 
-def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Tracer:
+def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -109,14 +107,14 @@ def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Tracer:
 
 
 @implements(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Tracer:
+def real_if_close(a: Any, tol: float = 100) -> Traced:
     """Return the real part if all imaginary parts are within `tol` machine epsilons of zero."""
     z = array(a)
     if z.dtype.kind != "c":
         return z
     limit = np.finfo(z.dtype).eps * tol if tol > 1 else tol
-    close = bool(np.all(np.absolute(imag(z)) < limit))  # type: ignore[operator, call-overload]
-    return array(np.real(z)) if close else z  # type: ignore[call-overload]
+    part: Traced = imag(z)
+    return np.real(z) if bool(np.all(np.absolute(part) < limit)) else z
 
 
 # ---- tests on values ---------------------------------------------------------------------------
@@ -125,7 +123,7 @@ def real_if_close(a: Any, tol: float = 100) -> Tracer:
 @implements(np.isclose)
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Tracer:
+) -> Traced:
     """Return whether |a - b| <= atol + rtol·|b|, elementwise."""
     y: Any = array(b)
     x: Any = a if type(a) in (int, float, complex) else array(a)
@@ -141,9 +139,9 @@ def isclose(
 @implements(np.allclose)
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Tracer:
+) -> Traced:
     """Return whether all elements are close."""
-    return array(np.all(isclose(a, b, rtol, atol, equal_nan)))  # type: ignore[call-overload]
+    return array(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 @implements(np.array_equal)
@@ -169,7 +167,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return np.all(np.equal(x, y))
 
 
-def _infinite(name: str, x: Tracer, out: Any, *, negative: bool) -> Tracer:
+def _infinite(name: str, x: Traced, out: Any, *, negative: bool) -> Traced:
     if x.dtype.kind == "c":
         raise TypeError(
             f"{name} is not defined for complex values, at {user_location()}; take a part first"
@@ -178,39 +176,41 @@ def _infinite(name: str, x: Tracer, out: Any, *, negative: bool) -> Tracer:
 
 
 @implements(np.isposinf)
-def isposinf(x: Any, out: Any = None) -> Tracer:
+def isposinf(x: Any, out: Any = None) -> Traced:
     """Return whether elements are positive infinity."""
     return _infinite("np.isposinf", array(x), out, negative=False)
 
 
 @implements(np.isneginf)
-def isneginf(x: Any, out: Any = None) -> Tracer:
+def isneginf(x: Any, out: Any = None) -> Traced:
     """Return whether elements are negative infinity."""
     return _infinite("np.isneginf", array(x), out, negative=True)
 
 
 @implements(np.isreal)
-def isreal(x: Any) -> Tracer:
+def isreal(x: Any) -> Traced:
     """Return whether imaginary parts are zero."""
-    return array(np.equal(imaginary_part(array(x)), 0))
+    part: Traced = imaginary_part(array(x))
+    return np.equal(part, 0)
 
 
 @implements(np.iscomplex)
-def iscomplex(x: Any) -> Tracer:
+def iscomplex(x: Any) -> Traced:
     """Return whether imaginary parts are not zero."""
-    return array(np.not_equal(imaginary_part(array(x)), 0))
+    part: Traced = imaginary_part(array(x))
+    return np.not_equal(part, 0)
 
 
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     """Return whether the dtype is complex."""
-    return array(x).dtype.kind == "c"
+    return bool(array(x).dtype.kind == "c")
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
     """Return whether the dtype is not complex."""
-    return array(x).dtype.kind != "c"
+    return bool(array(x).dtype.kind != "c")
 
 
 # ---- sinc, i0 and unwrap -------------------------------------------------------------------------
@@ -220,16 +220,17 @@ _SERIES_TERMS = 10
 
 
 @implements(np.sinc)
-def sinc(x: Any) -> Tracer:
+def sinc(x: Any) -> Traced:
     """Return sin(πx)/(πx), and 1 at 0.
 
     Near 0 the derivatives are those of the series Σ (-y²)ᵏ/(2k+1)!, as the quotient's cancel.
     """
-    y: Any = np.pi * array(x)  # type: ignore[operator]
+    y: Any = np.pi * array(x)
     near = np.absolute(y) < _SERIES_RADIUS
     tiny = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
-    nonzero = np.where(y == 0, tiny, y)
-    z = np.where(near, stop_gradient(array(nonzero)), y)
+    nonzero: Traced = np.where(y == 0, tiny, y)
+    fixed: Traced = stop_gradient(nonzero)
+    z = np.where(near, fixed, y)
     value = np.sin(z) / z
     square = np.square(np.where(near, y, 0))
     series: Any = 0.0
@@ -240,7 +241,7 @@ def sinc(x: Any) -> Tracer:
 
 
 @implements(np.i0)
-def i0(x: Any) -> Tracer:
+def i0(x: Any) -> Traced:
     """Return the modified Bessel function of the first kind of order 0."""
     z = array(x)
     if z.dtype.kind == "c":
@@ -249,11 +250,11 @@ def i0(x: Any) -> Tracer:
 
 
 @implements(np.unwrap)
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Tracer:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Traced:
     """Change differences larger than half a period to their complement."""
     x = array(p)
     along = normalized_axis(axis, x.ndim)
-    steps: Any = np.diff(x, axis=along)  # type: ignore[call-overload]
+    steps: Any = np.diff(x, axis=along)
     discont = period / 2 if discont is None else discont
     dtype = np.result_type(steps.dtype, period)
     if dtype.kind in "iu":
@@ -266,6 +267,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         wrapped = np.where(np.logical_and(wrapped == -high, steps > 0), high, wrapped)
     correction = np.where(np.absolute(steps) < discont, 0, wrapped - steps)
     n = x.shape[along]
-    first, rest_of_x = slice_along(x, along, 0, 1), slice_along(x, along, min(1, n), n)
-    rest_of_x = array(np.add(rest_of_x, np.cumsum(correction, along)))
-    return concatenate([convert(z, dtype) for z in (first, rest_of_x)], along)
+    first = slice_along(x, along, 0, 1)
+    others: Traced = slice_along(x, along, min(1, n), n)
+    others = others + np.cumsum(correction, along)
+    return concatenate([convert(z, dtype) for z in (first, others)], along)

@@ -62,7 +62,7 @@ def argsort(
 
 def _ranks(kth: Any, length: int, kind: str) -> tuple[int, ...]:
     """Return the positions to be put in order; NumPy itself raises for those out of bounds."""
-    np.partition(np.zeros(length), kth, kind=kind)
+    np.partition(np.zeros(length), kth, kind=kind)  # type: ignore[call-overload]
     return tuple(map(as_int, kth)) if np.iterable(kth) else (as_int(kth),)
 
 

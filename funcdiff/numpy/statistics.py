@@ -14,25 +14,22 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import count_of, holds, sum_of
-from funcdiff.numpy.promotion import array, broadcast_to, common_dtype
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, common_dtype, matched
 from funcdiff.numpy.reductions import given, known_dtype, stored, sum_, with_kept
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.complex import conj, imag, join, real
-from funcdiff.ops.elementwise import div
+from funcdiff.ops.elementwise import div, mul
 from funcdiff.ops.structural import concatenate, convert, permute, reshape
 
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
-def divided(total: Tracer, count: Any) -> Tracer:
+def divided(total: Tracer, count: Any) -> Traced:
     """Return total/count in the dtype of `total`, computed in double precision as NumPy does."""
-    wide = convert(total, np.result_type(total.dtype, FLOAT))
-    quotient = (
-        np.true_divide(wide, count)  # type: ignore[call-overload]
-        if isinstance(count, Tracer)
-        else div(wide, constant(count, wide.type))
-    )
-    return convert(quotient, total.dtype)
+    wide: Traced = convert(total, np.result_type(total.dtype, FLOAT))
+    if isinstance(count, Tracer):
+        return convert(wide / count, total.dtype)
+    return convert(div(wide, constant(count, wide.type)), total.dtype)
 
 
 def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
@@ -56,7 +53,7 @@ def mean(
     keepdims: Any = default,
     *,
     where: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the mean over axes; of float16, computed in float32."""
     x = array(a)
     axes = normalized_axes(axis, x.ndim)
@@ -69,7 +66,7 @@ def mean(
     return stored("np.mean", with_kept(value, x, axes, keepdims), out)
 
 
-def weights_along(x: Tracer, weights: Any, axis: Any) -> Tracer:
+def weights_along(x: Tracer, weights: Any, axis: Any) -> Traced:
     """Return weights in a shape that broadcasts against `x`."""
     w = array(weights)
     if w.shape == x.shape:
@@ -78,14 +75,21 @@ def weights_along(x: Tracer, weights: Any, axis: Any) -> Tracer:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     given_axes = [normalized_axis(k, x.ndim) for k in (axis if np.iterable(axis) else (axis,))]
     if w.shape != tuple(x.shape[k] for k in given_axes):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
     w = permute(w, tuple(sorted(range(w.ndim), key=given_axes.__getitem__)))
     return reshape(w, tuple(n if k in given_axes else 1 for k, n in enumerate(x.shape)))
 
 
 @implements(np.average)
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = default
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = default,
 ) -> Any:
     """Return the weighted mean over axes, with the sum of the weights if that is wanted."""
     x = array(a)
@@ -102,12 +106,12 @@ def average(
             raise ZeroDivisionError(
                 f"Weights sum to zero, can't be normalized, at {user_location()}"
             )
-        product = np.multiply(convert(x, dtype), convert(w, dtype))
+        product = mul(*matched(convert(x, dtype), convert(w, dtype)))
         value = array(np.true_divide(sum_(product, axes, keepdims=keepdims), scale))
     return (value, broadcast_to(scale, value.shape)) if returned else value
 
 
-# ---- variance and standard deviation ---------------------------------------------------------------
+# ---- variance and standard deviation -------------------------------------------------------------
 
 
 @implements(np.var)
@@ -122,7 +126,7 @@ def var(
     where: Any = default,
     mean: Any = default,
     correction: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the variance over axes: the mean of |x - mean(x)|², with n - ddof for n."""
     value = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     return stored("np.var", value, out)
@@ -140,7 +144,7 @@ def std(
     where: Any = default,
     mean: Any = default,
     correction: Any = default,
-) -> Tracer:
+) -> Traced:
     """Return the standard deviation over axes; where it is 0, so is its derivative."""
     v: Any = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     zero = np.equal(v, 0)
@@ -158,7 +162,7 @@ def _variance(
     where: Any,
     centre: Any,
     correction: Any,
-) -> Tracer:
+) -> Traced:
     if correction is not default:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
@@ -170,9 +174,10 @@ def _variance(
     if not given(centre):
         total = sum_of(convert(x, accumulator), axes, where)
         centre = with_kept(divided(total, count), x, axes, True)
-    deviation: Any = np.subtract(x, centre)  # type: ignore[call-overload]
+    deviation = x - centre
     if deviation.dtype.kind == "c":
-        square = np.square(real(deviation)) + np.square(np.imag(deviation))
+        parts: list[Traced] = [real(deviation), imag(deviation)]
+        square = np.square(parts[0]) + np.square(parts[1])
         accumulator = accumulator if dtype is not None else square.dtype
     else:
         square = np.square(deviation)
@@ -197,29 +202,30 @@ def cov(
     aweights: Any = None,
     *,
     dtype: Any = None,
-) -> Tracer:
+) -> Traced:
     """Return the covariance matrix of variables in rows (or columns)."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
     values = [m] if y is None else [m, y]
     wide = common_dtype([*values, np.float64(0)]) if dtype is None else known_dtype(dtype)
-    X: Any = concatenate([_rows(z, wide, rowvar, "my"[k]) for k, z in enumerate(values)], 0)
+    X: Traced = concatenate([_rows(z, wide, rowvar, "my"[k]) for k, z in enumerate(values)], 0)
     if X.shape[0] == 0:
         return constant(0, ArrayType((0, 0), FLOAT))
     w = _sample_weights(fweights, aweights, X.shape[1])
     if w is None:
-        centre, degrees = mean(X, 1), constant(max(X.shape[1] - ddof, 0), ArrayType((), FLOAT))
+        centre = mean(X, 1)
+        degrees: Traced = constant(max(X.shape[1] - ddof, 0), ArrayType((), FLOAT))
     else:
         centre, total = average(X, 1, w, True)
         degrees = _degrees_of_freedom(total[0], ddof, w, aweights)
     X = X - np.reshape(centre, (-1, 1))
-    products = np.matmul(X, conj(permute(X if w is None else X * w, (1, 0))))
-    scaled = np.multiply(products, np.true_divide(1, degrees))  # type: ignore[call-overload]
-    return array(np.squeeze(convert(scaled, products.dtype)))  # type: ignore[call-overload]
+    products = X @ conj(permute(X if w is None else X * w, (1, 0)))
+    result: Traced = convert(products * (1 / degrees), products.dtype)
+    return np.squeeze(result)
 
 
-def _rows(z: Any, dtype: np.dtype[Any], rowvar: bool, name: str) -> Tracer:
+def _rows(z: Any, dtype: np.dtype[Any], rowvar: bool, name: str) -> Traced:
     """Return observations as a matrix with one variable a row."""
     x = convert(array(z), dtype)
     if x.ndim > 2:
@@ -230,7 +236,7 @@ def _rows(z: Any, dtype: np.dtype[Any], rowvar: bool, name: str) -> Tracer:
     return x if rowvar or (name == "y" and x.shape[0] == 1) else permute(x, (1, 0))
 
 
-def _sample_weights(fweights: Any, aweights: Any, count: int) -> Any:
+def _sample_weights(fweights: Any, aweights: Any, count: int) -> Traced:
     """Return the product of frequencies and weights as float64, None without either."""
     product: Any = None
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
@@ -249,7 +255,7 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> Any:
     return product
 
 
-def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Tracer:
+def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Traced:
     if ddof == 0:
         degrees = total
     elif aweights is None:
@@ -260,15 +266,16 @@ def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Tracer:
 
 
 @implements(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tracer:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Traced:
     """Return the correlation matrix, within [-1, 1]."""
-    c: Any = cov(x, y, rowvar, dtype=dtype)
+    c: Traced = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return array(c / c)
     diagonal = np.arange(c.shape[0])
     deviations = np.sqrt(np.real(c[diagonal, diagonal]))
     c = c / deviations[:, None]
     c = c / deviations[None, :]
-    parts = [real(c), imag(c)] if c.dtype.kind == "c" else [c]
-    clipped = [array(np.clip(part, -1, 1)) for part in parts]
-    return join(*clipped) if len(clipped) == 2 else clipped[0]
+    if c.dtype.kind == "c":
+        parts: list[Traced] = [real(c), imag(c)]
+        return join(*(np.clip(part, -1, 1) for part in parts))
+    return np.clip(c, -1, 1)

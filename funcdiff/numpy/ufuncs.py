@@ -12,7 +12,7 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy import mutation
-from funcdiff.numpy.dispatch import ufuncs, unsupported
+from funcdiff.numpy.dispatch import call, ufuncs, unsupported
 from funcdiff.numpy.promotion import (
     WEAK,
     broadcast_shapes,
@@ -108,6 +108,8 @@ _REDUCTIONS: Final[dict[np.ufunc, Callable[..., Any]]] = {
     np.multiply: np.prod,
     np.maximum: np.max,
     np.minimum: np.min,
+    np.fmax: np.nanmax,
+    np.fmin: np.nanmin,
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
@@ -125,12 +127,12 @@ def call_method(
         x, *rest = inputs
         kwargs.update(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False))
         kwargs.setdefault("axis", 0)
-        return _REDUCTIONS[ufunc](x, **_without_single_out(kwargs))
+        return call(_REDUCTIONS[ufunc], (x,), _given(kwargs))
     if method == "accumulate" and ufunc in _SCANS:
         x, *rest = inputs
         kwargs.update(zip(("axis", "dtype", "out"), rest, strict=False))
         kwargs.setdefault("axis", 0)
-        return _SCANS[ufunc](x, **_without_single_out(kwargs))
+        return call(_SCANS[ufunc], (x,), _given(kwargs))
     if method == "outer":
         x, y = inputs
         widened = np.reshape(x, (*np.shape(x), *(1,) * np.ndim(y)))
@@ -140,10 +142,11 @@ def call_method(
     raise unsupported(f"np.{ufunc.__name__}.{method}")
 
 
-def _without_single_out(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Take ``out=(y,)``, as NumPy passes it on, for ``out=y``."""
+def _given(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Drop what is None but for the axis, and take ``out=(y,)``, as NumPy has it, for ``out=y``."""
     out = kwargs.get("out")
-    return {**kwargs, "out": out[0]} if isinstance(out, tuple) else kwargs
+    kwargs = {**kwargs, "out": out[0]} if isinstance(out, tuple) else kwargs
+    return {k: value for k, value in kwargs.items() if value is not None or k == "axis"}
 
 
 def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:

@@ -12,11 +12,19 @@ from typing import Final
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.elementwise import div
+from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.logic import equal, isnan, logical_and, logical_or
 from funcdiff.ops.structural import Axis, convert, select
-from funcdiff.space import Axes, Maybe, abstract_reduction, align, broadcast, kept_axes, reduce_sum
-from funcdiff.space import zeros
+from funcdiff.space import (
+    Axes,
+    Maybe,
+    abstract_reduction,
+    align,
+    broadcast,
+    kept_axes,
+    reduce_sum,
+    zeros,
+)
 
 
 def _abstract(p: Axis, x: ArrayType, y: ArrayType) -> Types:
@@ -34,7 +42,13 @@ def _jvp(
     value = broadcast(y, x.shape, kept_axes(x.ndim, (p.axis,)))
     owners = logical_or(equal(x, value), logical_and(isnan(x), isnan(value)))
     total = reduce_sum(select(owners, t, zeros(t.type)), (p.axis,))
-    return [attained(x, y, p.axis)], [div(total, reduce_sum(convert(owners, t.dtype), (p.axis,)))]
+    count = reduce_sum(convert(owners, t.dtype), (p.axis,))
+    return [attained(x, y, p.axis)], [mul(total, reciprocal(count))]
+
+
+def _batch(p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    x, y = align(size, xs, batched)
+    return [attained(x, y, p.axis + 1)]
 
 
 attained_p: Final = Primitive(
@@ -43,7 +57,7 @@ attained_p: Final = Primitive(
     abstract=_abstract,
     impl=lambda _p: lambda _x, y: y,
     jvp=_jvp,
-    batch=lambda p, size, xs, batched: [attained(*align(size, xs, batched), p.axis + 1)],
+    batch=_batch,
 )
 
 

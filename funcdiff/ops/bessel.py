@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.families import elementwise
+from funcdiff.ops.families import Elementwise, elementwise
 
 _NODES: Final = 512
 
@@ -34,7 +34,9 @@ def _second_derivative(x: Any, y: Any) -> Any:
     return np.where(zero, 0.5, bessel_i0(x) - y / np.where(zero, 1, x))
 
 
-bessel_i0 = elementwise(
+bessel_i0: Elementwise = elementwise(
     "bessel_i0", lambda x: np.i0(x)[()], lambda x, y: bessel_i1(x), dtypes=lambda dtype: dtype
 )
-bessel_i1 = elementwise("bessel_i1", _first_order, _second_derivative, dtypes=lambda dtype: dtype)
+bessel_i1: Elementwise = elementwise(
+    "bessel_i1", _first_order, _second_derivative, dtypes=lambda dtype: dtype
+)

@@ -29,18 +29,15 @@ def _impl(p: Axes) -> Callable[..., Any]:
     return lambda x, mask: np.add.reduce(x, axis=p.axes, dtype=x.dtype, where=mask)
 
 
-def _transpose(
-    p: Axes, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose(p: Axes, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
     x, mask = types[0], xs[1]
     assert mask is not None
     return [select(mask, broadcast(cts[0], x.shape, kept_axes(x.ndim, p.axes)), zeros(x)), None]
 
 
-def _batch(
-    p: Axes, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
-    return [masked_sum(*align(size, xs, batched), tuple(axis + 1 for axis in p.axes))]
+def _batch(p: Axes, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    x, mask = align(size, xs, batched)
+    return [masked_sum(x, mask, tuple(axis + 1 for axis in p.axes))]
 
 
 masked_sum_p: Final = linear(

@@ -116,7 +116,7 @@ def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
         winners = logical_or(equal(x, attained), isnan(x))
         count = reduce_sum(convert(winners, t.dtype), p.axes)
         total = reduce_sum(select(winners, t, zeros(t.type)), p.axes)
-        return [y], [mul(total, div(constant(1, count.type), count))]
+        return [y], [mul(total, reciprocal(count))]
 
     def batch(
         p: Axes, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]

@@ -18,7 +18,6 @@ from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Literal, Program
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
@@ -182,7 +181,7 @@ def _scan_transpose(
     constants, carry, xs = p.split(operands)
     lconstants, lcarry, lxs = p.split(linear)
     if not all(lcarry):
-        raise NotDifferentiableError("a scan with a carry that is not linear has no transpose")
+        return _transpose_around_known(p, cts, operands, linear)
     body, sums = _transposed_body(p, linear, lconstants)
     cts = [instantiate(ct, t) for ct, t in zip(cts, _result_types(p), strict=True)]
     total = len(sums) + p.carries
@@ -198,6 +197,35 @@ def _scan_transpose(
         *(ct if x is None else None for ct, x in ended),
         *spread(results[total:], tuple(lxs)),
     ]
+
+
+def _transpose_around_known(
+    p: Scan, cts: Sequence[Maybe], operands: Sequence[Maybe], linear: Mask
+) -> Sequence[Maybe]:
+    """Compute the carries that are not linear first, and hand them to the loop as rows."""
+    constants, carry, xs = p.split(operands)
+    places = p.split(range(len(operands)))
+    given = [[k for k in group if not linear[k]] for group in places]
+    known = [k for group in given for k in group]
+    moving = [k for k in places[1] if linear[k]]
+    step = rearranged(p.body, known, [k - p.constants for k in given[1]])
+    with Builder("scan", closed=True, shares=True) as builder:
+        inputs = [builder.input(t) for t in step.input_types]
+        before = inputs[len(given[0]) : len(given[0]) + len(given[1])]
+        recorder = builder.program([*inline(step, inputs), *before])
+    loop = Scan(recorder, len(given[0]), len(given[1]), p.length, p.reverse)
+    rows = scan(loop, present([operands[k] for k in known]))[len(given[1]) :]
+    kept = [k - p.constants for k in moving]
+    stacked = range(p.carries, len(p.body.outputs))
+    body = rearranged(p.body, [*places[0], *moving, *places[2], *given[1]], [*kept, *stacked])
+    pulled = _scan_transpose(
+        Scan(body, p.constants, len(moving), p.length, p.reverse),
+        (),
+        [cts[k] for k in [*kept, *stacked]],
+        [*constants, *(carry[k] for k in kept), *xs, *rows],
+    )
+    by_place = dict(zip([*places[0], *moving, *places[2]], pulled, strict=False))
+    return [by_place.get(k) for k in range(len(operands))]
 
 
 def _transposed_body(

@@ -20,11 +20,14 @@ from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.cond import Cond
 from funcdiff.ops.indexing import gather_p, scatter_add_p
+from funcdiff.ops.reductions import reduce_all_p, reduce_any_p
 from funcdiff.ops.scan import Scan, linear_inputs
 from funcdiff.ops.structural import (
+    Dtype,
     Permutation,
     Shape,
     add_slice_p,
+    convert_p,
     inverse,
     permute_p,
     reshape_p,
@@ -34,7 +37,17 @@ from funcdiff.ops.structural import (
 )
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rules
-from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat, zeros
+from funcdiff.space import (
+    Broadcast,
+    add_p,
+    broadcast_p,
+    mul,
+    mul_p,
+    neg_p,
+    reduce_sum_p,
+    splat,
+    zeros,
+)
 
 
 def _is_zero(x: Tracer) -> bool:
@@ -58,7 +71,7 @@ def _mask(emit: Any, mask: Tracer, value: Tracer, swapped: bool) -> Tracer:
 
 
 def _fills_with_zeros(x: Tracer) -> bool:
-    """Whether `x` is masked, padded or scattered into zeros, perhaps rearranged since."""
+    """Whether `x` is masked (or a sum of that), padded or scattered, perhaps rearranged since."""
     while True:
         if _masked(x):
             return True
@@ -66,6 +79,9 @@ def _fills_with_zeros(x: Tracer) -> bool:
             found = made_by(x, primitive)
             if found:
                 return _is_zero(found[1][0])
+        found = made_by(x, reduce_sum_p)
+        if found:
+            return _masked(found[1][0]) is not None
         found = made_by(x, reshape_p) or made_by(x, permute_p) or made_by(x, reverse_p)
         if not found:
             return False
@@ -124,6 +140,18 @@ def _inverse(p: Any, u: Tracer) -> Params:
     return Permutation(inverse(p.axes)) if isinstance(p, Permutation) else p
 
 
+def _scale_summed(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """sum(select(m, u, 0)) · c = select(any(m), sum(select(m, u, 0)) · c, 0)."""
+    for total, c in ((x, y), (y, x)):
+        found = made_by(total, reduce_sum_p)
+        masked = found and _masked(found[1][0])
+        if found and masked:
+            mask, _, swapped = masked
+            some = emit(reduce_all_p if swapped else reduce_any_p, found[0], mask)
+            return _mask(emit, some, mul(total, c), swapped)
+    return None
+
+
 def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     """-select(m, u, 0) = select(m, -u, 0)."""
     found = _masked(x)
@@ -143,6 +171,15 @@ def _broadcast_masked(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
     return _mask(emit, mask, value, swapped)
 
 
+def _convert_masked(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
+    """convert(select(m, u, 0)) = select(m, convert(u), 0)."""
+    found = _masked(x)
+    if found is None:
+        return None
+    mask, value, swapped = found
+    return _mask(emit, mask, emit(convert_p, p, value), swapped)
+
+
 def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, u, 0) + select(m, v, 0) = select(m, u + v, 0)."""
     first, second = _masked(x), _masked(y)
@@ -152,9 +189,10 @@ def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
 
 
 rules: Final[Rules] = {
-    mul_p: (_scale_masked, _scale_padded, _scale_scattered, _scale_rearranged),
+    mul_p: (_scale_masked, _scale_padded, _scale_scattered, _scale_summed, _scale_rearranged),
     neg_p: (_negate_masked,),
     broadcast_p: (_broadcast_masked,),
+    convert_p: (_convert_masked,),
     add_p: (_add_masked,),
 }
 

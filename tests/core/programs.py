@@ -64,9 +64,18 @@ def calling() -> Any:
     )
 
 
+def call(
+    primitive: Primitive[Any], body: Program, *xs: Tracer, note: Any = None
+) -> Sequence[Tracer]:
+    """Record an equation that calls a program."""
+    return bind(primitive, Call(body, note), *xs)
+
+
 # ---- random programs -------------------------------------------------------------------------
 
-_TYPES = [f"{dtype}[{shape}]" for dtype in ("f64", "f32", "c128", "i64") for shape in ("", "3", "2,3")]
+_TYPES = [
+    f"{dtype}[{shape}]" for dtype in ("f64", "f32", "c128", "i64") for shape in ("", "3", "2,3")
+]
 
 
 def scalars(dtype: np.dtype[Any]) -> st.SearchStrategy[Any]:
@@ -117,8 +126,3 @@ def _step(draw: st.DrawFn, values: list[Tracer]) -> Tracer:
     if x.type.differentiable:
         choices.append(lambda: elementwise.sin(x))
     return draw(st.sampled_from(choices))()
-
-
-def call(primitive: Primitive[Any], body: Program, *xs: Tracer, note: Any = None) -> Sequence[Tracer]:
-    """Record an equation that calls a program."""
-    return bind(primitive, Call(body, note), *xs)

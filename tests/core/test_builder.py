@@ -1,7 +1,7 @@
-"""Recording: captures, hoisting, sharing, lifting, escape, threads and work buffers."""
+"""Recording: captures, hoisting, sharing, lifting, escape and threads."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,15 +14,12 @@ from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.primitive import NONE
 from funcdiff.core.program import literal
-from funcdiff.core.snapshot import Snapshots
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
 from funcdiff.ops.elementwise import cos, exp, sin
 from funcdiff.space import add, add_p, mul, zeros
 from tests.core.programs import recorded, type_named
 
 F64, F64_3 = type_named("f64[]"), type_named("f64[3]")
-LARGE = 1 << 12
-"""Elements of an array that is locked rather than copied."""
 
 
 # ---- recording -------------------------------------------------------------------------------
@@ -140,16 +137,12 @@ def test_a_transform_that_captures_an_array_is_a_bug(options: Any) -> None:
 # ---- lifting ---------------------------------------------------------------------------------
 
 
-def test_a_lifted_number_becomes_one_input_with_its_value() -> None:
+def test_a_lifted_number_becomes_an_input_with_its_value() -> None:
     with Builder("test", lifts=True) as builder:
-        first, second = (builder.lift(literal(0.3, F64_3)) for _ in range(2))
-        other = builder.lift(literal(0.3, F64))
-    assert first.atom == second.atom
-    assert first.atom != other.atom
-    assert [np.array_equal(np.asarray(v), np.full(v.shape, 0.3)) for v in builder.captures] == [
-        True,
-        True,
-    ]
+        lifted = builder.lift(literal(0.3, F64_3))
+    assert lifted.type is F64_3
+    (value,) = builder.captures
+    assert np.array_equal(value, [0.3, 0.3, 0.3])
 
 
 def test_functions_that_differ_in_a_lifted_number_have_equal_recordings() -> None:
@@ -215,7 +208,7 @@ def test_a_tracer_that_a_user_smuggles_out_says_where_it_was_made() -> None:
         return x * x
 
     fd.grad(leaky)(2.0)
-    with pytest.raises(EscapedTracerError, match="test_builder.py"):
+    with pytest.raises(EscapedTracerError, match=r"test_builder\.py"):
         kept[0] * 2
     with pytest.raises(EscapedTracerError, match="leaky"):
         fd.grad(lambda y: y * kept[0])(2.0)
@@ -224,11 +217,15 @@ def test_a_tracer_that_a_user_smuggles_out_says_where_it_was_made() -> None:
 def test_an_inner_tracer_does_not_pass_to_the_outer_trace() -> None:
     kept: list[Any] = []
 
+    def inner(y: Any) -> Any:
+        kept.append(y)
+        return y * y
+
     def outer(x: Any) -> Any:
-        fd.grad(lambda y: (kept.append(y), y * x)[1])(x)
+        fd.grad(inner)(x)
         return x * kept[0]
 
-    with pytest.raises(EscapedTracerError, match="lambda"):
+    with pytest.raises(EscapedTracerError, match="outside the trace of inner"):
         fd.grad(outer)(2.0)
 
 
@@ -331,164 +328,3 @@ def test_an_inner_trace_asks_the_outer_one_for_values() -> None:
         return fd.grad(lambda y: y * y if y > x else y)(x + 1.0)
 
     assert fd.grad(f)(3.0) == 2.0
-
-
-# ---- work buffers ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_a_small_buffer_has_at_each_use_the_value_it_had_then(size: int) -> None:
-    buffer = np.zeros(size)
-
-    def f(x: Any) -> Any:
-        total = 0.0
-        for k in range(1, 4):
-            buffer[...] = k
-            total = total + (x * buffer)[0]
-        return total
-
-    assert fd.grad(f)(np.ones(size))[0] == 6.0
-    assert buffer.flags.writeable
-
-
-def test_a_buffer_that_does_not_change_is_captured_once() -> None:
-    buffer = np.ones(3)
-    with Builder("test") as builder:
-        first = builder.capture(buffer)
-        assert builder.capture(buffer).atom == first.atom
-        buffer[0] = 5.0
-        changed = builder.capture(buffer)
-        assert changed.atom != first.atom
-        assert builder.capture(buffer).atom == changed.atom
-        buffer[0] = -0.0
-        assert builder.capture(buffer).atom != changed.atom
-    assert np.array_equal(builder.captures[0], [1, 1, 1])
-
-
-def test_a_large_buffer_is_locked_with_an_explanation() -> None:
-    buffer = np.ones(LARGE)
-
-    def f(x: Any) -> Any:
-        y = x * buffer
-        buffer[0] = 7.0
-        return y[0]
-
-    with pytest.raises(ValueError, match="read-only") as caught:
-        fd.grad(f)(np.ones(LARGE))
-    (note,) = caught.value.__notes__
-    assert "locked until the trace ends" in note
-    assert "Write to a copy" in note
-    assert buffer[0] == 1.0
-    assert buffer.flags.writeable
-
-
-def test_other_errors_get_no_explanation() -> None:
-    buffer = np.ones(LARGE)
-
-    def f(x: Any) -> Any:
-        raise ValueError((x * buffer).shape)
-
-    with pytest.raises(ValueError, match="4096") as caught:
-        fd.grad(f)(np.ones(LARGE))
-    assert not hasattr(caught.value, "__notes__")
-    assert buffer.flags.writeable
-
-
-def test_locks_are_lifted_from_a_view_and_its_base_alike() -> None:
-    base = np.ones((2, LARGE))
-    rows = base[0], base[1]
-
-    def f(x: Any) -> Any:
-        y = x * rows[0] * rows[1]
-        assert not any(a.flags.writeable for a in (base, *rows))
-        return y[0]
-
-    fd.grad(f)(np.ones(LARGE))
-    assert all(a.flags.writeable for a in (base, *rows))
-
-
-def test_an_array_that_was_read_only_stays_read_only() -> None:
-    array = np.ones(LARGE)
-    array.flags.writeable = False
-    fd.grad(lambda x: (x * array)[0])(np.ones(LARGE))
-    assert not array.flags.writeable
-
-
-def test_nested_traces_keep_a_lock_until_the_last_has_ended() -> None:
-    base = np.ones(2 * LARGE)
-    view = base[:LARGE]
-    outer, inner = Snapshots(), Snapshots()
-    outer.take(base)
-    inner.take(view)
-    inner.release(None)
-    assert not base.flags.writeable
-    assert not view.flags.writeable
-    outer.release(None)
-    assert base.flags.writeable
-    assert view.flags.writeable
-
-
-def test_traces_of_two_threads_keep_a_lock_until_the_last_has_ended() -> None:
-    array = np.ones(LARGE)
-    first, second = Snapshots(), Snapshots()
-    first.take(array)
-    second.take(array)
-    first.release(None)
-    assert not array.flags.writeable
-    second.release(None)
-    assert array.flags.writeable
-
-
-class Foreign:
-    """Memory of another library, which NumPy never makes writeable again."""
-
-    def __init__(self) -> None:
-        self.memory = np.ones(LARGE)
-        self.__array_interface__ = self.memory.__array_interface__
-
-
-def test_memory_that_could_not_be_unlocked_is_copied() -> None:
-    array = np.asarray(Foreign())
-    snapshots = Snapshots()
-    kept = snapshots.take(array)
-    array[0] = 7.0
-    assert kept[0] == 1.0
-    assert not snapshots.unchanged(array)
-    snapshots.release(None)
-    assert array.flags.writeable
-
-
-def test_memory_of_a_buffer_is_locked_and_unlocked() -> None:
-    array = np.frombuffer(bytearray(8 * LARGE))
-    snapshots = Snapshots()
-    snapshots.take(array)
-    assert not array.flags.writeable
-    snapshots.release(None)
-    assert array.flags.writeable
-
-
-@pytest.mark.parametrize("shape", [(2, 3), (2, LARGE)])
-def test_a_snapshot_keeps_the_shape_it_had(shape: tuple[int, ...]) -> None:
-    array = np.ones(shape)
-    snapshots = Snapshots()
-    kept = snapshots.take(array)
-    reshape: Callable[..., Any] = type(array).shape.__set__  # type: ignore[attr-defined]
-    reshape(array, shape[::-1])
-    assert kept.shape == shape
-    assert not snapshots.unchanged(array)
-    snapshots.release(None)
-
-
-def test_a_matrix_is_captured_as_an_ordinary_array() -> None:
-    snapshots = Snapshots()
-    for size in (2, LARGE):
-        matrix = np.ones((2, size)).view(np.matrix)
-        assert type(snapshots.take(matrix)) is np.ndarray
-    snapshots.release(None)
-
-
-def test_a_scalar_needs_no_snapshot() -> None:
-    value = np.float64(3)
-    snapshots = Snapshots()
-    assert snapshots.take(value) is value
-    assert snapshots.unchanged(value)

@@ -155,7 +155,7 @@ def test_a_primitive_that_is_not_registered_is_named_when_unpickling() -> None:
     with calling() as p:
         text = pickle.dumps(p)
         assert pickle.loads(text) is p
-    with pytest.raises(ProgramError, match="'call'.*Import the module"):
+    with pytest.raises(ProgramError, match=r"'call'.*Import the module"):
         pickle.loads(text)
 
 

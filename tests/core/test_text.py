@@ -47,7 +47,11 @@ def test_a_program_is_written_one_equation_a_line() -> None:
 
 def test_literals_carry_their_types() -> None:
     program = recorded(
-        lambda x, z: [mul(x, constant(2, x.type)), mul(constant(1j, z.type), z), constant(7, x.type)],
+        lambda x, z: [
+            mul(x, constant(2, x.type)),
+            mul(constant(1j, z.type), z),
+            constant(7, x.type),
+        ],
         "f32[3]",
         "c128[]",
     )

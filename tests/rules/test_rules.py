@@ -14,8 +14,10 @@ from tests.rules.samples import (
     elementwise,
     extrema,
     indexing,
+    linalg,
     reductions,
     sorting,
+    statistics,
     structural,
 )
 from tests.rules.sample import Sample
@@ -27,8 +29,10 @@ FAMILIES = (
     elementwise,
     extrema,
     indexing,
+    linalg,
     reductions,
     sorting,
+    statistics,
     structural,
 )
 

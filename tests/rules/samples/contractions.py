@@ -1,10 +1,11 @@
-"""Samples of the contraction and the sum: every kind of label, on both sides and in the middle."""
+"""Samples of the contraction and of sums: every kind of label, on both sides and in the middle."""
 
 from __future__ import annotations
 
 from funcdiff.ops.contract import contract
+from funcdiff.ops.masked import masked_sum
 from funcdiff.space import reduce_sum
-from tests.rules.sample import Sample, complex_, integers, real, sample
+from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 SAMPLES: dict[str, list[Sample]] = {
     "contract": [
@@ -33,5 +34,10 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: reduce_sum(x, (0,)), complex_(2, 3)),
         sample(lambda x: reduce_sum(x, (0,)), real(0, 2), order=1),
         sample(lambda x: reduce_sum(x, (0, 1)), integers(2, 3)),
+    ],
+    "masked_sum": [
+        sample(lambda x, m: masked_sum(x, m, (1,)), real(2, 3), flags(2, 3)),
+        sample(lambda x, m: masked_sum(x, m, (0, 2)), complex_(2, 2, 3), flags(2, 2, 3)),
+        sample(lambda x, m: masked_sum(x, m, (0,)), real(0, 2), flags(0, 2), order=1),
     ],
 }

@@ -21,6 +21,8 @@ DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
     "log2": ((0.3, 2.5),),
     "log10": ((0.3, 2.5),),
     "log1p": ((-0.5, 2.0),),
+    "root_of_squares": ((0.3, 2.5),),
+    "square_of_root": ((0.3, 2.5),),
     "tan": ((-1.2, 1.0),),
     "arcsin": ((-0.8, 0.7),),
     "arccos": ((-0.8, 0.7),),
@@ -39,7 +41,10 @@ HOLOMORPHIC = frozenset(
     "tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
 )
 OF_THEIR_OWN = frozenset({"ldexp"})
-FLOAT_ONLY = frozenset({"modf_integer", "modf_fraction", "frexp_mantissa", "frexp_exponent"})
+NOT_UFUNCS = frozenset(
+    "modf_integer modf_fraction frexp_mantissa frexp_exponent bessel_i0 bessel_i1 "
+    "root_of_squares square_of_root".split()
+)
 
 
 def _arity(name: str) -> int:
@@ -79,7 +84,7 @@ def _samples(name: str) -> list[Sample]:
         ]
     if name in HOLOMORPHIC:
         found.append(sample(f, *(complex_(2, start=1 + 7 * k) for k in range(count))))
-    integer = name not in FLOAT_ONLY
+    integer = name not in NOT_UFUNCS
     if integer and _accepts(primitive, np.int64, count):
         found.append(sample(f, *(integers(2, 3, start=1 + k) for k in range(count)), order=1))
     if integer and _accepts(primitive, bool, count):
@@ -92,7 +97,7 @@ def _heaviside_at_zero(h: Any) -> Any:
 
 
 ELEMENTWISE = frozenset(
-    {op.primitive.name for op in (*by_ufunc.values(), *operations.values())} | FLOAT_ONLY
+    {op.primitive.name for op in (*by_ufunc.values(), *operations.values())} | NOT_UFUNCS
 )
 SAMPLES: dict[str, list[Sample]] = {
     **{name: _samples(name) for name in sorted(ELEMENTWISE - OF_THEIR_OWN)},

@@ -1,0 +1,84 @@
+"""What tracing costs: recording and cache look-up per equation, and a warm gradient.
+
+Run ``python tests/benchmarks/recording.py``.  Rounds of all contestants are interleaved in one
+process and the medians are printed, with ratios to plain NumPy.  HIPS autograd takes part if it
+is installed (``pip install -e ".[bench]"``).
+"""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import funcdiff as fd
+from funcdiff.api.calls import call_traced
+from funcdiff.api.programs import gradient_program
+
+try:
+    import autograd
+    import autograd.numpy as autograd_numpy
+except ModuleNotFoundError:
+    autograd = None
+
+N = 10
+ROUNDS, CALLS = 41, 100
+
+
+def chain(np_: Any, x: Any) -> Any:
+    """Return 30 elementwise operations of an array: five rounds of six."""
+    for _ in range(5):
+        y = np_.sin(x) * 0.5
+        z = np_.tanh(y + x)
+        x = z * z - y
+    return x
+
+
+def scalar(np_: Any, x: Any) -> Any:
+    """Return a scalar, so that it has a gradient."""
+    return np_.sum(chain(np_, x))
+
+
+def interleaved(contestants: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Return the median time of each, in microseconds, over interleaved rounds."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(ROUNDS):
+        for name, call in contestants.items():
+            times[name].append(timeit.timeit(call, number=CALLS) / CALLS * 1e6)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def main() -> None:
+    """Print the figures."""
+    x = np.linspace(0.1, 1.0, N)
+
+    def look_up() -> None:
+        inputs, trace = call_traced(lambda a: chain(np, a), 0, (x,), {}, has_aux=False)
+        gradient_program(trace.recording, len(inputs.operands), False, False)
+
+    look_up()
+    contestants: dict[str, Callable[[], Any]] = {
+        "NumPy, the 30 calls": lambda: chain(np, x),
+        "record and look up": look_up,
+        "NumPy, the scalar": lambda: scalar(np, x),
+        "funcdiff grad, warm": lambda: gradient(x),
+    }
+    gradient = fd.grad(lambda a: scalar(np, a))
+    if autograd is not None:
+        peer = autograd.grad(lambda a: scalar(autograd_numpy, a))
+        np.testing.assert_allclose(gradient(x), peer(x), rtol=1e-12)
+        contestants["autograd grad"] = lambda: peer(x)
+    medians = interleaved(contestants)
+    for name, value in medians.items():
+        ratio = value / medians["NumPy, the 30 calls"]
+        print(f"{name:22} {value:8.1f} µs   {value / 30:6.2f} µs an equation   {ratio:6.2f} x NumPy")
+    if autograd is not None:
+        ratio = medians["autograd grad"] / medians["funcdiff grad, warm"]
+        print(f"autograd / funcdiff    {ratio:8.2f} x")
+
+
+if __name__ == "__main__":
+    main()

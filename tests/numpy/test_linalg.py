@@ -1,0 +1,444 @@
+"""NumPy's linear algebra of traced arrays: values, derivatives, keywords, singular points."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
+from funcdiff.testing import check_grads
+
+linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
+
+RANDOM = np.random.default_rng(11)
+A = RANDOM.normal(size=(3, 3))
+STACK = RANDOM.normal(size=(2, 3, 3)) + 2 * np.diag([1.0, -1.0, 2.0])
+COMPLEX = RANDOM.normal(size=(3, 3)) + 1j * RANDOM.normal(size=(3, 3))
+B = RANDOM.normal(size=(3, 2))
+TALL = RANDOM.normal(size=(2, 4, 3))
+EVERY_NORM = (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+EVERY_VECTOR_NORM = (None, 1, 2, 3, 2.5, 0.5, -1.5, np.inf, -np.inf)
+
+
+def _hermitian(a: Any) -> Any:
+    return a + np.conj(np.swapaxes(a, -1, -2))
+
+
+def _positive(a: Any) -> Any:
+    return a @ np.conj(np.swapaxes(a, -1, -2)) + np.eye(a.shape[-1])
+
+
+def _value(f: Callable[[Any], Any], x: Any) -> Any:
+    return fd.vjp(lambda x: (x, f(x)), x, has_aux=True)[2]
+
+
+def _grad(f: Callable[[Any], Any], x: Any) -> Any:
+    return fd.grad(f)(x)
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "solve": lambda a: linalg.solve(a, B),
+    "solve a vector": lambda a: linalg.solve(a, B[:, 0]),
+    "solve for b": lambda a: linalg.solve(A, a),
+    "solve a stack": lambda a: linalg.solve(a, np.stack([B, 2 * B, B**2])[:, None]),
+    "inv": linalg.inv,
+    "det": linalg.det,
+    "logarithm of det": lambda a: linalg.slogdet(a)[1],
+    "sign of det": lambda a: linalg.slogdet(a).sign,
+    "cholesky": lambda a: linalg.cholesky(_positive(a)),
+    "cholesky upper": lambda a: linalg.cholesky(_positive(a), upper=True),
+    "eigvalsh": lambda a: linalg.eigvalsh(_hermitian(a)),
+    "eigvalsh U": lambda a: linalg.eigvalsh(_hermitian(a), "U"),
+    "eigh values": lambda a: linalg.eigh(_hermitian(a)).eigenvalues,
+    "eigh moduli": lambda a: np.abs(linalg.eigh(_hermitian(a), UPLO="U")[1]) ** 2,
+    "svdvals": linalg.svdvals,
+    "svd": lambda a: linalg.svd(a[..., :2], compute_uv=False),
+    "svd hermitian": lambda a: linalg.svd(_hermitian(a), compute_uv=False, hermitian=True),
+    "cond": linalg.cond,
+    "cond 1": lambda a: linalg.cond(a, 1),
+    "cond -2": lambda a: linalg.cond(a, -2),
+    "cond fro": lambda a: linalg.cond(a, "fro"),
+    "power 0": lambda a: linalg.matrix_power(a, 0),
+    "power 3": lambda a: linalg.matrix_power(a, 3),
+    "power 5": lambda a: linalg.matrix_power(a, 5),
+    "power -2": lambda a: linalg.matrix_power(a, -2),
+    "matmul": lambda a: linalg.matmul(a, a),
+    "trace": lambda a: linalg.trace(a, offset=1),
+    "diagonal": lambda a: linalg.diagonal(a, offset=-1),
+    "transpose": lambda a: linalg.matrix_transpose(a) * np.array([1.0, 2.0, 3.0]),
+    "outer": lambda a: linalg.outer(a[..., 0, 0].ravel(), a[..., 1, 2].ravel()),
+    "cross": lambda a: linalg.cross(a, a[..., ::-1, :] ** 2),
+    "cross axis": lambda a: linalg.cross(a, a**2, axis=-2),
+    "vecdot": lambda a: linalg.vecdot(a, a**2, axis=-2),
+    "tensordot": lambda a: linalg.tensordot(a, a, axes=((-1,), (-2,))),
+    "tensorsolve": lambda a: linalg.tensorsolve(np.reshape(a[..., :2, :2], (-1, 2, 2))[0], B[0]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_are_those_of_numpy(name: str) -> None:
+    f = FUNCTIONS[name]
+    for x in (A, STACK, COMPLEX, np.asfortranarray(STACK), A.astype("f4")):
+        expected, result = f(x), _value(f, x)
+        assert result.dtype == expected.dtype
+        scale = 1e-5 if result.dtype.char in "fF" else 1e-13
+        np.testing.assert_allclose(result, expected, rtol=scale, atol=scale)
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "solve", "svdvals", "eigvalsh", "logarithm of det"])
+def test_values_of_lapack_are_kept_bit_for_bit(name: str) -> None:
+    for x in (A, STACK, COMPLEX, A.astype("f4")):
+        np.testing.assert_array_equal(_value(FUNCTIONS[name], x), FUNCTIONS[name](x))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("x", [A, STACK, COMPLEX], ids=["real", "stack", "complex"])
+def test_derivatives_equal_central_differences(name: str, x: Any) -> None:
+    check_grads(FUNCTIONS[name], (x,))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_have_the_precision_of_the_value(name: str) -> None:
+    x, t = A.astype("f4"), B @ B.T
+    y, f_jvp = fd.linearize(FUNCTIONS[name], x)
+    result: Any = f_jvp(t.astype("f4"))
+    assert result.dtype == y.dtype
+    exact = fd.jvp(FUNCTIONS[name], (A,), (t,))[1]
+    np.testing.assert_allclose(result, exact, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("f", [
+    linalg.inv, linalg.det, linalg.svdvals, linalg.eigvalsh, linalg.norm,
+    lambda a: linalg.eigh(a)[1] ** 2,
+    lambda a: linalg.solve(a, a[0]),
+    lambda a: linalg.slogdet(a)[1],
+    lambda a: linalg.cholesky(a @ a.T),
+    lambda a: linalg.norm(a[0], 3),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["f4", "F"])
+def test_gradients_in_single_precision_stay_in_single_precision(
+    f: Callable[[Any], Any], dtype: str
+) -> None:
+    x = A.astype(dtype)
+    y, f_vjp = fd.vjp(lambda a: f(a @ np.conj(a.T)), x)
+    assert y.dtype in (np.float32, np.complex64)
+    assert f_vjp(np.ones_like(y))[0].dtype == x.dtype
+
+
+def test_eigenvectors_of_a_real_matrix_have_a_derivative() -> None:
+    check_grads(lambda a: linalg.eigh(_hermitian(a))[1], (A,))
+    check_grads(lambda a: linalg.eigh(_hermitian(a))[1], (STACK,))
+
+
+def test_a_chain_of_products_is_multiplied_in_the_order_of_numpy() -> None:
+    sizes = [7, 2, 9, 3, 8, 5]
+    xs = [RANDOM.normal(size=shape) for shape in pairwise(sizes)]
+    for count in (2, 3, 4, 5):
+        for ends in (slice(None), 0):
+            chain = [xs[0][ends], *xs[1 : count - 1], xs[count - 1][:, ends]]
+            expected = linalg.multi_dot(chain)
+            result = _value(lambda x, rest=chain[1:]: linalg.multi_dot([x, *rest]), chain[0])
+            np.testing.assert_array_equal(result, expected)
+            check_grads(lambda *xs: linalg.multi_dot(xs), tuple(chain), order=1)
+
+
+def test_tensor_equations_are_solved_along_the_axes_asked_for() -> None:
+    a = RANDOM.normal(size=(2, 3, 6))
+    b = RANDOM.normal(size=(2, 3))
+    moved = np.moveaxis(a, 2, 0)
+    for f in (
+        lambda a, b: linalg.tensorsolve(a, b),
+        lambda a, b: linalg.tensorsolve(np.moveaxis(a, 2, 0), b, axes=(0,)),
+    ):
+        np.testing.assert_allclose(
+            fd.jvp(f, (a, b), (a, b))[0],
+            f(a, b),
+            rtol=1e-13,
+        )
+        check_grads(f, (a, b), order=1)
+    assert linalg.tensorsolve(moved, b, axes=(0,)).shape == (6,)
+
+
+def test_the_inverse_of_a_tensor_has_a_derivative() -> None:
+    a = RANDOM.normal(size=(6, 2, 3))
+    np.testing.assert_array_equal(
+        _value(lambda a: linalg.tensorinv(a, ind=1), a), linalg.tensorinv(a, ind=1)
+    )
+    check_grads(lambda a: linalg.tensorinv(a, ind=1), (a,))
+
+
+# ---- the right-hand side of solve --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("left", "right"), [
+    ((3, 3), (3,)),
+    ((2, 3, 3), (3,)),
+    ((2, 3, 3), (3, 1)),
+    ((3, 3), (2, 3, 1)),
+    ((4, 1, 3, 3), (2, 3, 2)),
+    ((2, 3, 3), (2, 3, 3)),
+])  # fmt: skip
+def test_solve_takes_vectors_only_of_one_axis_and_broadcasts_stacks(left: Any, right: Any) -> None:
+    a = RANDOM.normal(size=left) + 3 * np.eye(3)
+    b = RANDOM.normal(size=right)
+    np.testing.assert_allclose(
+        fd.jvp(linalg.solve, (a, b), (a, b))[0], linalg.solve(a, b), rtol=1e-12
+    )
+    check_grads(linalg.solve, (a, b))
+
+
+def test_integers_are_solved_in_double_precision() -> None:
+    x = _value(lambda b: linalg.solve([[2, 1], [1, 3]], b), np.array([1.0, 2.0], "f4"))
+    assert x.dtype == np.float64
+    np.testing.assert_allclose(x, [0.2, 0.6])
+
+
+# ---- norms -------------------------------------------------------------------------------------
+
+
+def _assert_equal(result: Any, expected: Any) -> None:
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("order", EVERY_NORM)
+def test_matrix_norms_are_those_of_numpy(order: Any) -> None:
+    for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):
+        for axis in ((-2, -1), (2, 0)):
+            for keepdims in (False, True):
+
+                def f(x: Any, axis: Any = axis, keepdims: Any = keepdims) -> Any:
+                    return linalg.norm(x, order, axis, keepdims)
+
+                _assert_equal(_value(f, x), f(x))
+    np.testing.assert_array_equal(
+        _value(lambda x: linalg.norm(x, order), TALL[0]), linalg.norm(TALL[0], order)
+    )
+    check_grads(lambda x: linalg.norm(x, order, (2, 0)), (TALL,))
+    check_grads(lambda x: linalg.norm(x, order, (0, 1)), (COMPLEX,))
+
+
+@pytest.mark.parametrize("order", [*EVERY_VECTOR_NORM, 0])
+def test_vector_norms_are_those_of_numpy(order: Any) -> None:
+    for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):
+        for axis in (0, -1):
+            for keepdims in (False, True):
+
+                def f(x: Any, axis: Any = axis, keepdims: Any = keepdims) -> Any:
+                    return linalg.norm(x, order, axis, keepdims)
+
+                _assert_equal(_value(f, x), f(x))
+    check_grads(lambda x: linalg.norm(x, order, 1), (TALL + np.sign(TALL),))
+    check_grads(lambda x: linalg.norm(x, order, 1), (COMPLEX,))
+
+
+@pytest.mark.parametrize("f", [
+    linalg.norm,
+    lambda x: linalg.norm(x, keepdims=True),
+    lambda x: linalg.norm(x[0, 0], 2),
+    lambda x: linalg.vector_norm(x),
+    lambda x: linalg.vector_norm(x, axis=(2, 0), ord=3),
+    lambda x: linalg.vector_norm(x, axis=1, keepdims=True, ord=np.inf),
+    lambda x: linalg.vector_norm(x, keepdims=True),
+    lambda x: linalg.matrix_norm(x),
+    lambda x: linalg.matrix_norm(x, ord="nuc", keepdims=True),
+])  # fmt: skip
+def test_every_spelling_of_a_norm_is_that_of_numpy(f: Callable[[Any], Any]) -> None:
+    for x in (TALL, TALL + 1j * TALL[::-1]):
+        np.testing.assert_allclose(_value(f, x), f(x), rtol=1e-14)
+        assert _value(f, x).shape == f(x).shape
+        check_grads(f, (x,))
+
+
+@pytest.mark.parametrize("order", EVERY_NORM)
+def test_the_derivative_of_a_matrix_norm_at_zero_is_zero(order: Any) -> None:
+    zero = np.zeros((2, 3))
+    assert not _grad(lambda x: linalg.norm(x, order, (0, 1)), zero).any()
+    assert not _grad(lambda x: linalg.matrix_norm(x, ord=order), zero).any()
+    assert fd.jvp(lambda x: linalg.norm(x, order, (0, 1)), (zero,), (zero + 1,))[1] == 0
+
+
+@pytest.mark.parametrize("order", EVERY_VECTOR_NORM)
+def test_the_derivative_of_a_vector_norm_at_zero_is_zero(order: Any) -> None:
+    for zero in (np.zeros(3), np.zeros(3, complex)):
+        assert not _grad(lambda x: linalg.norm(x, order), zero).any()
+        assert not _grad(lambda x: linalg.norm(x, order, 0), zero).any()
+        assert fd.jvp(lambda x: linalg.norm(x, order, 0), (zero,), (zero + 1,))[1] == 0
+    assert not _grad(lambda x: linalg.vector_norm(x, ord=order or 2), np.zeros(3)).any()
+    assert not _grad(lambda x: linalg.norm(x, order) ** 2, np.zeros(3)).any()
+
+
+@pytest.mark.parametrize("order", EVERY_VECTOR_NORM)
+def test_a_zero_among_others_leaves_the_gradient_of_a_norm_finite(order: Any) -> None:
+    gradient = _grad(lambda x: linalg.norm(x, order), np.array([1.0, 0.0, 2.0]))
+    assert np.isfinite(gradient).all()
+    assert gradient[1] == 0
+
+
+def test_ties_share_the_derivative_of_a_norm() -> None:
+    x = np.array([[2.0, 0.0], [0.0, -2.0]])
+    half = np.diag([0.5, -0.5])
+    for order in (1, -1, 2, -2, np.inf, -np.inf):
+        np.testing.assert_allclose(_grad(lambda x, o=order: linalg.norm(x, o), x), half)
+    v = np.array([3.0, -3.0, 1.0])
+    np.testing.assert_allclose(_grad(lambda x: linalg.norm(x, np.inf), v), [0.5, -0.5, 0.0])
+
+
+def test_repeated_or_zero_singular_values_have_finite_gradients() -> None:
+    def total(x: Any) -> Any:
+        return np.sum(linalg.svdvals(x))
+
+    np.testing.assert_allclose(_grad(total, np.eye(2, 3)), np.eye(2, 3), atol=1e-15)
+    assert not _grad(total, np.zeros((3, 2))).any()
+    np.testing.assert_allclose(_grad(total, np.diag([2.0, 0.0])), np.diag([1.0, 0.0]), atol=1e-15)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: linalg.norm(x, 3),
+    lambda x: linalg.norm(x, "fro", axis=0),
+    lambda x: linalg.norm(x, axis=(0, 0)),
+    lambda x: linalg.norm(x, 1, axis=(0, 1, 2)),
+    lambda x: linalg.tensorinv(x, ind=0),
+    lambda x: linalg.eigh(x, "M"),
+])  # fmt: skip
+def test_wrong_arguments_raise_value_errors_as_in_numpy(f: Callable[[Any], Any]) -> None:
+    for call in (f, lambda x: _value(f, x)):
+        with pytest.raises(ValueError):  # noqa: PT011
+            call(A)
+
+
+# ---- singular matrices and refused cases -------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: linalg.inv(x),
+    lambda x: linalg.solve(x, x),
+    lambda x: linalg.matrix_power(x, -1),
+    lambda x: linalg.cholesky(x),
+    lambda x: linalg.inv(x[:2]),
+    lambda x: linalg.det(x[0]),
+])  # fmt: skip
+def test_what_numpy_cannot_factorize_raises_its_error(f: Callable[[Any], Any]) -> None:
+    for call in (f, lambda x: fd.vjp(f, x)):
+        with pytest.raises(linalg.LinAlgError):
+            call(np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: linalg.svd(x),
+    lambda x: linalg.qr(x),
+    lambda x: linalg.eig(x),
+    lambda x: linalg.pinv(x),
+    lambda x: linalg.lstsq(x, B),
+    lambda x: linalg.multi_dot([x, x], out=np.empty((3, 3))),
+])  # fmt: skip
+def test_what_is_not_covered_is_refused_by_name(f: Callable[[Any], Any]) -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"np\.linalg\."):
+        fd.vjp(f, A)
+
+
+def test_the_gradient_of_a_determinant_is_the_adjugate_at_singular_matrices() -> None:
+    assert not _grad(linalg.det, np.zeros((3, 3))).any()
+    a = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 1.0, 5.0]])
+    cofactors = [[14.0, -10.0, 2.0], [-7.0, 5.0, -1.0], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(_grad(linalg.det, a), cofactors, atol=1e-13)
+
+
+def test_the_hessian_of_a_determinant_is_exact_at_singular_matrices() -> None:
+    x = np.zeros((2, 2))
+    t = np.array([[1.0, 2.0], [3.0, 4.0]])
+    expected = np.array([[4.0, -3.0], [-2.0, 1.0]])
+    forward = fd.jvp(fd.grad(linalg.det), (x,), (t,))[1]
+    reverse = _grad(lambda x: np.sum(fd.grad(linalg.det)(x) * t), x)
+    np.testing.assert_allclose(forward, expected, atol=1e-15)
+    np.testing.assert_allclose(reverse, expected, atol=1e-15)
+
+
+def test_the_infinite_slope_of_the_logarithm_of_a_zero_determinant_can_be_masked() -> None:
+    assert _grad(lambda x: linalg.slogdet(x)[1], np.zeros((1, 1))) == np.inf
+    x = np.stack([np.zeros((2, 2)), np.diag([2.0, 4.0])])
+
+    def masked(x: Any) -> Any:
+        sign, logarithm = linalg.slogdet(x)
+        return np.sum(np.where(sign == 0, 0.0, logarithm))
+
+    np.testing.assert_array_equal(_grad(masked, x), [np.zeros((2, 2)), np.diag([0.5, 0.25])])
+
+
+# ---- symmetric matrices ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [
+    lambda a: np.sum(linalg.cholesky(a) * A),
+    lambda a: np.sum(linalg.cholesky(a, upper=True) * A),
+    lambda a: np.sum(linalg.eigvalsh(a) * A[0]),
+    lambda a: np.sum(linalg.eigh(a, "U")[1] * A),
+])  # fmt: skip
+def test_the_gradient_of_a_symmetric_matrix_is_symmetric(f: Callable[[Any], Any]) -> None:
+    gradient = _grad(f, _positive(A))
+    assert gradient.any()
+    np.testing.assert_allclose(gradient, gradient.T, rtol=1e-13, atol=1e-15)
+
+
+def test_the_sum_of_equal_eigenvalues_has_the_identity_as_gradient() -> None:
+    for values in (linalg.eigvalsh, lambda a: linalg.eigh(a)[0]):
+        np.testing.assert_array_equal(_grad(lambda a, v=values: np.sum(v(a)), np.eye(3)), np.eye(3))
+
+
+def test_one_of_several_equal_eigenvalues_has_their_average_as_gradient() -> None:
+    q = linalg.qr(A)[0]
+    a = q @ np.diag([1.0, 1.0, 4.0]) @ q.T
+    projector = q[:, :2] @ q[:, :2].T
+    for k in (0, 1):
+        gradient = _grad(lambda a, k=k: linalg.eigvalsh(a)[k], a)
+        np.testing.assert_allclose(gradient, projector / 2, atol=1e-14)
+
+
+def test_equal_eigenvalues_part_along_a_direction() -> None:
+    t = np.array([[0.0, 1.0], [1.0, 0.0]])
+    for f in (linalg.eigvalsh, lambda a: linalg.eigh(a).eigenvalues):
+        np.testing.assert_allclose(fd.jvp(f, (np.eye(2),), (t,))[1], [-1.0, 1.0])
+
+
+def test_a_function_of_a_matrix_is_exact_in_forward_mode_at_equal_eigenvalues() -> None:
+    def exponential(a: Any) -> Any:
+        w, v = linalg.eigh(a)
+        return (v * np.exp(w)) @ v.T
+
+    q = linalg.qr(A)[0]
+    t = _hermitian(A)
+    for a in (np.eye(3), q @ np.diag([1.0, 1.0, -2.0]) @ q.T):
+        h = 1e-5
+        expected = (exponential(a + h * t) - exponential(a - h * t)) / (2 * h)
+        np.testing.assert_allclose(fd.jvp(exponential, (a,), (t,))[1], expected, atol=1e-8)
+        assert np.isfinite(_grad(lambda a: np.sum(exponential(a)), a)).all()
+
+
+def test_the_projector_on_equal_eigenvalues_is_exact_in_both_modes() -> None:
+    def projector(a: Any) -> Any:
+        v = linalg.eigh(a)[1][:, :2]
+        return v @ np.conj(v.T)
+
+    for q in (linalg.qr(A)[0], linalg.qr(COMPLEX)[0]):
+        a = q @ np.diag([1.0, 1.0, 4.0]) @ np.conj(q.T)
+        t, h = _hermitian(q * np.array([1.0, 2.0, -1.0])), 1e-5
+        expected = (projector(a + h * t) - projector(a - h * t)) / (2 * h)
+        np.testing.assert_allclose(fd.jvp(projector, (a,), (t,))[1], expected, atol=1e-9)
+        gradient = _grad(lambda a: np.sum((projector(a) * COMPLEX).real), a)
+        np.testing.assert_allclose(
+            np.sum(np.conj(gradient) * t).real, np.sum((expected * COMPLEX).real), atol=1e-8
+        )
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_what_depends_on_the_choice_of_eigenvectors_raises(dtype: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match="which eigenvectors"):
+        _grad(lambda a: np.sum(linalg.eigh(a)[1].real * A), np.eye(3, dtype=dtype))
+
+
+def test_the_phase_of_a_complex_eigenvector_has_no_derivative() -> None:
+    with pytest.raises(NotDifferentiableError, match="any phase"):
+        _grad(lambda a: np.sum(linalg.eigh(a)[1].real * A), _hermitian(COMPLEX))

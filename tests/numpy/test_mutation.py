@@ -1,0 +1,287 @@
+"""In-place changes alias as in NumPy: names, views, views of views, and what is a copy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from tests.numpy.agreement import assert_derivatives
+
+X = np.random.default_rng(0).normal(size=(4, 6))
+
+
+def _names_see_it(y: Any) -> Any:
+    z = y
+    y *= 2
+    return z * y
+
+
+def _views_write_through(y: Any) -> Any:
+    v = y[1:3]
+    v *= 2
+    return y * y
+
+
+def _bases_show_in_views(y: Any) -> Any:
+    v = y[1:3, ::-1]
+    y += 1
+    return v * v
+
+
+def _siblings_see_each_other(y: Any) -> Any:
+    a, b = y[:3], y[1:]
+    a *= 3
+    b -= a[0, 0]
+    return a, b, y * y
+
+
+def _views_of_views(y: Any) -> Any:
+    v = y.T[1:].reshape(5, 2, 2)[:, 0]
+    w = y[2:, :4]
+    w **= 2
+    return v, w, y
+
+
+def _copies_keep(y: Any) -> Any:
+    kept = y.copy(), y[[0, 1]], y + 0, +y, np.concatenate([y]), np.tile(y, 1), y.flatten()
+    y *= 5
+    return kept, y
+
+
+def _indexed_in_place(y: Any) -> Any:
+    y[1:3] += 1
+    y[..., 0] *= y[..., 1]
+    y[2] /= 3
+    return y
+
+
+def _transposed(y: Any) -> Any:
+    t = y.T
+    t += np.arange(6.0)[:, None]
+    return y * y, t
+
+
+def _ravelled(y: Any) -> Any:
+    flat = y.ravel()
+    flat[::5] *= 2
+    return flat, y
+
+
+def _ravel_of_transpose_is_a_copy(y: Any) -> Any:
+    flat = y.T.ravel()
+    flat *= 2
+    return flat, y
+
+
+def _reshaped(y: Any) -> Any:
+    cube = y.reshape(2, 2, 6)
+    cube -= cube[0]
+    return cube, y
+
+
+def _squeezed(y: Any) -> Any:
+    e = np.expand_dims(y, 1)
+    s = np.squeeze(e)
+    s *= 2
+    return e, s, y
+
+
+def _split(y: Any) -> Any:
+    left, right = np.hsplit(y, 2)
+    left *= right
+    return y, left
+
+
+def _flipped(y: Any) -> Any:
+    f = np.rot90(np.flip(y, 0))
+    f *= f
+    return y, f
+
+
+def _diagonals_show(y: Any) -> Any:
+    d = np.diagonal(y)
+    y *= 2
+    return d
+
+
+def _einsum_views(y: Any) -> Any:
+    d = np.einsum("ii->i", y[:, :4])
+    d *= 2
+    t = np.einsum("ij->ji", y)
+    t += 1
+    return y
+
+
+def _ufunc_out(y: Any) -> Any:
+    z = y
+    np.multiply(y, 3, out=y)
+    np.exp(y[0], out=y[1])
+    return z * y
+
+
+def _ufunc_where(y: Any) -> Any:
+    np.negative(y, out=y, where=y > 0)
+    return y * y
+
+
+def _zeros_like(y: Any) -> Any:
+    total = np.zeros_like(y)
+    part = total[1:]
+    part += y[1:] * y[:-1]
+    total += y
+    return total, part
+
+
+def _add_at(y: Any) -> Any:
+    total = np.zeros_like(y[0])
+    np.add.at(total, [0, 1, 1, 5], y[0, :4])
+    np.subtract.at(total, 0, 2.0)
+    return total
+
+
+def _loops(y: Any) -> Any:
+    total = 0 * y[0]
+    for row in y:
+        total += row * row
+        row *= 2
+    return total, y
+
+
+def _scalars_rebind(y: Any) -> Any:
+    s = y[0, 0]
+    t = s
+    s *= 2
+    return s, t, y
+
+
+def _shifts(y: Any) -> Any:
+    k = np.floor(10 * y).astype(int)
+    k <<= 1
+    k |= 1
+    return k * y
+
+
+PROGRAMS: list[Callable[[Any], Any]] = [
+    _names_see_it, _views_write_through, _bases_show_in_views, _siblings_see_each_other,
+    _views_of_views, _copies_keep, _indexed_in_place, _transposed, _ravelled,
+    _ravel_of_transpose_is_a_copy, _reshaped, _squeezed, _split, _flipped, _diagonals_show,
+    _einsum_views, _ufunc_out, _ufunc_where, _zeros_like, _add_at, _loops, _scalars_rebind,
+    _shifts,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_changed_array_is_what_numpy_makes_of_it(f: Callable[[Any], Any]) -> None:
+    expected = _flat(f(X.copy()))
+    found, _ = fd.vjp(lambda x: _flat(f(x.copy())), X)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_its_derivatives_agree_in_both_modes(f: Callable[[Any], Any]) -> None:
+    assert_derivatives(lambda x: _flat(f(x.copy())), X)
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return np.concatenate([_flat(item) for item in value])
+    return np.ravel(value)
+
+
+STEPS: dict[str, Callable[[list[Any], int], Any]] = {
+    "slice": lambda names, k: names[k][1:],
+    "turn": lambda names, k: names[k][::-1],
+    "transpose": lambda names, k: names[k].T,
+    "ravel": lambda names, k: np.ravel(names[k]),
+    "fortran": lambda names, k: np.ravel(names[k], order="F"),
+    "diagonal": lambda names, k: np.atleast_2d(names[k])[:, :2],
+    "column": lambda names, k: np.atleast_2d(names[k])[:, :1],
+    "swap": lambda names, k: np.swapaxes(np.atleast_2d(names[k]), 0, 1),
+    "copy": lambda names, k: np.copy(names[k]),
+    "take": lambda names, k: names[k][[0]],
+    "double": lambda names, k: names[k].__imul__(2.0),
+    "shift": lambda names, k: names[k].__iadd__(0.5),
+    "own first row": lambda names, k: names[k].__isub__(names[k][:1]),
+}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9)), min_size=3, max_size=12)
+)
+def test_any_sequence_of_views_and_changes_is_that_of_numpy(steps: list[tuple[str, int]]) -> None:
+    def f(x: Any) -> Any:
+        names = [x.copy()]
+        for step, k in steps:
+            target = k % len(names)
+            if names[target].shape[0] > 1:
+                names.append(STEPS[step](names, target))
+        return _flat(tuple(names))
+
+    x = np.arange(12.0).reshape(3, 4)
+    found, pull = fd.vjp(f, x)
+    np.testing.assert_array_equal(found, f(x))
+    ones = np.ones_like(found)
+    # every step is linear or a shift: the difference quotient is exact
+    t = np.random.default_rng(0).integers(-3, 4, x.shape).astype(float)
+    np.testing.assert_allclose(np.vdot(pull(ones)[0], t), np.sum(f(x + t) - f(x)), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda k: k.__iadd__(0.5), "Cannot cast ufunc 'add' output"),
+        (lambda k: k.__itruediv__(2), "Cannot cast ufunc '.*divide' output"),
+        (lambda k: k.__imul__(1j), "Cannot cast ufunc 'multiply' output"),
+    ],
+)
+def test_a_result_that_does_not_fit_the_dtype_is_numpys_error(f: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        f(np.arange(3))
+    with pytest.raises(TypeError, match=message):
+        fd.vjp(lambda x: f(np.floor(x).astype(int)), np.arange(3.0))
+
+
+def test_a_result_that_does_not_fit_the_shape_is_an_error() -> None:
+    with pytest.raises(ValueError, match="non-broadcastable output operand"):
+        fd.vjp(lambda x: x[0].__iadd__(x), X)
+
+
+@pytest.mark.parametrize("make", [np.diagonal, lambda y: np.broadcast_to(y, (2, 4, 6))])
+def test_read_only_views_cannot_be_changed(make: Any) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        fd.vjp(lambda x: make(x).__imul__(2), X)
+
+
+def test_an_array_of_an_enclosing_trace_is_not_changed_from_inside() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+
+        def inner(z: Any) -> Any:
+            v = y[:2]
+            v *= z
+            return z
+
+        return fd.grad(inner)(1.0) * y.sum()
+
+    with pytest.raises(UnsupportedNumPyError, match="enclosing trace"):
+        fd.grad(f)(X)
+
+
+def test_the_callers_array_is_never_written() -> None:
+    x = X.copy()
+    fd.grad(lambda x: np.sum(x.__imul__(3) * x))(x)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_assignment_names_its_cures() -> None:
+    def f(x: Any) -> Any:
+        x[0] = 1.0
+        return x.sum()
+
+    with pytest.raises(UnsupportedNumPyError, match=r"np\.where"):
+        fd.grad(f)(X)

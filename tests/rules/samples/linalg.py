@@ -1,0 +1,112 @@
+"""Samples of linear algebra: stacks, both triangles, singular matrices, every shape of svdvals.
+
+Functions of Hermitian matrices take the Hermitian part first, because that is how their tangents
+are understood; complex eigenvectors are used in a way that does not depend on their phase.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.types import FLOAT
+from funcdiff.ops.attained import attained
+from funcdiff.ops.complex import real as real_of
+from funcdiff.ops.degeneracy import blocks, gauge, tied
+from funcdiff.ops.determinants import adjugate, det, slogdet
+from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh, hermitian, svdvals
+from funcdiff.ops.linalg import inv, solve, triangular_solve
+from funcdiff.ops.matrices import adjoint, matmul
+from funcdiff.ops.reductions import reduce_max
+from funcdiff.ops.structural import convert
+from funcdiff.space import broadcast, mul
+from tests.rules.sample import Sample, complex_, real, sample
+
+REGULAR = 2.0 * np.eye(3) + real(3, 3, low=-0.7, high=0.8)
+STACK = 2.0 * np.eye(2) + real(3, 2, 2, low=-0.7, high=0.8)
+COMPLEX = 2.0 * np.eye(2) + 0.4 * complex_(2, 2)
+HERMITIAN = COMPLEX + COMPLEX.conj().T
+POSITIVE = REGULAR @ REGULAR.T
+SPREAD = np.diag([0.4, 2.0, 3.7]) + real(3, 3, low=-0.3, high=0.4)
+SINGULAR = np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, 0.3, 0.7]])
+LABELS, PAIRED = np.array([3, 1, 2]), np.array([1, 1, 2])
+
+
+def _projector(a: Any) -> Any:
+    """Return V·w³·Vᴴ, which depends on neither order nor phase of the eigenvectors."""
+    w, v = eigh(hermitian(a), lower=True)
+    cubes = convert(mul(w, mul(w, w)), v.dtype)
+    return matmul(mul(v, broadcast(cubes, v.shape, (v.ndim - 1,))), adjoint(v))
+
+
+def _largest(x: Any) -> Any:
+    return attained(x, reduce_max(x, (1,)), 1)
+
+
+def _watched(x: Any, labels: Any) -> Any:
+    return gauge(x, tied(convert(labels, FLOAT)))
+
+
+def _parted(m: Any, labels: Any) -> Any:
+    return blocks(hermitian(m), tied(convert(labels, FLOAT)))
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    "inv": [sample(inv, REGULAR), sample(inv, STACK, order=1), sample(inv, COMPLEX)],
+    "solve": [
+        sample(solve, REGULAR, real(3, 2)),
+        sample(solve, STACK, real(3, 2, 1), order=1),
+        sample(solve, COMPLEX, complex_(2, 3)),
+    ],
+    "triangular_solve": [
+        sample(lambda a, b: triangular_solve(a, b, lower=True), REGULAR, real(3, 2)),
+        sample(lambda a, b: triangular_solve(a, b, lower=False), REGULAR, real(3, 1)),
+        sample(lambda a, b: triangular_solve(a, b, lower=True), COMPLEX, complex_(2, 3)),
+    ],
+    "det": [
+        sample(det, REGULAR),
+        sample(det, SINGULAR),
+        sample(det, STACK, order=1),
+        sample(det, COMPLEX),
+    ],
+    "adjugate": [
+        sample(adjugate, REGULAR),
+        sample(adjugate, SINGULAR, real(3, 3)),
+        sample(adjugate, COMPLEX, complex_(2, 2)),
+    ],
+    "slogdet": [sample(slogdet, REGULAR), sample(slogdet, -STACK), sample(slogdet, COMPLEX)],
+    "cholesky": [
+        sample(lambda a: cholesky(hermitian(a), lower=True), POSITIVE),
+        sample(lambda a: cholesky(hermitian(a), lower=False), POSITIVE),
+        sample(lambda a: cholesky(hermitian(a), lower=True), HERMITIAN),
+    ],
+    "eigh": [
+        sample(lambda a: eigh(hermitian(a), lower=True), SPREAD),
+        sample(lambda a: eigh(hermitian(a), lower=False), SPREAD, order=1),
+        sample(_projector, HERMITIAN),
+    ],
+    "eigvalsh": [
+        sample(lambda a: eigvalsh(hermitian(a), lower=True), SPREAD),
+        sample(lambda a: eigvalsh(hermitian(a), lower=False), HERMITIAN),
+    ],
+    "svdvals": [
+        sample(svdvals, real(2, 3)),
+        sample(svdvals, real(3, 2), order=1),
+        sample(svdvals, real(2, 4), order=1),
+        sample(svdvals, complex_(2, 3)),
+    ],
+    "tied": [
+        sample(tied, np.array([1.0, 3.0, 2.0]), order=1),
+        sample(lambda n: tied(convert(n, FLOAT)), PAIRED),
+    ],
+    "blocks": [
+        sample(_parted, SPREAD, PAIRED),
+        sample(lambda m, n: _parted(m, n)[0], SPREAD, LABELS),
+    ],
+    "gauge": [
+        sample(_watched, real(3, 3), LABELS),
+        sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
+    ],
+    "attained": [sample(_largest, real(2, 4))],
+}
