@@ -126,7 +126,7 @@ def neg(x: Tracer) -> Tracer:
     """Return -x."""
     value = splat(x)
     if value is not None:
-        return constant(-value, x.type)
+        return constant(np.negative(value), x.type)
     return bind(neg_p, NONE, x)[0]
 
 
@@ -160,7 +160,8 @@ mul_p: Final = Primitive(
 def mul(x: Tracer, y: Tracer) -> Tracer:
     """Return x·y elementwise, for operands of one type."""
     if splat(x) is not None and splat(y) is not None:
-        return constant(np.multiply(splat(x), splat(y)), x.type)
+        with np.errstate(all="ignore"):
+            return constant(np.multiply(splat(x), splat(y)), x.type)
     return bind(mul_p, NONE, x, y)[0]
 
 

@@ -134,6 +134,7 @@ class Builder:
         self.lifts = lifts
         self.eager = eager
         self.parent: Builder | None = None
+        self.shares = shares
         self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
         self.direct: dict[Any, Any] = {} if shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
@@ -273,6 +274,8 @@ class Builder:
     def _input_value(self, number: int) -> Any:
         value = self._inputs[number]
         if isinstance(value, Tracer):
+            if isinstance(value.atom, Literal):
+                return value.atom.array
             assert value.builder is not None
             return value.builder.value(value.atom)
         if value is None or not self.eager:
@@ -377,7 +380,9 @@ def walk(
         return handle(None, atom, atom.type) if isinstance(atom, Literal) else env[atom.number]
 
     for eq in program.equations:
-        env.extend(rule(eq, [read(atom) for atom in eq.operands]))
+        ys = rule(eq, [read(atom) for atom in eq.operands])
+        assert len(ys) == len(eq.results), f"the rule of {eq.primitive} gave {len(ys)} results"
+        env.extend(ys)
     return [read(atom) for atom in program.outputs]
 
 

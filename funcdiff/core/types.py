@@ -69,6 +69,9 @@ class ArrayType:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"ArrayType is immutable; make a new one instead of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"ArrayType is immutable; {name} cannot be deleted")
+
     def __reduce__(self) -> tuple[type[ArrayType], tuple[tuple[int, ...], np.dtype[Any]]]:
         return ArrayType, (self.shape, self.dtype)
 
@@ -101,7 +104,8 @@ class ArrayType:
 
 def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of the real part: ``c128 -> f64``; real dtypes are unchanged."""
-    return np.dtype(dtype.type(0).real.dtype)
+    part: np.dtype[Any] = dtype.type(0).real.dtype
+    return part
 
 
 def complex_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:

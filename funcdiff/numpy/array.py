@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy import dispatch, indexing, mutation, ufuncs
+from funcdiff.numpy.promotion import fit
 from funcdiff.ops.structural import stop_gradient_p
 
 
@@ -125,6 +126,9 @@ class Array(Tracer):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         value = _constant_value(self, "np.asarray(x), or a function that NumPy cannot dispatch,")
         return np.array(value, dtype)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return np
 
     # ---- attributes ------------------------------------------------------------------------
 
@@ -300,7 +304,7 @@ class Array(Tracer):
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
-    clip, compress, copy = _method(np.clip), _method(lambda x, c, *a: np.compress(c, x, *a)), _method(np.copy)
+    clip, copy, put = map(_method, (np.clip, np.copy, np.put))
     conj = conjugate = _method(np.conjugate)
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
     max, mean, min, prod, ptp = map(_method, (np.max, np.mean, np.min, np.prod, np.ptp))
@@ -308,13 +312,30 @@ class Array(Tracer):
     searchsorted, squeeze, std, sum = map(_method, (np.searchsorted, np.squeeze, np.std, np.sum))
     swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
 
-    def astype(self, dtype: Any, **_kwargs: Any) -> Array:
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Array:
         """Convert to another dtype."""
-        return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload, no-any-return]
+        target = np.dtype(dtype)
+        if not np.can_cast(self.type.dtype, target, casting):
+            raise TypeError(
+                f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
+                f"rule {casting!r}, at {user_location()}"
+            )
+        return np.astype(self, target, copy=copy)  # type: ignore[call-overload, no-any-return]
 
     def choose(self, choices: Any, **kwargs: Any) -> Array:
         """Same as ``np.choose``."""
         return np.choose(self, choices, **kwargs)  # type: ignore[no-any-return]
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
+        """Same as ``np.compress``."""
+        return np.compress(condition, self, axis, out)  # type: ignore[no-any-return]
 
     def flatten(self, order: Any = "C") -> Array:
         """Return a copy collapsed to one axis."""
@@ -323,12 +344,24 @@ class Array(Tracer):
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
         """Same as ``np.reshape``; the shape may be given as several ints."""
         target = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, target, order=order)  # type: ignore[call-overload, no-any-return]
+        return np.reshape(self, target, order, copy=copy)  # type: ignore[call-overload, no-any-return]
 
     def transpose(self, *axes: Any) -> Array:
         """Same as ``np.transpose``; the axes may be given as several ints."""
         order = (axes[0] if len(axes) == 1 else axes) if axes else None
         return np.transpose(self, order)  # type: ignore[call-overload, no-any-return]
+
+    def fill(self, value: Any) -> None:
+        """Set every element to a value, in place."""
+        mutation.assign(self, fit(value, self.type))
+
+    def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
+        """Sort in place along an axis."""
+        mutation.assign(self, np.sort(self, axis, kind, order, **keywords))  # type: ignore[call-overload]
+
+    def partition(self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """Put the kth smallest elements where they belong along an axis, in place."""
+        mutation.assign(self, np.partition(self, kth, axis, kind, order))  # type: ignore[call-overload]
 
 
 def concrete_value(x: Tracer) -> Any:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.errors import user_location
 from funcdiff.numpy.construction import array, is_traced
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.joining import column_stack, concatenate
@@ -23,7 +22,7 @@ class Concatenator:
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
-        if not is_traced(items):
+        if not any(map(_has_traced, items)):
             return self._plain[key]
         if any(isinstance(item, str) for item in items):
             raise unsupported(
@@ -34,12 +33,16 @@ class Concatenator:
     def _part(self, item: Any) -> Any:
         if not isinstance(item, slice):
             return atleast_1d(array(item))
-        if is_traced([item.start, item.stop, item.step]):
+        if _has_traced(item):
             raise unsupported(
                 f"a traced bound of a slice in np.{self._name}",
-                f"Use fnp.arange or fnp.linspace instead, at {user_location()}.",
+                "Use fnp.arange or fnp.linspace instead.",
             )
         return np.r_[item]
+
+
+def _has_traced(item: Any) -> bool:
+    return is_traced([item.start, item.stop, item.step] if isinstance(item, slice) else item)
 
 
 r_: Final = Concatenator("r_", np.r_, concatenate)

@@ -74,7 +74,7 @@ def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> B
     starts, stops, steps, reversed_axes, result = [], [], [], [], []
     axis = 0
     for place, item in enumerate(items):
-        if item is None:
+        if item is None or _is_scalar_mask(item):
             result.append(1)
             continue
         length = shape[axis]
@@ -118,19 +118,19 @@ def _advanced(x: Tracer, items: tuple[Any, ...]) -> Any:
     items = tuple(_as_item(item) for item in items)
     expanded: list[Any] = []
     for item in _expand(x.ndim, items):
-        is_mask = isinstance(item, np.ndarray) and item.dtype == BOOL
-        if is_mask:
+        if isinstance(item, np.ndarray) and item.dtype == BOOL and item.ndim:
             _check_mask(item, x.shape, sum(map(_consumes, expanded)))
-        expanded.extend(_mask_positions(item) if is_mask else [item])
+            expanded.extend(item.nonzero())
+        else:
+            expanded.append(item)
     places = tuple(
-        k for k, item in enumerate(expanded)
-        if item is not None and not isinstance(item, slice)
+        k for k, item in enumerate(expanded) if item is not None and not isinstance(item, slice)
     )
-    if any(isinstance(item, _NewAxisMask) for item in expanded):
-        return _scalar_mask(x, items)
     basic = _apply(x, _basic(x.shape, expanded, keep=places))
-    indices = [_indices(expanded[k], basic.shape[k], k) for k in places]
-    shape = broadcast_shapes(*(i.shape for i in indices))
+    indices = [
+        _indices(expanded[k], basic.shape[k], sum(map(_consumes, expanded[:k]))) for k in places
+    ]
+    shape = _common_shape([i.shape for i in indices])
     together = [broadcast_to(array(i), shape) for i in indices]
     y = gather(basic, together, places)
     adjacent = places == tuple(range(places[0], places[0] + len(places)))
@@ -142,8 +142,19 @@ def _advanced(x: Tracer, items: tuple[Any, ...]) -> Any:
     )
 
 
-class _NewAxisMask:
-    """A 0-d boolean in an index: an axis of length 1 or 0."""
+def _is_scalar_mask(item: Any) -> bool:
+    """Whether an item is a 0-d boolean: it indexes a new axis of length 1 by [0], or by []."""
+    return isinstance(item, np.ndarray) and item.dtype == BOOL and item.ndim == 0
+
+
+def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{' '.join(map(str, shapes))}, at {user_location()}"
+        ) from None
 
 
 def _as_item(item: Any) -> Any:
@@ -172,24 +183,12 @@ def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -
             )
 
 
-def _mask_positions(mask: np.ndarray[Any, Any]) -> list[Any]:
-    return list(mask.nonzero()) if mask.ndim else [_NewAxisMask()]
-
-
-def _scalar_mask(x: Tracer, items: tuple[Any, ...]) -> Any:
-    """Index by a 0-d boolean: ``x[True]`` has a new axis of length 1, ``x[False]`` of length 0."""
-    if len(items) != 1:
-        raise IndexError(
-            f"a 0-d boolean together with other indices is not supported, at {user_location()}. "
-            "Index in two steps instead."
-        )
-    return take(reshape(x, (1, *x.shape)), slice(0, int(bool(items[0]))))
-
-
 def _indices(item: Any, length: int, axis: int) -> Positions:
     """Return one advanced index as an integer array within bounds."""
     if isinstance(item, Tracer):
         return item
+    if _is_scalar_mask(item):
+        return np.zeros(int(item), np.intp)
     positions: np.ndarray[Any, Any] = np.asarray(item)
     check_bounds(positions, length, axis)
     return positions

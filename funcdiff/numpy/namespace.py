@@ -46,7 +46,7 @@ _PLAIN: Final = frozenset(
 
 _OF_SEQUENCES: Final = frozenset(
     {
-        "block", "choose", "column_stack", "concat", "concatenate", "dstack", "hstack", "ix_",
+        "choose", "column_stack", "concat", "concatenate", "dstack", "hstack", "ix_",
         "lexsort", "multi_dot", "piecewise", "select", "stack", "vstack",
     }
 )  # fmt: skip
@@ -80,7 +80,9 @@ class Namespace:
             raise self._uncovered(name)
         if found is None:
             plain = getattr(self._module, name)
-            found = _accepting_lists(plain) if _is_dispatched(plain) else plain
+            found = plain
+            if _is_dispatched(plain) and plain is not np.block:  # which takes nested lists anyway
+                found = _accepting_lists(plain)
             self._found[name] = found
         return found
 
@@ -121,11 +123,19 @@ def _accepting_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if not is_traced([*args, *kwargs.values()]):
             return plain(*args, **kwargs)
-        if plain.__name__ not in _OF_SEQUENCES:
-            args = tuple(array(a) if is_traced(a) else a for a in args)
-        return dispatch.call(plain, args, kwargs)
+        return dispatch.call(plain, tuple(prepare(a) for a in args), kwargs)
 
+    prepare = _prepare_sequence if plain.__name__ in _OF_SEQUENCES else _prepare
     return function
+
+
+def _prepare(value: Any) -> Any:
+    """Return lists of traced numbers as arrays, anything else as it is."""
+    return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
+
+
+def _prepare_sequence(value: Any) -> Any:
+    return list(map(_prepare, value)) if isinstance(value, list | tuple) else value
 
 
 numpy: Final = Namespace(np, _OURS)

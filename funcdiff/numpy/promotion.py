@@ -69,6 +69,11 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
     UnsupportedNumPyError
         For strings, objects, dates and records.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise UnsupportedNumPyError(
+            f"a masked array met a traced array at {user_location()}: its mask would be lost. Use "
+            "x.filled(value) and np.where(mask, a, b)."
+        )
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
     if array.dtype not in DTYPE_NAMES:
         raise UnsupportedNumPyError(

@@ -69,7 +69,10 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     kinds = [type(x) for x in given]
     if any(x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)):
         return
-    direct = innermost().direct
+    builder = innermost()
+    if builder.shares:  # recording directly would not find an equal equation again
+        return
+    direct = builder.direct
     if len(direct) >= _DIRECT_KEPT:
         direct.clear()
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))

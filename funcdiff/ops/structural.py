@@ -144,7 +144,8 @@ def convert(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
         return x
     value = splat(x)
     if value is not None:
-        return constant(_convert_impl(Dtype(dtype))(value), x.type.with_dtype(dtype))
+        with np.errstate(all="ignore"):
+            return constant(_convert_impl(Dtype(dtype))(value), x.type.with_dtype(dtype))
     return bind(convert_p, Dtype(dtype), x)[0]
 
 

@@ -5,6 +5,7 @@ A tolerance follows from the precision of the dtypes and from nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -24,13 +25,13 @@ def is_smooth(x: Any) -> bool:
 
 def precision(values: Iterable[Any]) -> float:
     """Return the distance of 1 to the next number in the coarsest of the dtypes."""
-    found = [np.finfo(np.asarray(x).dtype).eps for x in values if is_smooth(x)]
-    return float(max(found, default=np.finfo(np.float64).eps))
+    found = [float(np.finfo(np.asarray(x).dtype).eps) for x in values if is_smooth(x)]
+    return max(found, default=float(np.finfo(np.float64).eps))
 
 
 def rounding(values: Iterable[Any]) -> float:
     """Return the relative tolerance between two ways to compute the same."""
-    return precision(values) ** 0.75
+    return math.pow(precision(values), 0.75)
 
 
 def truncation(values: Iterable[Any]) -> float:
@@ -38,7 +39,7 @@ def truncation(values: Iterable[Any]) -> float:
 
     Of error ``c·h⁴ + ε/h`` the best is of order ``ε^(4/5)``; `c`, a fifth derivative, is unknown.
     """
-    return _SLACK * precision(values) ** 0.6
+    return _SLACK * math.pow(precision(values), 0.6)
 
 
 def direction(x: Any, random: np.random.Generator) -> Any:
@@ -70,9 +71,7 @@ def central_difference(function: Function, xs: Sequence[Any], ts: Sequence[Any])
 
     with np.errstate(all="ignore"):
         coarse, fine = quotient(step), quotient(step / 2)
-        return [
-            None if a is None else (4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True)
-        ]
+        return [None if a is None else (4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True)]
 
 
 def _moved(x: Any, t: Any, h: float) -> Any:

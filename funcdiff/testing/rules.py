@@ -22,7 +22,6 @@ from funcdiff.testing.differences import (
     central_difference,
     direction,
     disagreement,
-    precision,
     rounding,
     truncation,
 )

@@ -14,7 +14,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "funcdiff.testing.strategies draws random arrays with hypothesis, which is not installed. "
-        "Install it (pip install hypothesis), or use fd.testing.check_grads, which does not need it."
+        "Install it (pip install hypothesis), or use fd.testing.check_grads, which does without."
     ) from error
 
 _SPACING: Final = 0.25
@@ -62,9 +62,9 @@ def shapes(
     SearchStrategy
         Of tuples of ints.
     """
-    return st.lists(
-        st.integers(min_side, max_side), min_size=min_ndim, max_size=max_ndim
-    ).map(tuple)
+    return st.lists(st.integers(min_side, max_side), min_size=min_ndim, max_size=max_ndim).map(
+        tuple
+    )
 
 
 def broadcastable_shapes(
@@ -112,9 +112,10 @@ def arrays(
     dtype = np.dtype(draw(dtypes()) if dtype is None else dtype)
     random = np.random.default_rng(draw(st.integers(0, 1 << 16)))
     if dtype.kind in "bi":
-        return random.integers(0 if dtype.kind == "b" else -4, 2, shape).astype(dtype)
-    parts = [_scattered(shape, random) for _ in range(2)]
-    return (parts[0] + 1j * parts[1] if dtype.kind == "c" else parts[0]).astype(dtype)
+        lowest, beyond = (0, 2) if dtype.kind == "b" else (-4, 5)
+        return random.integers(lowest, beyond, shape).astype(dtype)
+    x = _scattered(shape, random)
+    return np.asarray(x + 1j * _scattered(shape, random) if dtype.kind == "c" else x, dtype)
 
 
 def _scattered(shape: tuple[int, ...], random: np.random.Generator) -> Any:
@@ -148,7 +149,8 @@ def indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
             for n in shape[:axes]
         )
     if shape and draw(st.booleans()):
-        return draw(hnp.arrays(np.bool_, shape[: draw(st.integers(1, len(shape)))]))
+        masked = shape[: draw(st.integers(1, len(shape)))]
+        return draw(hnp.arrays(np.bool_, masked))
     return draw(hnp.basic_indices(shape, allow_newaxis=True, max_dims=len(shape) + 1))
 
 
@@ -181,7 +183,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "np.hypot({}, 0.5 + np.abs({}))": lambda x, y: np.hypot(x, 0.5 + np.abs(y)),
     "np.arctan2({}, 2.0 + np.cos({}))": lambda x, y: np.arctan2(x, 2.0 + np.cos(y)),
 }
-_STEPS: Final = {**_UNARY, **_BINARY}
+_STEPS: Final[dict[str, Callable[..., Any]]] = {**_UNARY, **_BINARY}
 """Steps of a function by their text; all are bounded or grow slowly, and no operand is 0-d."""
 
 

@@ -45,7 +45,11 @@ def by_jvp(f: Map) -> Map:
 
 
 def by_vjp(f: Map) -> Map:
-    return lambda x: fd.vjp(f, x)[1](COTANGENT)[0]
+    def pulled(x: Vector) -> Vector:
+        pull: Any = fd.vjp(f, x)[1]
+        return pull(COTANGENT)[0]
+
+    return pulled
 
 
 def by_vmap(f: Map) -> Map:

@@ -141,8 +141,9 @@ def test_a_direction_parts_equal_eigenvalues() -> None:
     later = np.linalg.eigh(a + h * t)[1]
     np.testing.assert_allclose(np.abs(v), np.abs(later), atol=1e-5)
     np.testing.assert_allclose(v @ np.diag(w) @ v.T, a, atol=1e-14)
-    np.testing.assert_allclose(dv @ np.diag(w) @ v.T + v @ np.diag(dw) @ v.T
-                               + v @ np.diag(w) @ dv.T, t, atol=1e-14)
+    np.testing.assert_allclose(
+        dv @ np.diag(w) @ v.T + v @ np.diag(dw) @ v.T + v @ np.diag(w) @ dv.T, t, atol=1e-14
+    )
 
 
 def test_the_linear_derivative_of_equal_eigenvalues_is_their_average() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.core.evaluate import evaluate
@@ -74,7 +75,7 @@ def test_forward_and_reverse_mode_agree(
 def test_inputs_are_never_written(call: tuple[strategies.Function, tuple[Any, ...]]) -> None:
     f, xs = call
     before = [x.copy() for x in xs]
-    fd.vjp(f, *xs)[1](np.ones((), xs[0].dtype)[()])
+    fd.vjp(f, *xs)[1]()
     assert all(same_bits(x, y) for x, y in zip(xs, before, strict=True))
 
 

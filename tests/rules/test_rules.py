@@ -7,6 +7,7 @@ import pytest
 import funcdiff  # noqa: F401  (registers every primitive)
 from funcdiff.core.primitive import primitives
 from funcdiff.testing import check_rules
+from tests.rules.sample import Sample
 from tests.rules.samples import (
     complex_numbers,
     contractions,
@@ -20,7 +21,6 @@ from tests.rules.samples import (
     statistics,
     structural,
 )
-from tests.rules.sample import Sample
 
 FAMILIES = (
     complex_numbers,

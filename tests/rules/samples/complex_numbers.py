@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.complex import conj, imag, join, real as real_of
+from funcdiff.ops.complex import conj, imag, join
+from funcdiff.ops.complex import real as real_of
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 

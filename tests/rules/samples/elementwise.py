@@ -37,21 +37,22 @@ DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
 """Where the operands are taken from, if not between -2.3 and 2."""
 
 HOLOMORPHIC = frozenset(
-    "add neg mul sub div reciprocal square power sqrt exp exp2 expm1 log log2 log10 log1p sin cos "
-    "tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
+    {"add", "neg", "mul", "sub", "div", "reciprocal", "square", "power", "sqrt"}
+    | {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p"}
+    | {"sin", "cos", "tan", "arcsin", "arccos", "arctan"}
+    | {"sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh"}
 )
 OF_THEIR_OWN = frozenset({"ldexp"})
 NOT_UFUNCS = frozenset(
-    "modf_integer modf_fraction frexp_mantissa frexp_exponent bessel_i0 bessel_i1 "
-    "root_of_squares square_of_root".split()
+    {"modf_integer", "modf_fraction", "frexp_mantissa", "frexp_exponent"}
+    | {"bessel_i0", "bessel_i1", "root_of_squares", "square_of_root"}
 )
 
 
 def _arity(name: str) -> int:
-    for op in (*by_ufunc.items(), *((f.ufunc, f) for f in operations.values())):
-        if op[1].primitive.name == name:
-            return int(op[0].nin)  # type: ignore[union-attr]
-    return 1
+    ufuncs: list[tuple[Any, Any]] = [*by_ufunc.items()]
+    ufuncs += [(op.ufunc, op) for op in operations.values()]
+    return next((u.nin for u, op in ufuncs if op.primitive.name == name), 1)
 
 
 def _accepts(primitive: Primitive[Any], dtype: Any, count: int) -> bool:

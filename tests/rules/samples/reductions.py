@@ -41,7 +41,9 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: reduce_min(x, (0, 1)), flags(2, 3)),
     ],
     "reduce_all": [sample(lambda m: reduce_all(m, (1,)), np.array([[True, True], [False, True]]))],
-    "reduce_any": [sample(lambda m: reduce_any(m, (0,)), np.array([[False, True], [False, False]]))],
+    "reduce_any": [
+        sample(lambda m: reduce_any(m, (0,)), np.array([[False, True], [False, False]]))
+    ],
     "argmax": [
         sample(lambda x: argmax(x, 1), real(2, 4)),
         sample(lambda x: argmax(x, 0), integers(3, 2)),

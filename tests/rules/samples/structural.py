@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE
 from funcdiff.ops.structural import (
     Slice,
     add_slice,
@@ -80,8 +78,6 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: reverse(x, (1,)), real(2, 3)),
         sample(lambda x: reverse(x, (0, 2)), real(2, 2, 3)),
         sample(lambda x: reverse(x, (0,)), complex_(3)),
-    ],
-    "copy": [
     ],
     "stop_gradient": [
         sample(stop_gradient, flags(3)),

@@ -1,0 +1,219 @@
+"""`funcdiff.numpy`: every covered name is there, lists of traced numbers become arrays."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.errors import ConcreteValueError, LostDerivativeError, UnsupportedNumPyError
+from funcdiff.numpy import dispatch
+from tests.numpy.agreement import assert_derivatives, assert_value
+
+X = np.random.default_rng(0).normal(size=4)
+Y = np.random.default_rng(1).normal(size=4)
+
+
+def test_every_covered_function_is_there_under_its_name() -> None:
+    names = set(dir(fnp)) | {f"linalg.{n}" for n in dir(fnp.linalg)}
+    names |= {f"fft.{n}" for n in dir(fnp.fft)}
+    for function in dispatch.functions:
+        name = dispatch.qualified_name(function).removeprefix("np.")
+        if not name.startswith("_"):
+            assert name in names, name
+
+
+def test_every_name_that_is_listed_can_be_had() -> None:
+    for name in dir(fnp):
+        getattr(fnp, name)
+    for name in dir(fnp.linalg):
+        assert callable(getattr(fnp.linalg, name))
+
+
+@pytest.mark.parametrize(
+    "name",
+    """pi e inf nan euler_gamma newaxis float32 float64 complex128 int64 bool_ finfo iinfo eye ones
+    zeros empty identity linspace sin maximum add matmul sum mean concatenate einsum reshape array
+    arange where tri isnan errstate ndarray dtype s_ mgrid r_ c_ abs pow permute_dims""".split(),
+)
+def test_constants_dtypes_and_functions_are_numpys(name: str) -> None:
+    assert hasattr(np, name)
+    getattr(fnp, name)
+
+
+def test_without_a_tracer_the_answer_is_plain_numpys() -> None:
+    assert fnp.pi is np.pi
+    assert fnp.newaxis is None
+    assert fnp.float32 is np.float32
+    assert fnp.sin is np.sin
+    for plain, ours in [
+        (np.array([[1, 2], [3, 4]], float), fnp.array([[1, 2], [3, 4]], float)),
+        (np.array([1, 2], ndmin=2), fnp.array([1, 2], ndmin=2)),
+        (np.asarray(X), fnp.asarray(X)),
+        (np.arange(2.0, 5.0, 0.5), fnp.arange(2.0, 5.0, 0.5)),
+        (np.arange(stop=3, start=1), fnp.arange(start=1, stop=3)),
+        (np.arange(3, dtype="f4"), fnp.arange(3, dtype="f4")),
+        (np.full((2, 3), 4), fnp.full((2, 3), 4)),
+        (np.linspace(0, 1, 5), fnp.linspace(0, 1, 5)),
+        (np.eye(3, k=1), fnp.eye(3, k=1)),
+        (np.r_[1:4, 0, X], fnp.r_[1:4, 0, X]),
+        (np.c_[X, Y], fnp.c_[X, Y]),
+        (np.r_["0,2", X, Y], fnp.r_["0,2", X, Y]),
+        (np.fromiter(range(9), int, 4), fnp.fromiter(range(9), int, 4)),
+        (np.stack([X, Y], axis=1), fnp.stack([X, Y], axis=1)),
+        (np.sum([[1.0, 2.0]], axis=1), fnp.sum([[1.0, 2.0]], axis=1)),
+        (np.linalg.norm(X), fnp.linalg.norm(X)),
+    ]:
+        assert isinstance(ours, np.ndarray | np.generic)
+        assert ours.dtype == plain.dtype
+        np.testing.assert_array_equal(ours, plain)
+
+
+@pytest.mark.parametrize(
+    ("ours", "plain"),
+    [
+        (lambda x: fnp.array([x[0], 2 * x[1], 3.0]), lambda x: np.array([x[0], 2 * x[1], 3.0])),
+        (lambda x: fnp.array([[x, x * x], [x, x]]), lambda x: np.array([[x, x * x], [x, x]])),
+        (lambda x: fnp.array(((x[0],), (1,)), dtype=complex), lambda x: np.array(((x[0],), (1,)), complex)),
+        (lambda x: fnp.array(x, ndmin=3), lambda x: np.array(x, ndmin=3)),
+        (lambda x: fnp.array([[1, 2], [x[0], 4]]), lambda x: np.array([[1, 2], [x[0], 4]])),
+        (lambda x: fnp.asarray([x, x]), lambda x: np.asarray([x, x])),
+        (lambda x: fnp.asarray(x, np.complex128), lambda x: np.asarray(x, np.complex128)),
+        (lambda x: fnp.full((2, 4), x * x), lambda x: np.full((2, 4), x * x)),
+        (lambda x: fnp.full(3, x[0]), lambda x: np.full(3, x[0])),
+        (lambda x: fnp.arange(x[0], 3.0, 0.25), lambda x: np.arange(x[0], 3.0, 0.25)),
+        (lambda x: fnp.arange(0, 1.05, 0.1 + x[1] ** 2), lambda x: np.arange(0, 1.05, 0.1 + x[1] ** 2)),
+        (lambda x: fnp.arange(x[0] - x[0], dtype="f8"), lambda x: np.arange(x[0] - x[0], dtype="f8")),
+        (lambda x: fnp.r_[x, 1:3, x[0] * x[1], [2.0, 1.0]], lambda x: np.r_[x, 1:3, x[0] * x[1], [2.0, 1.0]]),
+        (lambda x: fnp.c_[x, x * x, np.ones((4, 2))], lambda x: np.c_[x, x * x, np.ones((4, 2))]),
+        (lambda x: fnp.fromiter((v * v for v in x), "f8", 3), lambda x: np.fromiter((v * v for v in x), "f8", 3)),
+        (lambda x: fnp.sum([x[0], x[1] ** 2]), lambda x: np.sum([x[0], x[1] ** 2])),
+        (lambda x: fnp.dot([x[0], x[1]], [x[2], 1.0]), lambda x: np.dot([x[0], x[1]], [x[2], 1.0])),
+        (lambda x: fnp.stack([x, [x[0], 1.0, 2.0, 3.0]]), lambda x: np.stack([x, [x[0], 1.0, 2.0, 3.0]])),
+        (lambda x: fnp.take(np.arange(4.0), fnp.argsort(x)), lambda x: np.take(np.arange(4.0), np.argsort(x))),
+        (lambda x: fnp.pad(np.ones(2), 1, constant_values=x[0]), lambda x: np.pad(np.ones(2), 1, constant_values=x[0])),
+        (lambda x: fnp.zeros_like(x) + fnp.ones(4) * x, lambda x: np.zeros_like(x) + np.ones(4) * x),
+        (lambda x: fnp.linalg.norm([x[0], x[1]]), lambda x: np.linalg.norm([x[0], x[1]])),
+    ],
+)  # fmt: skip
+def test_arrays_of_traced_numbers_are_numpys(ours: Any, plain: Any) -> None:
+    result = fd.vjp(lambda x: (x.sum(), ours(x)), X, has_aux=True)[2]
+    np.testing.assert_array_equal(result, plain(X))
+    assert result.dtype == plain(X).dtype
+    if result.size > 1:
+        assert_derivatives(lambda x: ours(x) * fnp.sum(x), X)
+
+
+def test_functions_that_cannot_see_their_traced_argument_say_what_can() -> None:
+    with pytest.raises(LostDerivativeError, match=r"funcdiff\.numpy\.array"):
+        fd.grad(lambda x: np.array([x, x]).sum())(1.0)
+
+
+def test_an_uncovered_name_raises_with_near_misses() -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"numpy\.packbits is not covered"):
+        fnp.packbits  # noqa: B018
+    with pytest.raises(AttributeError, match="Did you mean .*concatenate"):
+        fnp.concatenat  # noqa: B018
+    with pytest.raises(AttributeError, match="Did you mean .*norm"):
+        fnp.linalg.norn  # noqa: B018
+    assert not hasattr(fnp, "packbits")
+    assert not hasattr(fnp, "__wrapped__")
+
+
+def test_parts_of_different_shape_make_no_array() -> None:
+    with pytest.raises(ValueError, match="shapes"):
+        fd.vjp(lambda x: fnp.array([x, x[0]]), X)
+
+
+def test_a_string_in_a_concatenator_is_refused_for_traced_parts() -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"fnp\.concatenate"):
+        fd.vjp(lambda x: fnp.r_["0,2", x, x], X)
+    with pytest.raises(UnsupportedNumPyError, match=r"fnp\.arange"):
+        fd.vjp(lambda x: fnp.r_[0 : x[0] : 0.1], X)
+
+
+def test_the_length_of_a_range_needs_values() -> None:
+    with pytest.raises(ConcreteValueError):
+        fd.vmap(lambda stop: fnp.arange(0.0, stop))(X)
+
+
+METHODS = """T mT all any argmax argmin argpartition argsort astype choose clip compress conj
+    conjugate copy cumprod cumsum diagonal dot fill flatten imag item itemsize max mean min nbytes
+    ndim nonzero partition prod put ravel real repeat reshape round searchsorted shape size
+    sort squeeze std sum swapaxes take tolist trace transpose var""".split()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_traced_array_has_the_attributes_of_an_array(name: str) -> None:
+    assert hasattr(np.ndarray, name)
+    fd.vjp(lambda x: (x.sum(), getattr(x, name)), np.ones((3, 3)), has_aux=True)
+
+
+CALLS: list[Any] = [
+    lambda x: x.clip(-0.5, 0.5),
+    lambda x: x.clip(min=0),
+    lambda x: x.sum(0, keepdims=True),
+    lambda x: x.mean(axis=(0, 1)),
+    lambda x: x.std(0, ddof=1),
+    lambda x: x.var(-1),
+    lambda x: x.max(1),
+    lambda x: x.min(initial=0.0),
+    lambda x: x.prod(where=x > 0),
+    lambda x: x.cumsum(),
+    lambda x: x.cumprod(0),
+    lambda x: x.compress([True, False], axis=0),
+    lambda x: x.round(1),
+    lambda x: x.repeat(2, 0),
+    lambda x: x.take([0, 1], 1, mode="wrap"),
+    lambda x: x.dot(x.T),
+    lambda x: x.trace(1),
+    lambda x: x.astype(np.float64, copy=False) * 2,
+    lambda x: x.astype(dtype=complex, casting="safe"),
+    lambda x: x.conj() + x.conjugate(),
+    lambda x: x.copy("F"),
+    lambda x: x.flatten("F"),
+    lambda x: x.ravel(order="F"),
+    lambda x: x.squeeze(),
+    lambda x: x.swapaxes(0, 1),
+    lambda x: x.transpose() * x.T,
+    lambda x: x.transpose(None),
+    lambda x: x.reshape(-1) + x.reshape((9,), copy=True),
+    lambda x: x.diagonal(offset=1),
+    lambda x: x.real * 2 + x.imag,
+    lambda x: x.mT,
+    lambda x: x[0].argsort().choose(x),
+    lambda x: (x.sort(0), x * 1)[1],
+    lambda x: (x[0].sort(), x * 1)[1],
+    lambda x: (x.partition(1, axis=1), x[:, 1])[1],
+    lambda x: (x[1:].fill(3), x * 1)[1],
+    lambda x: x.__array_namespace__().sin(x),
+    lambda x: x.nonzero(),
+    lambda x: x.argmax(0),
+    lambda x: x.argmin(),
+    lambda x: x.argpartition(1, axis=0)[1],
+    lambda x: np.sort(x[0]).searchsorted(x[1]),
+    lambda x: (x > 0).all(0),
+    lambda x: (x > 0).any(axis=1, keepdims=True),
+]
+
+
+@pytest.mark.parametrize("f", CALLS)
+def test_methods_take_the_arguments_of_numpys(f: Any) -> None:
+    assert_value(lambda x: f(+x), np.random.default_rng(5).normal(size=(3, 3)))
+
+
+def test_astype_honours_its_casting_rule() -> None:
+    with pytest.raises(TypeError, match="according to the rule 'safe'"):
+        fd.vjp(lambda x: x.astype("f4", casting="safe"), X)
+
+
+def test_in_place_methods_return_nothing_and_have_derivatives() -> None:
+    def f(x: Any) -> Any:
+        y = x * x
+        assert y.sort() is None
+        z = y[1:]
+        assert z.fill(x[0]) is None
+        return y
+
+    assert_derivatives(f, X)

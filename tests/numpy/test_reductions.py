@@ -1,0 +1,287 @@
+"""NumPy's reductions of traced arrays: values bit for bit, both modes, every keyword, errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from tests.numpy.agreement import assert_derivatives, assert_value, value_under_trace
+
+Function = Callable[..., Any]
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.normal(size=(3, 4, 5))
+LONG = RANDOM.normal(size=(40, 50))
+Z = RANDOM.normal(size=(3, 4)) + 1j * RANDOM.normal(size=(3, 4))
+MASK = RANDOM.random((3, 4, 5)) > 0.4
+HOLES = np.where(RANDOM.random((3, 4, 5)) > 0.8, np.nan, X)
+
+SMOOTH = [np.sum, np.prod, np.nansum, np.nanprod]
+EXTREMA = [np.max, np.amin, np.ptp, np.nanmax, np.nanmin]
+LOGIC = [np.any, np.all, np.count_nonzero]
+POSITIONS = [np.argmax, np.argmin]
+AXES = [None, 0, -1, (0, 2), (1,), ()]
+
+MASKED: list[Function] = [
+    lambda x: np.sum(x, where=MASK),
+    lambda x: np.sum(x, axis=1, where=MASK[:, :1]),
+    lambda x: np.sum(x, axis=(0, 2), where=x > 0, keepdims=True),
+    lambda x: np.prod(x, axis=2, where=MASK),
+    lambda x: np.nansum(x, axis=0, where=MASK),
+    lambda x: np.max(x, axis=1, initial=-0.3, where=MASK),
+    lambda x: np.min(x, axis=(0, 1), initial=9, where=MASK),
+    lambda x: np.nanmax(x, axis=0, initial=0.1, where=MASK),
+    lambda x: np.any(x, axis=0, where=MASK),
+    lambda x: np.all(x, where=[True, False, True, True, False]),
+]
+INITIAL: list[Function] = [
+    lambda x: np.sum(x, axis=2, initial=2),
+    lambda x: np.prod(x, axis=(0, 1), initial=1.5),
+    lambda x: np.max(x, axis=1, initial=0.4, keepdims=True),
+    lambda x: np.min(x, initial=-0.5),
+]
+METHODS: list[Function] = [
+    np.add.reduce,
+    lambda x: np.add.reduce(x, -1, None, None, True),
+    lambda x: np.multiply.reduce(x, axis=(0, 1)),
+    lambda x: np.maximum.reduce(x, axis=None, dtype=None),
+    lambda x: np.minimum.reduce(x, axis=1, initial=0.1, where=MASK),
+    np.fmax.reduce,
+    np.fmin.reduce,
+    np.logical_and.reduce,
+    lambda x: np.logical_or.reduce(x > 1, axis=2),
+    lambda x: x.sum(1),
+    lambda x: x.prod(axis=-1, keepdims=True),
+    lambda x: x.max() - x.min(0),
+    lambda x: x.argmax(1) + x.argmin(1),
+]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA, *LOGIC])
+def test_a_reduction_has_the_values_of_numpy(f: Any, axis: Any, keepdims: bool) -> None:
+    assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA, *POSITIONS])
+def test_long_sums_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:
+    assert_value(lambda x: f(x, axis=axis), LONG)
+    assert_value(lambda x: f(x[::-1, 1::2], axis=axis), LONG)
+    assert_value(lambda x: f(np.asfortranarray(LONG) + x, axis=axis), np.zeros(1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, -2])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("f", [*POSITIONS, np.nanargmax, np.nanargmin])
+def test_positions_are_those_of_numpy(f: Any, axis: Any, keepdims: bool) -> None:
+    assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
+
+
+@pytest.mark.parametrize("f", [*MASKED, *INITIAL, *METHODS])
+def test_keywords_and_methods_have_the_values_of_numpy(f: Function) -> None:
+    assert_value(f, X)
+
+
+@pytest.mark.parametrize("f", [np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanargmax])
+def test_nan_is_left_out_as_in_numpy(f: Any) -> None:
+    assert_value(lambda x: f(x, axis=1), HOLES)
+    assert_value(f, HOLES)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.prod, np.max, np.any, np.count_nonzero, np.nansum])
+@pytest.mark.parametrize("dtype", [bool, "i1", "u2", "i8"])
+def test_integers_are_widened_as_in_numpy(f: Any, dtype: Any) -> None:
+    assert_value(lambda x: f((x * 3).astype(dtype), axis=0) + 0 * x[0].astype("i1"), X)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.prod])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i8"])
+def test_dtype_sets_the_dtype_of_the_result(f: Any, dtype: str) -> None:
+    expected = f(X, axis=1, dtype=dtype)
+    found = value_under_trace(lambda x: f(x, axis=1, dtype=dtype), X)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.prod, np.max])
+def test_complex_values_are_those_of_numpy(f: Any) -> None:
+    assert_value(lambda z: f(z, axis=1), Z)
+
+
+@pytest.mark.parametrize("axis", [None, 1, (0, 2), ()])
+@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA])
+def test_derivatives_of_reductions(f: Any, axis: Any) -> None:
+    assert_derivatives(lambda x: f(x, axis=axis), X)
+
+
+@pytest.mark.parametrize("f", [*MASKED[:8], *INITIAL, *METHODS[:7]])
+def test_derivatives_with_keywords(f: Function) -> None:
+    assert_derivatives(f, X)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.prod, np.nansum, np.nanprod])
+def test_derivatives_of_complex_reductions(f: Any) -> None:
+    assert_derivatives(lambda z: f(z, axis=0), Z)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.prod, np.max, np.min])
+def test_a_traced_initial_value_has_a_derivative(f: Any) -> None:
+    assert_derivatives(lambda x, i: f(x, axis=1, initial=i), X, np.float64(0.3))
+
+
+@pytest.mark.parametrize("f", [np.nansum, np.nanprod, np.nanmax, np.nanmin])
+def test_an_ignored_nan_has_derivative_zero(f: Any) -> None:
+    gradient = fd.grad(lambda x: np.sum(f(x, axis=1)))(HOLES)
+    assert np.all(gradient[np.isnan(HOLES)] == 0)
+    assert np.all(np.isfinite(gradient))
+
+
+def test_equal_maxima_and_the_initial_value_share() -> None:
+    gradient = fd.grad(lambda x, i: np.max(x, initial=i), argnums=(0, 1))(np.array([1.0, 3, 3]), 3.0)
+    np.testing.assert_array_equal(gradient[0], [0, 1 / 3, 1 / 3])
+    assert gradient[1] == 1 / 3
+
+
+def test_equal_maxima_share_along_an_axis() -> None:
+    x = np.array([[1.0, 3, 3, 2], [1, 1, 1, 1]])
+    gradient = fd.grad(lambda x: np.sum(np.max(x, axis=1)))(x)
+    np.testing.assert_array_equal(gradient, [[0, 0.5, 0.5, 0], [0.25] * 4])
+
+
+def test_nan_takes_the_derivative_of_the_maximum() -> None:
+    np.testing.assert_array_equal(fd.grad(np.max)(np.array([1, np.nan, 2])), [0, 1, 0])
+
+
+def test_the_gradient_of_a_product_is_exact_with_zeros() -> None:
+    np.testing.assert_array_equal(fd.grad(np.prod)(np.array([0.0, 2, 3])), [6, 0, 0])
+    np.testing.assert_array_equal(fd.grad(np.prod)(np.array([0.0, 0, 3])), [0, 0, 0])
+    np.testing.assert_array_equal(
+        fd.hessian(np.prod)(np.array([0.0, 0, 3])), [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
+    )
+
+
+def test_what_a_mask_leaves_out_has_derivative_zero_whatever_it_is() -> None:
+    x = np.array([1.0, np.nan, np.inf])
+    gradient = fd.grad(lambda x: np.sum(x * x, where=np.array([True, False, False])))(x)
+    assert gradient[0] == 2
+    assert np.all(fd.grad(lambda x: np.sum(x, where=x < 5))(x) == [1, 0, 0])
+
+
+def test_a_mask_may_come_from_the_traced_array_itself() -> None:
+    gradient = fd.grad(lambda x: np.sum(x**2, where=x > 1))(np.arange(4.0))
+    np.testing.assert_array_equal(gradient, [0, 0, 4, 6])
+
+
+def test_a_traced_mask_of_an_ordinary_array_is_a_constant() -> None:
+    data = np.array([1.0, 2, 4])
+    assert fd.vjp(lambda x: np.sum(data, where=x > 1) * x[0], data)[0] == 6
+    assert fd.vjp(lambda x: np.add.reduce(data, where=x > 1) * x[0], data)[0] == 6
+
+
+def test_a_reduction_over_no_axes_is_a_new_array() -> None:
+    def f(x: Any) -> Any:
+        y = np.sum(x, axis=())
+        y *= 2
+        return x, y
+
+    x, y = fd.vjp(f, np.ones(2))[0]
+    np.testing.assert_array_equal(x, [1, 1])
+    np.testing.assert_array_equal(y, [2, 2])
+
+
+def test_a_scalar_may_be_summed_over_axis_zero() -> None:
+    assert fd.grad(lambda x: np.sum(x, axis=0) + np.max(x, axis=-1))(2.0) == 2
+
+
+def test_out_receives_the_result() -> None:
+    def f(x: Any) -> Any:
+        out = np.zeros_like(x[0])
+        result = np.sum(x, axis=0, out=out)
+        assert result is out
+        return out * out
+
+    assert_value(f, X)
+    assert_derivatives(f, X)
+
+
+def test_out_sets_the_dtype_in_which_a_sum_is_added() -> None:
+    x = np.full(3, 0.1, np.float32)
+    wide = np.zeros(1)
+    expected = np.sum(x[:, None], axis=0, out=wide)
+    found = fd.vjp(lambda x: np.sum(x[:, None], axis=0, out=np.zeros(1, like=x)), x)[0]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("f", [np.sum, np.max, np.nanmax, np.argmax])
+def test_integer_results_have_no_derivative_but_values_work(f: Any) -> None:
+    assert fd.grad(lambda x: x * int(f(np.round(x * np.arange(4)).astype(int))))(2.0) >= 2
+
+
+@pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA])
+def test_reductions_batch(f: Any) -> None:
+    for axis in (None, 1):
+        np.testing.assert_array_equal(
+            fd.vmap(lambda x: f(x, axis=axis))(X), np.stack([f(x, axis=axis) for x in X])
+        )
+
+
+def test_reductions_of_empty_axes_give_their_identities() -> None:
+    assert_value(lambda x: np.sum(x, axis=0) + np.prod(x, axis=0), np.zeros((0, 3)))
+    assert_value(lambda x: np.max(x, axis=1), np.zeros((0, 3)))
+
+
+@pytest.mark.parametrize("f", [np.max, np.min, np.amax, np.nanmax])
+def test_an_empty_extremum_is_numpys_error(f: Any) -> None:
+    with pytest.raises(ValueError, match=r"zero-size array .* no identity.*specify 'initial'"):
+        fd.grad(f)(np.zeros(0))
+
+
+@pytest.mark.parametrize("f", [np.argmax, np.argmin])
+def test_an_empty_position_is_numpys_error(f: Any) -> None:
+    with pytest.raises(ValueError, match="attempt to get arg(max|min) of an empty sequence"):
+        fd.grad(lambda x: x[f(x)])(np.zeros(0))
+
+
+def test_a_masked_maximum_needs_an_initial_value() -> None:
+    with pytest.raises(ValueError, match="one has to specify 'initial'"):
+        fd.grad(lambda x: np.max(x, where=x > 0))(np.ones(2))
+
+
+def test_a_mask_of_numbers_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"where= is an array of dtype int64 .* needs booleans"):
+        fd.grad(lambda x: np.sum(x, where=[1, 0]))(np.ones(2))
+
+
+def test_an_initial_value_must_be_a_scalar() -> None:
+    with pytest.raises(ValueError, match=r"initial= has shape \(2,\)"):
+        fd.grad(lambda x: np.sum(x, initial=x))(np.ones(2))
+
+
+def test_an_ordinary_array_cannot_receive_a_traced_result() -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"np.sum\(out=\) with an ordinary array"):
+        fd.grad(lambda x: np.sum(x, out=np.zeros(())))(np.ones(2))
+
+
+def test_out_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"out= has shape \(2,\), the result has shape \(\)"):
+        fd.grad(lambda x: np.sum(x, out=np.zeros_like(x)))(np.ones(2))
+
+
+def test_an_axis_out_of_bounds_is_numpys_error() -> None:
+    with pytest.raises(np.exceptions.AxisError):
+        fd.grad(lambda x: np.sum(x, axis=1))(np.ones(2))
+
+
+def test_a_slice_of_nan_has_no_largest_position() -> None:
+    with pytest.raises(ValueError, match="All-NaN slice encountered"):
+        fd.grad(lambda x: x[np.nanargmax(x)])(np.full(2, np.nan))
+
+
+def test_a_dtype_of_objects_is_refused() -> None:
+    with pytest.raises(UnsupportedNumPyError, match="dtype=object"):
+        fd.grad(lambda x: np.sum(x, dtype=object))(np.ones(2))

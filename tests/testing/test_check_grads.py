@@ -1,0 +1,122 @@
+"""What `check_grads` accepts, and what its messages say of a wrong derivative."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import InputError
+from funcdiff.testing import check_grads, check_rules
+
+WEIGHTS = np.array([[0.4, -0.3, 0.8], [1.2, 0.1, -0.6]])
+POINT = np.array([0.7, -0.2, 0.5])
+
+
+def test_a_function_of_containers_passes() -> None:
+    def loss(parameters: dict[str, Any], scale: float) -> Any:
+        hidden = np.tanh(parameters["w"] @ parameters["x"])
+        return {"loss": np.sum(hidden**2) * scale, "hidden": hidden}
+
+    check_grads(loss, ({"w": WEIGHTS, "x": POINT}, 1.5))
+
+
+def test_complex_functions_pass_in_both_modes() -> None:
+    z = np.array([1.0 + 0.5j, -0.3 + 0.2j])
+    check_grads(lambda z: np.exp(z) * np.conj(z), (z,))
+    check_grads(lambda z: np.sum(np.abs(z) ** 2), (z,))
+
+
+def test_single_precision_has_its_own_tolerance() -> None:
+    check_grads(lambda x: np.sum(np.sin(x) * x), (POINT.astype(np.float32),))
+
+
+def test_integers_strings_and_flags_beside_floats_stay_as_they_are() -> None:
+    def power(x: Any, n: int, name: str, positive: bool) -> Any:
+        return (np.sum(x**n), name) if positive else (x, name)
+
+    check_grads(power, (POINT, 3, "cube", True))
+
+
+def test_third_order_is_checked_in_every_mix_of_modes() -> None:
+    check_grads(lambda x: np.sum(x**4), (POINT,), order=3)
+
+
+def test_a_wrong_forward_derivative_is_named_by_leaf_and_entry() -> None:
+    def f(p: dict[str, Any]) -> Any:
+        return {"y": p["w"] * fd.stop_gradient(p["x"])}
+
+    with pytest.raises(AssertionError) as caught:
+        check_grads(f, ({"w": WEIGHTS, "x": POINT},), modes=("forward",))
+    message = str(caught.value)
+    assert "the jvp of f" in message
+    assert "result['y'], entry (1, 0): 0.0 against 1.2" in message
+    assert "along args[0]['x'][0]" in message
+
+
+def test_a_wrong_reverse_derivative_is_named_by_leaf_and_entry() -> None:
+    def f(p: dict[str, Any]) -> Any:
+        return p["w"][0] @ p["x"] + 0.5 * fd.stop_gradient(p["x"])[2]
+
+    with pytest.raises(AssertionError, match=r"gradient of args\[0\]\['x'\]\[2\]"):
+        check_grads(f, ({"w": WEIGHTS, "x": POINT},), modes=("reverse",))
+
+
+def test_a_wrong_second_derivative_says_which_derivative_it_is_of() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x * fd.stop_gradient(x) - fd.stop_gradient(x * x) + np.exp(x))
+
+    constant = fd.stop_gradient
+    with pytest.raises(AssertionError, match="the vjp of f"):
+        check_grads(f, (POINT,), order=1, modes=("reverse",))
+
+    def g(x: Any) -> Any:  # its derivative is right at first order only
+        at = constant(x)
+        return np.sum(np.exp(at) * (x - at) + constant(np.exp(x)))
+
+    check_grads(g, (POINT,), order=1)
+    with pytest.raises(AssertionError, match="of the vjp of g"):
+        check_grads(g, (POINT,), order=2, modes=("reverse",))
+
+
+def test_nothing_to_differentiate_is_an_error() -> None:
+    with pytest.raises(InputError, match="no argument of sin holds a floating or complex number"):
+        check_grads(np.sin, (3,))
+
+
+def test_an_unknown_mode_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"is not made of \('forward', 'reverse'\)"):
+        check_grads(np.sin, (2.0,), modes=("backward",))
+    with pytest.raises(InputError, match="Give a tuple"):
+        check_grads(np.sin, (2.0,), modes="forward")
+
+
+def test_check_rules_takes_plain_numpy_code_and_closed_over_arrays() -> None:
+    check_rules(lambda x: np.sum(np.sin(WEIGHTS @ x)), POINT)
+
+
+def test_check_rules_says_what_is_wrong_and_prints_the_program() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_rules(lambda x: x * fd.stop_gradient(x), POINT)
+    message = str(caught.value)
+    assert "jvp equals central differences" in message
+    assert "not so for the program: output 0, entry (0,): " in message
+    assert "stop_gradient %0" in message
+
+
+def test_check_grads_does_not_import_hypothesis() -> None:
+    code = "import sys, funcdiff.testing; sys.exit('hypothesis' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_strategies_without_hypothesis_say_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "try:\n    import funcdiff.testing.strategies\n"
+        "except ImportError as error:\n    sys.exit('pip install hypothesis' not in str(error))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
