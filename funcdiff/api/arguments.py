@@ -34,7 +34,7 @@ def normalized_argnums(argnums: Argnums, count: int, name: str) -> tuple[int, ..
     InputError
         If one is out of range or twice there.
     """
-    given = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    given = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
     for k in given:
         if not isinstance(k, int) or isinstance(k, bool):
             raise InputError(f"argnums must be an int or a tuple of ints, got {argnums!r}")

@@ -76,16 +76,19 @@ def vmap(
             return f(*pytree.unflatten(structure, changed), **kwargs)
 
         trace = record(f, moved, call, eager=False, types=types)
-        program = _batched_program(trace.recording, size, len(moved))
+        program, varies = _batched_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
         if isinstance(out_axes, int) and out_axes == 0:
             return value
         values, out_structure = pytree.flatten(value)
         places = _leaf_axes(out_axes, value, out_structure, "out_axes")
+        flags = iter(varies)
         placed = [
-            np.moveaxis(v, 0, axis) if flag and axis is not None else (v[0] if flag else v)
-            for v, axis, flag in zip(values, places, trace.numeric, strict=True)
+            _placed(v, axis, next(flags), path) if numeric else v
+            for v, axis, numeric, path in zip(
+                values, places, trace.numeric, pytree.paths(out_structure), strict=True
+            )
         ]
         return pytree.unflatten(out_structure, placed)
 
@@ -93,10 +96,25 @@ def vmap(
 
 
 @lru_cache(maxsize=1024)
-def _batched_program(recording: Recording, size: int, count: int) -> Program:
+def _batched_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
+    """Return the batched program, and which of its outputs differ from example to example."""
     program = simplify(program_of(*recording))
     flags: Mask = (True,) * count + (False,) * (len(program.inputs) - count)
-    return simplify(vmap_program(program, size, flags, (True,) * len(program.outputs))[0])
+    varies = vmap_program(program, size, flags)[1]
+    batched, _ = vmap_program(program, size, flags, (True,) * len(program.outputs))
+    return simplify(batched), varies
+
+
+def _placed(value: Any, axis: int | None, varies: bool, path: str) -> Any:
+    """Return a result with the axis of the examples where it was asked for, or without it."""
+    if axis is not None:
+        return np.moveaxis(value, 0, axis)
+    if varies:
+        raise InputError(
+            f"out_axes is None for the result{path}, which differs from example to example, "
+            f"at {user_location()}. Give the axis to put the examples on."
+        )
+    return value[0]
 
 
 def _leaf_axes(

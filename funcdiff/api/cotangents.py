@@ -25,8 +25,7 @@ def checked_cotangents(
             f"given at {user_location()}. Give a tuple if {name} returns a tuple."
         )
     if not given:
-        alone = trace.structure is pytree.LEAF and len(types) == 1
-        if alone and not types[0].shape and types[0].dtype.kind == "f":
+        if trace.is_array and not types[0].shape and types[0].dtype.kind == "f":
             return [np.ones((), types[0].dtype)[()]]
         raise CotangentError(
             f"the cotangent can be left out only if the output is one real scalar; {name} "

@@ -29,6 +29,7 @@ from funcdiff.api.signatures import (
 from funcdiff.api.tracing import Trace, run
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
+from funcdiff.pytree import LEAF
 
 
 @overload
@@ -334,7 +335,7 @@ def _differentiated(
     inputs, trace = call_traced(f, argnums, args, kwargs, has_aux=has_aux)
     count = len(inputs.operands)
     program, output = gradient_program(trace.recording, count, holomorphic, wants_value)
-    if program is None or trace.numeric != (True,):
+    if program is None or not trace.is_array:
         raise _not_scalar(f, trace, output, holomorphic)
     results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs), fill=None)
@@ -351,8 +352,8 @@ def _not_scalar(
 ) -> OutputError:
     got: object = output
     cure = "Return one element (y[0]) or a sum (y.sum()), or use fd.jacobian or fd.vjp."
-    if output is None or trace.numeric != (True,):
-        got = trace.structure if trace.structure.leaf_count != 1 else type(trace.others[0]).__name__
+    if output is None or not trace.is_array:
+        got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = "Return the scalar alone, or (scalar, rest) with has_aux=True."
     elif not output.shape:
         cure = {

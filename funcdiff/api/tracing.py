@@ -43,6 +43,11 @@ class Trace(NamedTuple):
     numeric: tuple[bool, ...]
     others: list[Any]
     aux: Aux | None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the result is one array or number, in no container."""
+        return self.structure is pytree.LEAF and self.numeric == (True,)
     locate: Callable[[], str | None]
 
 

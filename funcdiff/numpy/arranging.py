@@ -15,7 +15,16 @@ from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.joining import concatenate, concrete_index
 from funcdiff.numpy.promotion import array
-from funcdiff.numpy.shape import as_ints, broadcast_arrays, expand_dims, normalized_axes, normalized_axis, ravel, reshape, swapaxes
+from funcdiff.numpy.shape import (
+    as_ints,
+    broadcast_arrays,
+    expand_dims,
+    normalized_axes,
+    normalized_axis,
+    ravel,
+    reshape,
+    swapaxes,
+)
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import spread
 from funcdiff.space import broadcast, zeros

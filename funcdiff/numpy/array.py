@@ -89,7 +89,7 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return operator
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+def _method(function: Any) -> Any:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
@@ -148,29 +148,29 @@ class Array(Tracer):
         return self.type.size * self.type.dtype.itemsize
 
     @property
-    def T(self) -> Array:
+    def T(self) -> Any:
         """The array with its axes in reverse order."""
-        return np.transpose(self)  # type: ignore[call-overload, no-any-return]
+        return np.transpose(self)
 
     @property
-    def mT(self) -> Array:
+    def mT(self) -> Any:
         """The stack of matrices, each transposed."""
-        return np.matrix_transpose(self)  # type: ignore[call-overload, no-any-return]
+        return np.matrix_transpose(self)
 
     @property
-    def real(self) -> Array:
+    def real(self) -> Any:
         """The real part."""
-        return np.real(self)  # type: ignore[no-any-return]
+        return np.real(self)
 
     @property
-    def imag(self) -> Array:
+    def imag(self) -> Any:
         """The imaginary part."""
-        return np.imag(self)  # type: ignore[no-any-return]
+        return np.imag(self)
 
     @property
     def flat(self) -> Iterator[Array]:
         """An iterator over the elements in C order."""
-        return iter(np.ravel(self))  # type: ignore[call-overload, no-any-return]
+        return iter(np.ravel(self))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.ndarray, name):
@@ -192,7 +192,7 @@ class Array(Tracer):
             raise TypeError("iteration over a 0-d array")
         return (self[k] for k in range(self.type.shape[0]))
 
-    def __getitem__(self, index: Any) -> Array:
+    def __getitem__(self, index: Any) -> Any:
         return indexing.take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -249,10 +249,10 @@ class Array(Tracer):
     def __format__(self, spec: str) -> str:
         return format(concrete_value(self), spec) if spec else str(self)
 
-    def __copy__(self) -> Array:
+    def __copy__(self) -> Any:
         return self.copy()
 
-    def __deepcopy__(self, memo: Any) -> Array:
+    def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
     def __reduce__(self) -> NoReturn:
@@ -319,7 +319,7 @@ class Array(Tracer):
         casting: Any = "unsafe",
         subok: bool = True,
         copy: bool = True,
-    ) -> Array:
+    ) -> Any:
         """Convert to another dtype."""
         target = np.dtype(dtype)
         if not np.can_cast(self.type.dtype, target, casting):
@@ -327,29 +327,29 @@ class Array(Tracer):
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
                 f"rule {casting!r}, at {user_location()}"
             )
-        return np.astype(self, target, copy=copy)  # type: ignore[call-overload, no-any-return]
+        return np.astype(self, target, copy=copy)
 
-    def choose(self, choices: Any, **kwargs: Any) -> Array:
-        """Same as ``np.choose``."""
-        return np.choose(self, choices, **kwargs)  # type: ignore[no-any-return]
+    def choose(self, choices: Any, **kwargs: Any) -> Any:
+        """Do what ``np.choose`` does."""
+        return np.choose(self, choices, **kwargs)
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array:
-        """Same as ``np.compress``."""
-        return np.compress(condition, self, axis, out)  # type: ignore[no-any-return]
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """Do what ``np.compress`` does."""
+        return np.compress(condition, self, axis, out)
 
-    def flatten(self, order: Any = "C") -> Array:
+    def flatten(self, order: Any = "C") -> Any:
         """Return a copy collapsed to one axis."""
-        return np.copy(np.ravel(self, order))  # type: ignore[arg-type, return-value]
+        return np.copy(np.ravel(self, order))
 
-    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Array:
-        """Same as ``np.reshape``; the shape may be given as several ints."""
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+        """Do what ``np.reshape`` does; the shape may be given as several ints."""
         target = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, target, order, copy=copy)  # type: ignore[call-overload, no-any-return]
+        return np.reshape(self, target, order, copy=copy)
 
-    def transpose(self, *axes: Any) -> Array:
-        """Same as ``np.transpose``; the axes may be given as several ints."""
+    def transpose(self, *axes: Any) -> Any:
+        """Do what ``np.transpose`` does; the axes may be given as several ints."""
         order = (axes[0] if len(axes) == 1 else axes) if axes else None
-        return np.transpose(self, order)  # type: ignore[call-overload, no-any-return]
+        return np.transpose(self, order)
 
     def fill(self, value: Any) -> None:
         """Set every element to a value, in place."""
@@ -357,11 +357,13 @@ class Array(Tracer):
 
     def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
         """Sort in place along an axis."""
-        mutation.assign(self, np.sort(self, axis, kind, order, **keywords))  # type: ignore[call-overload]
+        mutation.assign(self, np.sort(self, axis, kind, order, **keywords))
 
-    def partition(self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
+    def partition(
+        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+    ) -> None:
         """Put the kth smallest elements where they belong along an axis, in place."""
-        mutation.assign(self, np.partition(self, kth, axis, kind, order))  # type: ignore[call-overload]
+        mutation.assign(self, np.partition(self, kth, axis, kind, order))
 
 
 def concrete_value(x: Tracer) -> Any:
@@ -385,7 +387,8 @@ def _constant_value(x: Tracer, what: str) -> Any:
 
 
 def _is_stopped(x: Tracer) -> bool:
-    assert x.builder is not None and isinstance(x.atom, int)
+    assert x.builder is not None
+    assert isinstance(x.atom, int)
     entry = x.builder.entries[x.atom]
     return bool(entry) and getattr(entry[0], "primitive", None) is stop_gradient_p
 

@@ -39,11 +39,15 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Tracer:
 
 def _vectors(name: str, a: Any, v: Any, mode: Any) -> list[Tracer]:
     if mode not in _MODES:
-        raise ValueError(f"{name}: mode must be one of {_MODES}, not {mode!r}, at {user_location()}")
+        raise ValueError(
+            f"{name}: mode must be one of {_MODES}, not {mode!r}, at {user_location()}"
+        )
     vectors = [x if x.ndim else ops.reshape(x, (1,)) for x in promoted(a, v)]
     for what, x in zip("av", vectors, strict=True):
         if x.ndim != 1:
-            raise ValueError(f"{name}: object too deep, {what} must be a vector, at {user_location()}")
+            raise ValueError(
+                f"{name}: object too deep, {what} must be a vector, at {user_location()}"
+            )
         if x.type.size == 0:
             raise ValueError(f"{name}: {what} cannot be empty, at {user_location()}")
     return vectors
@@ -83,6 +87,6 @@ def polyval(p: Any, x: Any) -> Any:
         raise TypeError(f"np.polyval of a poly1d is not supported, at {user_location()}")
     coefficients, point = array(p), array(x)
     value = zeros_like(point)
-    for k in range(len(coefficients)):  # type: ignore[arg-type]
-        value = value * point + coefficients[k]  # type: ignore[index, operator]
+    for k in range(coefficients.shape[0]):
+        value = value * point + coefficients[k]
     return value

@@ -103,7 +103,7 @@ def triu(m: Any, k: Any = 0) -> Tracer:
     return ops.select(_at_or_below(x, as_int(k) - 1), zeros(x.type), x)
 
 
-def _matrices(m: Any) -> Tracer:
+def _matrices(m: Any) -> Any:
     """Return an array with two axes at least; a vector becomes the row of a square matrix."""
     x = array(m)
     if x.ndim == 0:
@@ -111,7 +111,7 @@ def _matrices(m: Any) -> Tracer:
     return x if x.ndim > 1 else broadcast_to(x, x.shape * 2)
 
 
-def _at_or_below(x: Tracer, offset: int) -> Tracer:
+def _at_or_below(x: Tracer, offset: int) -> Any:
     """Return the mask of the elements whose column is at most their row plus the offset."""
     grid = ArrayType(x.shape[-2:], INT)
     rows, columns = ops.iota(grid.shape, 0), ops.iota(grid.shape, 1)

@@ -15,7 +15,7 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
-from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to
+from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, innermost, remember
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.structural import Slice, permute, reshape, reverse, take_slice
 
@@ -32,12 +32,38 @@ class Basic(NamedTuple):
 
 def take(x: Tracer, index: Any) -> Any:
     """Return ``x[index]``."""
+    if type(index) is int or (type(index) is tuple and all(type(i) is int for i in index)):
+        return _element(x, index)
     items = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(item, Tracer | np.ndarray | list | tuple | bool | np.bool_) for item in items):
+    if any(
+        isinstance(item, Tracer | np.ndarray | list | tuple | bool | np.bool_) for item in items
+    ):
         return _advanced(x, items)
     expanded = _expand(x.ndim, items)
     result = _apply(x, _basic(x.shape, expanded, keep=()))
     return mutation.view(x, result, lambda base: base[index])
+
+
+def _element(x: Tracer, index: Any) -> Any:
+    """Return ``x[index]`` for integers only; an element is recorded directly the next time."""
+    builder = innermost(x)
+    key = (take, x.type, index)
+    chain = builder.direct.get(key) if x.builder is builder else None
+    if chain is not None:
+        atom, entries = x.atom, builder.entries
+        for op in chain:
+            entries.append((op, atom))
+            atom = len(entries) - 1
+        return type(x)(builder, atom, chain[-1].result)
+    before = len(builder.entries)
+    items = index if isinstance(index, tuple) else (index,)
+    result = _apply(x, _basic(x.shape, _expand(x.ndim, items), keep=()))
+    if result.shape:
+        return mutation.view(x, result, lambda base: base[index])
+    chain = [entry[0] for entry in builder.entries[before:]]
+    if x.builder is builder and not builder.shares and chain:
+        remember(key, chain)
+    return result
 
 
 def _apply(x: Tracer, basic: Basic) -> Tracer:

@@ -15,7 +15,16 @@ from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.promotion import array, fit, promoted
-from funcdiff.numpy.shape import atleast_1d, atleast_2d, atleast_3d, expand_dims, moveaxis, normalized_axis, ravel, reshape
+from funcdiff.numpy.shape import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    ravel,
+    reshape,
+)
 from funcdiff.ops import structural as ops
 
 # ---- joining -----------------------------------------------------------------------------------
@@ -30,7 +39,7 @@ def concatenate(
     *,
     dtype: Any = None,
     casting: Any = "same_kind",
-) -> Tracer:
+) -> Any:
     """Join arrays along an existing axis."""
     given = _sequence(arrays)
     if not given:
@@ -91,7 +100,7 @@ def stack(
     *,
     dtype: Any = None,
     casting: Any = "same_kind",
-) -> Tracer:
+) -> Any:
     """Join arrays of one shape along a new axis."""
     xs = [array(x) for x in _sequence(arrays)]
     if not xs:
@@ -108,14 +117,14 @@ def _several(result: Any) -> Sequence[Any]:
 
 
 @implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Join arrays along the first axis, vectors being rows."""
     rows = _several(atleast_2d(*_sequence(tup)))
     return concatenate(rows, 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Join arrays along the second axis, vectors along their only one."""
     parts = _several(atleast_1d(*_sequence(tup)))
     axis = 0 if parts and parts[0].ndim == 1 else 1
@@ -123,31 +132,31 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Tracer
 
 
 @implements(np.dstack)
-def dstack(tup: Any) -> Tracer:
+def dstack(tup: Any) -> Any:
     """Join arrays along the third axis."""
     return concatenate(_several(atleast_3d(*_sequence(tup))), 2)
 
 
 @implements(np.column_stack)
-def column_stack(tup: Any) -> Tracer:
+def column_stack(tup: Any) -> Any:
     """Join arrays along the second axis, vectors being columns."""
     xs = [array(x) for x in _sequence(tup)]
     return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
 
 
 @implements(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Tracer:
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """Join two arrays, by default flattened."""
     return concatenate((array(arr), array(values)), axis)
 
 
 @implements(np.block)
-def block(arrays: Any) -> Tracer:
+def block(arrays: Any) -> Any:
     """Join nested lists of blocks: the innermost lists along the last axis, and so outwards."""
     depth = _depth(arrays)
     ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
 
-    def joined(blocks: Any, level: int) -> Tracer:
+    def joined(blocks: Any, level: int) -> Any:
         if level == depth:
             x = array(blocks)
             return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
@@ -165,8 +174,7 @@ def _depth(arrays: Any) -> int:
     depths = {_depth(b) for b in arrays}
     if len(depths) != 1:
         raise ValueError(
-            "np.block needs lists that are not empty and nested equally deep, "
-            f"at {user_location()}"
+            f"np.block needs lists that are not empty and nested equally deep, at {user_location()}"
         )
     return 1 + depths.pop()
 
@@ -231,7 +239,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
 
 
 def _at_least(ndim: int, value: Any, name: str) -> Tracer:
-    x = array(value)
+    x: Tracer = array(value)
     if x.ndim < ndim:
         raise ValueError(
             f"{name} only works on arrays of {ndim} or more dimensions, at {user_location()}"

@@ -171,14 +171,26 @@ def svd(
 def cond(x: Any, p: Any = None) -> Any:
     """Return the condition number: of the singular values, or |A|·|A⁻¹| in another norm."""
     matrices: Any = _matrices(x)
-    if matrices.size == 0 and 0 in matrices.shape[-2:]:
+    if 0 in matrices.shape[-2:]:
         raise LinAlgError("cond is not defined on empty arrays")
     if p is None or p in (2, -2):
         s: Any = svdvals(matrices)
         largest, smallest = s[..., 0], s[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
-    inverse: Any = inv(matrices)
-    return np.linalg.norm(matrices, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+        ratio = smallest / largest if p == -2 else largest / smallest
+    else:
+        ratio = _norm_of_both(matrices, p)
+    undefined = np.isnan(ratio) & ~np.any(np.isnan(matrices), axis=(-2, -1))
+    return np.where(undefined, np.inf, ratio)
+
+
+def _norm_of_both(x: Any, p: Any) -> Any:
+    """Return |A|·|A⁻¹|, infinite where there is no inverse."""
+    sign: Any = slogdet(x).sign
+    singular = sign == 0
+    unit: Any = identity(x.type)
+    inverse: Any = inv(np.where(singular[..., None, None], unit, x))
+    reciprocal = np.where(singular, np.inf, np.linalg.norm(inverse, p, (-2, -1)))
+    return np.linalg.norm(x, p, (-2, -1)) * reciprocal
 
 
 # ---- powers and chains ---------------------------------------------------------------------------

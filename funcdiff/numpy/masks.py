@@ -19,7 +19,8 @@ from funcdiff.space import reduce_sum, splat
 def holds(condition: Any) -> bool:
     """Return whether a condition holds anywhere; False where the trace has no values."""
     try:
-        return bool(np.any(condition))
+        with np.errstate(all="ignore"):
+            return bool(np.any(condition))
     except ConcreteValueError:
         return False
 

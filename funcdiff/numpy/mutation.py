@@ -9,7 +9,7 @@ asked of NumPy itself, by making the same view of an array of positions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -81,7 +81,7 @@ def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:
     return x
 
 
-_METHODS = {np.power: "__pow__"}
+_METHODS: Final[dict[np.ufunc, str]] = {np.power: "__pow__"}
 
 
 def check_castable(ufunc: np.ufunc, x: Tracer, *operands: Any) -> None:
@@ -159,8 +159,9 @@ def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
         )
     check_castable(ufunc, x, x, *values)
     positions = _positions(x.shape)[index]
-    amount = fit(values[0] if ufunc is np.add else np.negative(values[0]),
-                 x.type.with_shape(positions.shape))
+    amount = fit(
+        values[0] if ufunc is np.add else np.negative(values[0]), x.type.with_shape(positions.shape)
+    )
     flat = reshape(x, (x.type.size,))
     assign(x, reshape(scatter_add(flat, amount, [array(positions)], (0,)), x.shape))
 

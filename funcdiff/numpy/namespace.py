@@ -105,7 +105,9 @@ class Namespace:
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         module = self._module.__name__
         if not hasattr(self._module, name):
-            return AttributeError(f"{module} has no attribute {name!r}, nor has funcdiff.{module}.{hint}")
+            return AttributeError(
+                f"{module} has no attribute {name!r}, nor has funcdiff.{module}.{hint}"
+            )
         return UncoveredNameError(
             f"{module}.{name} is not covered by funcdiff, at {user_location()}.{hint} Use "
             f"{module}.{name} itself on values that need no derivative."

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.types import INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.cumulative import cumprod, cumsum
 from funcdiff.numpy.dispatch import default, implements
-from funcdiff.numpy.masks import holds, mask_of
+from funcdiff.numpy.masks import holds
 from funcdiff.numpy.promotion import Traced, array
 from funcdiff.numpy.reductions import all_, argmax, argmin, given, max_, min_, prod, stored, sum_
+from funcdiff.numpy.statistics import divided, root, std, var
 from funcdiff.numpy.statistics import mean as mean_of
-from funcdiff.numpy.statistics import std, var
-from funcdiff.ops.logic import isnan, logical_and, logical_not
+from funcdiff.ops.logic import isnan, logical_not
 from funcdiff.ops.structural import select
 
 
@@ -27,13 +28,6 @@ def without_nan(a: Any, value: Any) -> tuple[Any, Any]:
         return x, None
     mask = isnan(x)
     return select(mask, constant(value, x.type), x), mask
-
-
-def _kept(mask: Tracer, where: Any) -> Traced:
-    """Return which entries are neither NaN nor left out by ``where=``."""
-    chosen = mask_of(where, mask.shape)
-    numbers = logical_not(mask)
-    return numbers if chosen is None else logical_and(numbers, chosen)
 
 
 @implements(np.nansum)
@@ -165,11 +159,9 @@ def nanmean(
     if mask is None:
         return mean_of(x, axis, dtype, out, keepdims, where=where)
     _check_inexact(dtype, out)
-    kept = _kept(mask, where)
-    if dtype is None and out is None:
-        # `nanmean` sums float16 as float16, where `mean` goes through float32
-        dtype = x.dtype
-    return mean_of(x, axis, dtype, out, keepdims, where=kept)
+    total = sum_(x, axis, dtype, None, keepdims, where=where)
+    count = sum_(logical_not(mask), axis, INT, None, keepdims, where=where)
+    return stored("np.nanmean", divided(total, count), out)
 
 
 @implements(np.nanvar)
@@ -215,22 +207,26 @@ def _nan_spread(
     ddof: Any,
     keepdims: Any,
     where: Any,
-    mean: Any,
+    centre: Any,
     correction: Any,
 ) -> Traced:
-    """Return ``var`` or ``std`` of what is kept, NaN where ddof leaves nothing to divide by."""
+    """Return ``var`` or ``std`` of the numbers, NaN where ddof leaves nothing to divide by."""
     x, mask = without_nan(a, 0)
-    given = {"dtype": dtype, "keepdims": keepdims, "mean": mean}
     if mask is None:
-        given |= {"out": out, "ddof": ddof, "correction": correction, "where": where}
-        return function(x, axis, **given)
+        given_on = {"where": where, "mean": centre, "correction": correction}
+        return function(x, axis, dtype, out, ddof, keepdims, **given_on)
     _check_inexact(dtype, out)
     if correction is not default:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    kept = _kept(mask, where)
-    value = function(x, axis, ddof=ddof, where=kept, **given)
-    count = sum_(kept, axis, keepdims=keepdims)
-    empty = np.less_equal(np.subtract(count, ddof), 0)
-    return stored(f"np.nan{function.__name__}", array(np.where(empty, np.nan, value)), out)
+    numbers = logical_not(mask)
+    if not given(centre):
+        total = sum_(x, axis, dtype, None, True, where=where)
+        centre = divided(total, sum_(numbers, axis, INT, None, True, where=where))
+    deviation = np.where(mask, 0, np.astype(x - centre, x.dtype))
+    square = np.real(deviation * np.conjugate(deviation))
+    degrees = sum_(numbers, axis, INT, None, keepdims, where=where) - ddof
+    value = divided(sum_(square, axis, dtype, None, keepdims, where=where), degrees)
+    value = np.where(degrees <= 0, np.nan, value)
+    return stored(f"np.nan{function.__name__}", root(value) if function is std else value, out)

@@ -132,13 +132,13 @@ def _joined(x: Tracer, axis: int, around: Pads) -> Tracer:
     return ops.concatenate([z for z in (before, x, behind) if z.shape[axis] or z is x], axis)
 
 
-def _stretched(x: Tracer, axis: int, length: int) -> Tracer:
+def _stretched(x: Tracer, axis: int, length: int) -> Any:
     """Repeat an array of length 1 along an axis."""
     return broadcast_to(x, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
 
 def _constants(x: Tracer, axis: int, width: Widths, values: tuple[Any, Any]) -> Pads:
-    def filled(length: int, value: Any) -> Tracer:
+    def filled(length: int, value: Any) -> Any:
         return fit(value, x.type.with_shape((*x.shape[:axis], length, *x.shape[axis + 1 :])))
 
     return filled(width[0], values[0]), filled(width[1], values[1])
@@ -212,5 +212,5 @@ def _oddly_reflected(x: Tracer, axis: int, width: Widths, symmetric: bool) -> An
 def _with_reflection(x: Tracer, axis: int, count: int, skipped: int) -> Tracer:
     """Put the reflection of the first `count` elements in front."""
     chunk = ops.reverse(ops.slice_along(x, axis, skipped, skipped + count), (axis,))
-    edge = ops.slice_along(x, axis, 0, 1)
-    return ops.concatenate([2 * edge - chunk, x], axis)  # type: ignore[operator]
+    edge: Any = ops.slice_along(x, axis, 0, 1)
+    return ops.concatenate([2 * edge - chunk, x], axis)

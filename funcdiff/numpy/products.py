@@ -12,8 +12,16 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.arithmetic import conjugate
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, promoted
-from funcdiff.numpy.shape import as_ints, expand_dims, moveaxis, normalized_axis, ravel, reshape, squeeze
+from funcdiff.numpy.promotion import broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.shape import (
+    as_ints,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    ravel,
+    reshape,
+    squeeze,
+)
 from funcdiff.ops import structural as ops
 from funcdiff.ops.contract import contract
 
@@ -111,7 +119,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the product over the last axis of `a` and the last but one of `b`."""
     x, y = promoted(a, b)
     if not (x.ndim and y.ndim):
-        return mutation.store("np.dot", np.multiply(x, y), out)  # type: ignore[call-overload]
+        return mutation.store("np.dot", np.multiply(x, y), out)
     return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
 
 
@@ -120,7 +128,7 @@ def inner(a: Any, b: Any, /) -> Any:
     """Return the product over the last axes."""
     x, y = promoted(a, b)
     if not (x.ndim and y.ndim):
-        return np.multiply(x, y)  # type: ignore[call-overload]
+        return np.multiply(x, y)
     return _over("np.inner", x, y, [-1], [-1])
 
 
@@ -172,7 +180,7 @@ def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: blocks of `b`, one for each element of `a`."""
     x, y = promoted(a, b)
     if not (x.ndim and y.ndim):
-        return np.multiply(x, y)  # type: ignore[call-overload]
+        return np.multiply(x, y)
     ndim = max(x.ndim, y.ndim)
     x, y = (reshape(z, (*(1,) * (ndim - z.ndim), *z.shape)) for z in (x, y))
     left, right = tuple(range(0, 2 * ndim, 2)), tuple(range(1, 2 * ndim, 2))
@@ -196,6 +204,7 @@ def cross(
             f"np.cross needs vectors of dimension 3, got {x.shape[-1]} and {y.shape[-1]}, "
             f"at {user_location()}. In the plane write a[0]*b[1] - a[1]*b[0]."
         )
-    (x0, x1, x2), (y0, y1, y2) = (moveaxis(z, -1, 0) for z in (x, y))  # type: ignore[misc]
-    product = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
+    u: Any = moveaxis(x, -1, 0)
+    v: Any = moveaxis(y, -1, 0)
+    product = [u[k - 2] * v[k - 1] - u[k - 1] * v[k - 2] for k in range(3)]
     return np.stack(product, axis=axisc)

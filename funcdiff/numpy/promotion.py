@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, constant, current_builder, escaped
+from funcdiff.core.builder import Builder, Tracer, constant, current_builder, direct, escaped
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
@@ -21,6 +21,8 @@ from funcdiff.space import broadcast
 Shape: TypeAlias = tuple[int, ...]
 Traced: TypeAlias = Any
 """A traced array, as handlers see it: NumPy's stubs, which type the calls of np, know no tracer."""
+
+_DIRECT_KEPT: Final = 1 << 15
 
 WEAK: Final = (int, float, complex)
 """Types of Python numbers, whose dtype gives way to that of an array."""
@@ -41,6 +43,13 @@ def innermost(*operands: Any) -> Builder:
     if builder is None:
         raise escaped(*(x for x in operands if isinstance(x, Tracer)))
     return builder
+
+
+def remember(key: Any, what: Any) -> None:
+    """Let what was recorded be recorded directly the next time (see `Builder.direct`)."""
+    if len(direct) >= _DIRECT_KEPT:
+        direct.clear()
+    direct[key] = what
 
 
 @lru_cache(maxsize=4096)

@@ -18,7 +18,15 @@ from funcdiff.numpy import indexing, mutation
 from funcdiff.numpy.dispatch import implements, qualified_name, unsupported
 from funcdiff.numpy.joining import concrete_index, stack
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
-from funcdiff.numpy.shape import as_ints, expand_dims, moveaxis, normalized_axis, ravel, reshape, transpose
+from funcdiff.numpy.shape import (
+    as_ints,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    ravel,
+    reshape,
+    transpose,
+)
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import take_along
 
@@ -33,16 +41,14 @@ def where(condition: Any, *branches: Any) -> Any:
     if not branches:
         return nonzero(condition)
     if len(branches) != 2:
-        raise ValueError(
-            f"either both or neither of x and y should be given, at {user_location()}"
-        )
+        raise ValueError(f"either both or neither of x and y should be given, at {user_location()}")
     x, y = matched(*branches)
     mask = _truth(condition)
     shape = broadcast_shapes(mask.shape, x.shape)
     return ops.select(*(broadcast_to(v, shape) for v in (mask, x, y)))
 
 
-def _truth(condition: Any) -> Tracer:
+def _truth(condition: Any) -> Any:
     mask = array(condition)
     return mask if mask.dtype == BOOL else array(mask != 0)
 
@@ -81,7 +87,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     parts = [constant(0, ArrayType((1,), x.dtype))]
     size = 1
     for mask, function in zip(masks, funclist, strict=True):
-        count = np.count_nonzero(mask)
+        count = int(np.count_nonzero(mask))
         if not count:
             continue
         value = function(indexing.take(x, mask), *args, **kw) if callable(function) else function
@@ -94,7 +100,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 def _piecewise_masks(x: Tracer, condlist: Any, count: int) -> list[Any]:
     """Return concrete masks, one for each function; the last may be what is left over."""
-    single = np.isscalar(condlist) or isinstance(condlist, Tracer) and condlist.ndim == x.ndim
+    single = np.isscalar(condlist) or (isinstance(condlist, Tracer) and condlist.ndim == x.ndim)
     if not single and x.ndim:
         single = not isinstance(condlist[0], list | np.ndarray | Tracer)
     conditions = [condlist] if single else list(condlist)
@@ -208,7 +214,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
     common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
 
-    def widened(z: Tracer) -> Tracer:
+    def widened(z: Tracer) -> Any:
         return broadcast_to(z, (*common[:axis], z.shape[axis], *common[axis:]))
 
     return take_along(widened(x), widened(places), axis)
@@ -270,7 +276,8 @@ def apply_along_axis(
             f"Cannot apply_along_axis when any iteration dimensions are 0, at {user_location()}"
         )
     values = [
-        array(func1d(indexing.take(vectors, place), *args, **kwargs)) for place in np.ndindex(around)
+        array(func1d(indexing.take(vectors, place), *args, **kwargs))
+        for place in np.ndindex(around)
     ]
     dtype = values[0].dtype  # the first result decides, as in NumPy
     table = stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
@@ -291,8 +298,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
             result = expand_dims(result, place)
         if result.ndim != value.ndim:
             raise ValueError(
-                "function is not returning an array of the correct shape, "
-                f"at {user_location()}"
+                f"function is not returning an array of the correct shape, at {user_location()}"
             )
         value = result
     return value

@@ -42,8 +42,6 @@ def _distinct_axes(axis: Any, ndim: int) -> list[int]:
 
 def as_ints(value: Any) -> tuple[int, ...]:
     """Return an int or a sequence of ints as a tuple."""
-    if isinstance(value, Tracer | np.ndarray) and value.ndim == 0:
-        return (as_int(value),)
     return tuple(map(as_int, value)) if np.iterable(value) else (as_int(value),)
 
 
@@ -53,13 +51,15 @@ def as_ints(value: Any) -> tuple[int, ...]:
 @implements(np.shape)
 def shape(a: Any) -> tuple[int, ...]:
     """Return the lengths of the axes."""
-    return array(a).shape
+    x: Tracer = array(a)
+    return x.shape
 
 
 @implements(np.ndim)
 def ndim(a: Any) -> int:
     """Return the number of axes."""
-    return array(a).ndim
+    x: Tracer = array(a)
+    return x.ndim
 
 
 @implements(np.size)
@@ -74,9 +74,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 @implements(np.reshape)
-def reshape(
-    a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None = None
-) -> Tracer:
+def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None = None) -> Tracer:
     """Return the elements in another shape."""
     x = array(a)
     target = _completed(x.shape, as_ints(shape))
@@ -243,9 +241,7 @@ def atleast_2d(*arys: Any) -> Any:
 def atleast_3d(*arys: Any) -> Any:
     """Return the arguments with at least three axes: (n,) -> (1, n, 1), (m, n) -> (m, n, 1)."""
     around: Final = {0: (1, 1, 1), 1: (1, -1, 1)}
-    return _each(
-        arys, lambda x: x if x.ndim > 2 else reshape(x, around.get(x.ndim, (*x.shape, 1)))
-    )
+    return _each(arys, lambda x: x if x.ndim > 2 else reshape(x, around.get(x.ndim, (*x.shape, 1))))
 
 
 def _each(arys: Sequence[Any], function: Any) -> Any:
@@ -285,9 +281,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
 
 
 @implements(np.astype)
-def astype(
-    x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None
-) -> Tracer:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
     """Convert to another dtype."""
     x = array(x)
     result = ops.convert(x, np.dtype(dtype))

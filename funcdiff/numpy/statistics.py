@@ -147,9 +147,13 @@ def std(
 ) -> Traced:
     """Return the standard deviation over axes; where it is 0, so is its derivative."""
     v: Any = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    zero = np.equal(v, 0)
-    root = np.where(zero, 0, np.sqrt(np.where(zero, 1, v)))
-    return stored("np.std", array(root), out)
+    return stored("np.std", root(v), out)
+
+
+def root(v: Traced) -> Traced:
+    """Return the square root of a variance; its derivative at 0 is 0."""
+    zero = v == 0
+    return np.where(zero, 0, np.sqrt(np.where(zero, 1, v)))
 
 
 def _variance(

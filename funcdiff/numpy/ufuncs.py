@@ -20,14 +20,12 @@ from funcdiff.numpy.promotion import (
     fit,
     innermost,
     promoted,
+    remember,
     shape_of,
 )
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structural import select
 from funcdiff.space import splat
-
-_DIRECT_KEPT: Final = 1 << 15
-
 
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
@@ -69,18 +67,14 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     kinds = [type(x) for x in given]
     if any(x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)):
         return
-    builder = innermost()
-    if builder.shares:  # recording directly would not find an equal equation again
+    if innermost().shares:  # recording directly would not find an equal equation again
         return
-    direct = builder.direct
-    if len(direct) >= _DIRECT_KEPT:
-        direct.clear()
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))
     if all(x is y for x, y in zip(given, xs, strict=True)):
-        direct[(ufunc, *found.operands)] = found
+        remember((ufunc, *found.operands), found)
     elif len(xs) == 2:
         right = given[0] is xs[0]
-        direct[ufunc, xs[0].type, kinds[1 if right else 0], right] = found
+        remember((ufunc, xs[0].type, kinds[1 if right else 0], right), found)
 
 
 def power_operator(x: Tracer, exponent: Any) -> Any:

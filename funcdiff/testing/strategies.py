@@ -142,16 +142,16 @@ def indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
     if all(shape) and shape and draw(st.booleans()):
         axes = draw(st.integers(1, len(shape)))
         length = draw(st.integers(0, 3))
-        return tuple(
-            draw(hnp.arrays(np.int64, length, elements=st.integers(-n, n - 1)))
-            if draw(st.booleans())
-            else draw(st.slices(n))
-            for n in shape[:axes]
-        )
+        return tuple(draw(_axis_index(n, length)) for n in shape[:axes])
     if shape and draw(st.booleans()):
         masked = shape[: draw(st.integers(1, len(shape)))]
         return draw(hnp.arrays(np.bool_, masked))
     return draw(hnp.basic_indices(shape, allow_newaxis=True, max_dims=len(shape) + 1))
+
+
+def _axis_index(n: int, length: int) -> st.SearchStrategy[Any]:
+    positions = hnp.arrays(np.int64, length, elements=st.integers(-n, n - 1))
+    return st.one_of(positions, st.slices(n))
 
 
 # ---- functions ---------------------------------------------------------------------------------

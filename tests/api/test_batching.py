@@ -123,6 +123,11 @@ def test_an_empty_batch_gives_empty_results() -> None:
     assert fd.vmap(lambda x: x * 2)(np.zeros((0, 3))).shape == (0, 3)
 
 
+def test_out_axes_none_refuses_a_result_that_varies() -> None:
+    with pytest.raises(InputError, match=r"result\['y'\].*differs from example to example"):
+        fd.vmap(lambda x: {"y": x * 2}, out_axes=None)(X)
+
+
 # ---- what does not fit ----------------------------------------------------------------------------------
 
 

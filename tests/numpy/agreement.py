@@ -37,7 +37,7 @@ def assert_derivatives(f: Function, *args: Any, order: int = 2, tolerance: float
         leaves = [y for y in _leaves(call(*xs)) if y.dtype.kind in "fc"]
         return np.concatenate([np.ravel(y) for y in leaves])
 
-    y, tangent = fd.jvp(flat, xs, ts)
+    y, tangent = fd.jvp(flat, tuple(xs), tuple(ts))
     h = 1e-5
     ahead, behind = (
         flat(*(x + s * h * t for x, t in zip(xs, ts, strict=True))) for s in (1.0, -1.0)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import funcdiff as fd
-
 from tests.numpy.agreement import assert_derivatives, assert_value
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
@@ -147,7 +146,7 @@ def test_a_form_of_index_reads_as_numpy_does(index: Any) -> None:
         lambda x: x[np.argmax(x[:, 0, 0]), ::-1, [0, 0, 3]],
         lambda x: x[np.floor(x[:, 0, 0]).astype(int)],
         lambda x: [row.sum() * row for row in x],
-        lambda x: [part for part in x[0].flat][:3],
+        lambda x: list(x[0].flat)[:3],
     ],
 )
 def test_indices_may_be_computed_from_x(f: Any) -> None:

@@ -166,7 +166,7 @@ def test_einsum_honours_its_keywords() -> None:
     _assert_close(lambda x, y: np.einsum("ij,jk", x, y, dtype=complex), (M, N))
     _assert_close(lambda x, y: np.einsum("ij,jk", x, y, out=np.zeros_like(x @ y)), (M, N))
     _assert_close(lambda x: np.einsum("ij->i", x, dtype="f4", casting="same_kind"), (M,))
-    with pytest.raises(TypeError, match="casting|cast"):
+    with pytest.raises(TypeError, match="cast"):
         fd.vjp(lambda x: np.einsum("ij->i", x, dtype="f4"), M)
 
 

@@ -19,6 +19,7 @@ LONG = RANDOM.normal(size=(40, 50))
 Z = RANDOM.normal(size=(3, 4)) + 1j * RANDOM.normal(size=(3, 4))
 MASK = RANDOM.random((3, 4, 5)) > 0.3
 HOLES = np.where(RANDOM.random((3, 4, 5)) > 0.8, np.nan, X)
+WIDE = RANDOM.uniform(0.5, 2, size=X.shape)
 WEIGHTS = RANDOM.uniform(0.5, 2, size=6)
 
 MOMENTS = [np.mean, np.var, np.std, np.average]
@@ -64,7 +65,7 @@ QUANTILES: list[Function] = [
     lambda x: np.nanpercentile(x, [20.0, 70], axis=1),
     lambda x: np.quantile(x, [0.2, 0.9], axis=2, method="inverted_cdf",
                           weights=[0.0, 2, 1, 0, 3]),
-    lambda x: np.nanquantile(x, 0.4, axis=0, method="inverted_cdf", weights=[1.0, 2, 4]),
+    lambda x: np.nanquantile(x, 0.4, axis=0, method="inverted_cdf", weights=WIDE),
 ]  # fmt: skip
 
 
@@ -108,9 +109,10 @@ def test_complex_statistics_have_the_values_of_numpy(f: Any) -> None:
 @pytest.mark.parametrize("q", PROBABILITIES)
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
 def test_a_quantile_has_the_values_of_numpy(f: Any, q: Any) -> None:
-    for axis in (None, 1, (0, 2)):
+    for axis in (None, 1, (0, 2)) if np.ndim(q) < 2 else (None,):
         assert_value(lambda x: f(x, q, axis=axis), X)
-    assert_value(lambda x: f(x, q, axis=0, keepdims=True), HOLES)
+    if np.ndim(q) < 2:  # NumPy's nanquantile fails for probabilities in a matrix
+        assert_value(lambda x: f(x, q, axis=0, keepdims=True), HOLES)
 
 
 @pytest.mark.parametrize("method", METHODS)

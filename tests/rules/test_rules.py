@@ -60,3 +60,9 @@ def test_every_primitive_has_a_sample() -> None:
 @pytest.mark.parametrize("entry", CASES)
 def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=entry.order)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", [case for case in CASES if case.values[0].order == 2])
+def test_the_rules_hold_for_third_derivatives(entry: Sample) -> None:
+    check_rules(entry.f, *entry.args, order=3)
