@@ -1,6 +1,6 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
-from funcdiff import errors, numpy, pytree
+from funcdiff import errors, numpy, pytree, testing
 from funcdiff.api.batching import vmap
 from funcdiff.api.control import cond, scan
 from funcdiff.api.gradient import grad, value_and_grad
@@ -27,6 +27,7 @@ __all__ = [
     "ravel_pytree",
     "scan",
     "stop_gradient",
+    "testing",
     "trace",
     "value_and_grad",
     "vjp",

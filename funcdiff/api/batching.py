@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from funcdiff.api.arguments import is_numeric, operand, type_of
 from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
 from funcdiff.core.builder import Recording, Tracer, program_of
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError, user_location
 from funcdiff.passes.simplify import simplify
@@ -95,7 +96,7 @@ def vmap(
     return batched
 
 
-@lru_cache(maxsize=1024)
+@memoised
 def _batched_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
     """Return the batched program, and which of its outputs differ from example to example."""
     program = simplify(program_of(*recording))
@@ -117,9 +118,7 @@ def _placed(value: Any, axis: int | None, varies: bool, path: str) -> Any:
     return value[0]
 
 
-def _leaf_axes(
-    axes: Any, tree: Any, structure: pytree.Structure, what: str
-) -> list[int | None]:
+def _leaf_axes(axes: Any, tree: Any, structure: pytree.Structure, what: str) -> list[int | None]:
     """Return one axis per leaf from a container of axes that is a prefix of the tree."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * structure.leaf_count
@@ -174,5 +173,3 @@ def _size(values: Sequence[Any], axis_size: int | None, paths: Sequence[str]) ->
         shown = ", ".join(f"{'args' if p != 'axis_size' else ''}{p}: {n}" for p, n in sizes.items())
         raise InputError(f"vmap: sizes of the mapped axes disagree, at {user_location()}: {shown}")
     return next(iter(sizes.values()))
-
-

@@ -21,7 +21,8 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.cond import cond as cond_op
 from funcdiff.ops.logic import operations
-from funcdiff.ops.scan import Scan, scan as scan_op
+from funcdiff.ops.scan import Scan
+from funcdiff.ops.scan import scan as scan_op
 from funcdiff.ops.structural import convert
 from funcdiff.space import zeros
 
@@ -118,9 +119,7 @@ def cond(
     return value
 
 
-def _applied(
-    f: Callable[..., Any], structure: pytree.Structure
-) -> Callable[[list[Tracer]], Any]:
+def _applied(f: Callable[..., Any], structure: pytree.Structure) -> Callable[[list[Tracer]], Any]:
     return lambda tracers: f(*pytree.unflatten(structure, tracers))
 
 

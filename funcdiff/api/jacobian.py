@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, wraps
+from functools import wraps
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
@@ -14,6 +14,7 @@ from funcdiff.api.programs import linearized, pullback
 from funcdiff.api.signatures import Argnums, Array, ArrayArg, Differentiable, OfFirst, P, RealScalar
 from funcdiff.api.tracing import Trace, rebuild, run
 from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, program_of
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
@@ -194,7 +195,7 @@ class _Derived(NamedTuple):
     wrong: ArrayType | None
 
 
-@lru_cache(maxsize=512)
+@memoised
 def _jacobian_program(recording: Recording, count: int, mode: Mode) -> _Derived:
     program = simplify(program_of(*recording))
     xs, ys = program.input_types[:count], program.output_types
@@ -252,8 +253,10 @@ def _basis(types: Sequence[ArrayType]) -> tuple[int, list[Tracer]]:
     for start, t in zip(starts, types, strict=True):
         shape = (size, t.size)
         column = add(iota(shape, 1), constant(start, ArrayType(shape, INT)))
-        unit = convert(equal(iota(shape, 0), column), t.dtype) if t.size else zeros(
-            ArrayType(shape, t.dtype)
+        unit = (
+            convert(equal(iota(shape, 0), column), t.dtype)
+            if t.size
+            else zeros(ArrayType(shape, t.dtype))
         )
         vectors.append(reshape(unit, (size, *t.shape)))
     return size, vectors

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, program_of
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.complex import conj
@@ -40,7 +40,7 @@ class Gradient(NamedTuple):
     output: ArrayType | None
 
 
-@lru_cache(maxsize=1024)
+@memoised
 def gradient_program(
     recording: Recording, count: int, holomorphic: bool, wants_value: bool
 ) -> Gradient:
@@ -87,7 +87,7 @@ class Pullback(NamedTuple):
     mask: Mask
 
 
-@lru_cache(maxsize=1024)
+@memoised
 def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
     """Derive the pullback of the first `results` outputs to the first `count` inputs."""
     program = simplify(program_of(*recording))
@@ -104,7 +104,7 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
         return Pullback(simplify(split.primal), builder.program(outputs), types, mask)
 
 
-@lru_cache(maxsize=1024)
+@memoised
 def jvp_program(recording: Recording, count: int, results: int) -> Program:
     """Derive the program of all outputs, and tangents of the first `results` ones."""
     program = simplify(program_of(*recording))
@@ -119,7 +119,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
     return simplify_linear(pushed, linear)
 
 
-@lru_cache(maxsize=1024)
+@memoised
 def linearize_programs(recording: Recording, count: int) -> Linearized:
     """Derive the value and the linear function of tangents."""
     split = linearized(simplify(program_of(*recording)), count, complete=True)

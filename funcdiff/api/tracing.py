@@ -12,8 +12,8 @@ from funcdiff.api.arguments import is_numeric, name_of, traced, type_of
 from funcdiff.core.builder import Builder, Recording, Tracer, current_builder, inline
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
-from funcdiff.errors import OutputError, user_location
-from funcdiff.numpy.promotion import array
+from funcdiff.errors import LostDerivativeError, OutputError, user_location
+from funcdiff.numpy.promotion import array, innermost
 
 
 class Trace(NamedTuple):
@@ -48,6 +48,7 @@ class Trace(NamedTuple):
     def is_array(self) -> bool:
         """Whether the result is one array or number, in no container."""
         return self.structure is pytree.LEAF and self.numeric == (True,)
+
     locate: Callable[[], str | None]
 
 
@@ -98,7 +99,8 @@ def record(
     with Builder(name, lifts=lifts, eager=eager) as builder:
         given = types or [type_of(x) for x in operands]
         tracers = [builder.input(t, x) for t, x in zip(given, operands, strict=True)]
-        result, aux = _pair(call(tracers), name) if has_aux else (call(tracers), None)
+        returned = _called(call, tracers)
+        result, aux = _pair(returned, name) if has_aux else (returned, None)
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
         if has_aux:
@@ -113,6 +115,16 @@ def record(
             return again.first_failure() if eager else None
 
     return Trace(recording, builder.captures, structure, numeric, others, aux_parts, locate)
+
+
+def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
+    """Call the function; of ``array[i] = x`` NumPy hides our error behind one of its own."""
+    try:
+        return call(tracers)
+    except ValueError as error:
+        if isinstance(error.__cause__, LostDerivativeError):
+            raise error.__cause__ from None
+        raise
 
 
 def _pair(result: Any, name: str) -> tuple[Any, Any]:
@@ -156,7 +168,10 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
     `trace` is of.
     """
     if any(isinstance(x, Tracer) for x in operands):
-        return list(inline(program, traced(operands)))
+        tracers, builder = traced(operands), innermost()
+        for x in tracers:
+            builder.ref(x)  # raises for an escaped one, even if the program does not use it
+        return list(inline(program, tracers))
     try:
         with np.errstate(all="ignore"):
             results = executable(program)(*operands)

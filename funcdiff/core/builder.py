@@ -264,7 +264,7 @@ class Builder:
         for number, place in enumerate(self.entries.places):
             try:
                 self.value(number)
-            except Exception:  # noqa: BLE001 - any failure is what is looked for
+            except Exception:
                 return place
         return None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.errors import InternalError
@@ -138,7 +138,7 @@ def _uses(program: Program) -> tuple[list[int], list[int]]:
     return last, uses
 
 
-@lru_cache(maxsize=4096)
+@memoised
 def executable(program: Program) -> Executable:
     """Return the prepared program, memoised by value."""
     return Executable(program)

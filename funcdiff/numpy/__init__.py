@@ -23,6 +23,7 @@ from funcdiff.numpy import (  # noqa: F401
     creation,
     cumulative,
     diagonals,
+    inspection,
     joining,
     nans,
     norms,

@@ -15,7 +15,7 @@ from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy import dispatch, indexing, mutation, ufuncs
 from funcdiff.numpy.promotion import fit
-from funcdiff.ops.structural import stop_gradient_p
+from funcdiff.ops.structural import convert, stop_gradient_p
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -221,7 +221,8 @@ class Array(Tracer):
         return int(concrete_value(self))
 
     def __float__(self) -> float:
-        return float(_constant_value(self, "float(x), or a function of the math module,"))
+        what = "float(x), math.sin(x), or storing x into an ordinary array,"
+        return float(_constant_value(self, what))
 
     def __complex__(self) -> complex:
         return complex(_constant_value(self, "complex(x)"))
@@ -327,7 +328,7 @@ class Array(Tracer):
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
                 f"rule {casting!r}, at {user_location()}"
             )
-        return np.astype(self, target, copy=copy)
+        return mutation.fresh(convert(self, target)) if copy or target != self.dtype else self
 
     def choose(self, choices: Any, **kwargs: Any) -> Any:
         """Do what ``np.choose`` does."""
@@ -357,13 +358,15 @@ class Array(Tracer):
 
     def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
         """Sort in place along an axis."""
-        mutation.assign(self, np.sort(self, axis, kind, order, **keywords))
+        result: Any = np.sort(self, axis, kind, order, **keywords)
+        mutation.assign(self, result)
 
     def partition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> None:
         """Put the kth smallest elements where they belong along an axis, in place."""
-        mutation.assign(self, np.partition(self, kth, axis, kind, order))
+        result: Any = np.partition(self, kth, axis, kind, order)
+        mutation.assign(self, result)
 
 
 def concrete_value(x: Tracer) -> Any:
@@ -381,8 +384,9 @@ def _constant_value(x: Tracer, what: str) -> Any:
     raise LostDerivativeError(
         f"{what} was met at {user_location()}, where x is a traced array of type {x.type}. "
         "That would drop its derivative silently. Keep computing with x and NumPy functions "
-        "(np.sin(x), not math.sin(x); funcdiff.numpy.array([x, y]), not np.array([x, y])); where "
-        "no derivative is wanted, use fd.stop_gradient(x)."
+        "(np.sin(x), not math.sin(x); funcdiff.numpy.array([x, y]), not np.array([x, y]); "
+        "np.stack(values), not array[i] = x); where no derivative is wanted, use "
+        "fd.stop_gradient(x)."
     )
 
 

@@ -227,6 +227,6 @@ def _nan_spread(
     deviation = np.where(mask, 0, np.astype(x - centre, x.dtype))
     square = np.real(deviation * np.conjugate(deviation))
     degrees = sum_(numbers, axis, INT, None, keepdims, where=where) - ddof
-    value = divided(sum_(square, axis, dtype, None, keepdims, where=where), degrees)
+    value: Traced = divided(sum_(square, axis, dtype, None, keepdims, where=where), degrees)
     value = np.where(degrees <= 0, np.nan, value)
     return stored(f"np.nan{function.__name__}", root(value) if function is std else value, out)

@@ -168,7 +168,7 @@ def _statistics(
         raise ValueError(f"stat_length of 0 yields no value for padding, at {user_location()}")
     chunks = ops.slice_along(x, axis, 0, first), ops.slice_along(x, axis, size - last, size)
 
-    def statistic(chunk: Tracer, length: int) -> Tracer:
+    def statistic(chunk: Tracer, length: int) -> Any:
         value = function(chunk, axis=axis, keepdims=True)
         if x.dtype.kind in "iu":
             value = np.rint(value)

@@ -7,16 +7,17 @@ and count as constants: only an eager trace has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, INT, ArrayType
-from funcdiff.errors import user_location
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import indexing, mutation
 from funcdiff.numpy.dispatch import implements, qualified_name, unsupported
-from funcdiff.numpy.joining import concrete_index, stack
+from funcdiff.numpy.joining import stack
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
 from funcdiff.numpy.shape import (
     as_ints,
@@ -29,6 +30,7 @@ from funcdiff.numpy.shape import (
 )
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import take_along
+from funcdiff.space import zeros
 
 WHOLE = slice(None)
 
@@ -80,39 +82,59 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """Apply each function to the elements whose condition, a constant, is true."""
+    """Apply each function to the elements whose condition, a constant, is true.
+
+    In a trace without values, each function is applied to all elements and then chosen from.
+    """
     x = array(x)
-    masks = _piecewise_masks(x, condlist, len(funclist))
+    conditions = _conditions(x, condlist, len(funclist))
+    calls = [partial(_applied, f, args, kw) for f in funclist]
+    try:
+        masks = [np.broadcast_to(np.asarray(c, bool), x.shape) for c in conditions]
+    except ConcreteValueError:
+        result = zeros(x.type)
+        for mask, call in zip(conditions, calls, strict=True):
+            result = where(mask, fit(call(x), x.type), result)
+        return result
+    return _on_parts(x, masks, calls)
+
+
+def _applied(function: Any, args: tuple[Any, ...], kw: dict[str, Any], x: Any) -> Any:
+    return function(x, *args, **kw) if callable(function) else function
+
+
+def _on_parts(x: Tracer, masks: list[Any], calls: Sequence[Callable[[Any], Any]]) -> Any:
     source = np.zeros(x.shape, int)  # 0 stands for the zero that fills what no condition covers
     parts = [constant(0, ArrayType((1,), x.dtype))]
     size = 1
-    for mask, function in zip(masks, funclist, strict=True):
+    for mask, call in zip(masks, calls, strict=True):
         count = int(np.count_nonzero(mask))
         if not count:
             continue
-        value = function(indexing.take(x, mask), *args, **kw) if callable(function) else function
-        flat = broadcast_to(ops.convert(array(value), x.dtype), (count,))
+        value = call(indexing.take(x, mask))
+        parts.append(fit(value, ArrayType((count,), x.dtype)))
         source[mask] = size + np.arange(count)
-        parts.append(flat)
         size += count
     return indexing.take(ops.concatenate(parts, 0), source)
 
 
-def _piecewise_masks(x: Tracer, condlist: Any, count: int) -> list[Any]:
-    """Return concrete masks, one for each function; the last may be what is left over."""
+def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
+    """Return conditions, one for each function; the last may be what is left over."""
     single = np.isscalar(condlist) or (isinstance(condlist, Tracer) and condlist.ndim == x.ndim)
     if not single and x.ndim:
         single = not isinstance(condlist[0], list | np.ndarray | Tracer)
     conditions = [condlist] if single else list(condlist)
-    masks = [np.broadcast_to(np.asarray(concrete_index(c), bool), x.shape) for c in conditions]
-    if len(masks) == count - 1:
-        masks.append(~np.any(masks, axis=0))
-    if len(masks) != count:
+    if len(conditions) == count - 1:
+        covered = conditions[0]
+        for condition in conditions[1:]:
+            covered = np.logical_or(covered, condition)
+        conditions.append(np.logical_not(covered))
+    if len(conditions) != count:
         raise ValueError(
-            f"with {len(masks)} condition(s), either {len(masks)} or {len(masks) + 1} functions "
-            f"are expected, at {user_location()}"
+            f"with {len(conditions)} condition(s), either {len(conditions)} or "
+            f"{len(conditions) + 1} functions are expected, at {user_location()}"
         )
-    return masks
+    return conditions
 
 
 # ---- by concrete condition ---------------------------------------------------------------------
@@ -137,7 +159,7 @@ def flatnonzero(a: Any) -> np.ndarray[Any, Any]:
 
 
 def _true_places(value: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(_truth(value))
+    return np.asarray(_truth(value) if isinstance(value, Tracer) else np.not_equal(value, 0))
 
 
 @implements(np.compress)

@@ -27,6 +27,7 @@ from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structural import select
 from funcdiff.space import splat
 
+
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
     innermost(*operands)

@@ -104,9 +104,7 @@ def _residual_slots(splits: Sequence[Linearized]) -> tuple[list[ArrayType], list
     return slots, places
 
 
-def _with_residuals(
-    split: Linearized, slots: Sequence[ArrayType], place: Sequence[int]
-) -> Program:
+def _with_residuals(split: Linearized, slots: Sequence[ArrayType], place: Sequence[int]) -> Program:
     """Return the primal branch with its residuals in their slots, zeros in the others."""
     with Builder("cond", closed=True, shares=True) as builder:
         outputs = inline(split.primal, [builder.input(t) for t in split.primal.input_types])

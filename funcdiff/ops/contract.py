@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import ArrayType
-from funcdiff.space import Maybe, sum_tangents, zeros
+from funcdiff.space import Maybe, sum_tangents
 
 Labels: TypeAlias = tuple[int, ...]
 
@@ -115,8 +115,10 @@ def _batch(
     p: Contraction, _size: int, xs: Sequence[Tracer], batched: Sequence[bool]
 ) -> Sequence[Tracer]:
     label = max((*p.left, *p.right), default=-1) + 1
-    left, right = ((label, *side) if flag else side
-                   for side, flag in zip((p.left, p.right), batched, strict=True))
+    left, right = (
+        (label, *side) if flag else side
+        for side, flag in zip((p.left, p.right), batched, strict=True)
+    )
     return [contract(xs[0], xs[1], left, right, (label, *p.out))]
 
 

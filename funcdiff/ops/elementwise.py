@@ -35,7 +35,9 @@ square = elementwise("square", np.square, lambda x, y: 2 * x)
 absolute = elementwise("absolute", np.absolute, lambda x, y: np.sign(x))
 fabs = elementwise("fabs", np.fabs, lambda x, y: np.sign(x))
 sign = elementwise("sign", np.sign, None)
-copysign = elementwise("copysign", np.copysign, lambda x, y, z: np.sign(x) * np.copysign(1, y), None)
+copysign = elementwise(
+    "copysign", np.copysign, lambda x, y, z: np.sign(x) * np.copysign(1, y), None
+)
 heaviside = elementwise(
     "heaviside", np.heaviside, None, lambda x, h, y: np.where(x == 0, _ones(h), 0)
 )
@@ -56,12 +58,8 @@ floor = elementwise("floor", np.floor, None)
 ceil = elementwise("ceil", np.ceil, None)
 trunc = elementwise("trunc", np.trunc, None)
 rint = elementwise("rint", np.rint, None)
-modf_integer = elementwise(
-    "modf_integer", lambda x: np.modf(x)[1], None, dtypes=_same
-)
-modf_fraction = elementwise(
-    "modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=_same
-)
+modf_integer = elementwise("modf_integer", lambda x: np.modf(x)[1], None, dtypes=_same)
+modf_fraction = elementwise("modf_fraction", lambda x: np.modf(x)[0], 1, dtypes=_same)
 
 # ---- powers ----------------------------------------------------------------------------------
 

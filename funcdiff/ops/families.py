@@ -77,11 +77,11 @@ def elementwise(
         _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
     ) -> tuple[list[Tracer], list[Maybe]]:
         y = op(*xs)
-        return [y], [sum_tangents([_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)])]
+        return [y], [
+            sum_tangents([_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)])
+        ]
 
-    def batch(
-        _p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-    ) -> list[Tracer]:
+    def batch(_p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
         return [op(*align(size, xs, batched))]
 
     primitive = Primitive(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear

@@ -96,9 +96,7 @@ def _scan_jvp(
         for plain, tangent in zip(p.split(xs), p.split(ts), strict=True)
         for x in (*plain, *present(tangent))
     ]
-    results = list(
-        scan(Scan(body, len(inputs[0]), len(inputs[1]), p.length, p.reverse), operands)
-    )
+    results = list(scan(Scan(body, len(inputs[0]), len(inputs[1]), p.length, p.reverse), operands))
     carry, results = results[: p.carries], results[p.carries :]
     tcarry, results = results[: sum(carried)], results[sum(carried) :]
     ys, tys = results[: m - p.carries], results[m - p.carries :]
@@ -116,9 +114,7 @@ def _active_carries(p: Scan, active: Sequence[bool]) -> tuple[Mask, Mask]:
         carry = settled
 
 
-def _instantiated(
-    p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe], carried: Mask
-) -> list[Maybe]:
+def _instantiated(p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe], carried: Mask) -> list[Maybe]:
     """Give the carries that become active on the way an initial tangent of zero."""
     constants, carry, rest = p.split(ts)
     starts = xs[p.constants : p.constants + p.carries]
@@ -142,9 +138,7 @@ def _scan_linearize(
     outputs = list(scan(Scan(primal, p.constants, p.carries, p.length, p.reverse), xs))
     # residuals that are the same in every iteration are computed once, from the constants
     constants = range(p.constants)
-    outside = inline(
-        rearranged(split.primal, constants, [m + k for k in fixed]), xs[: p.constants]
-    )
+    outside = inline(rearranged(split.primal, constants, [m + k for k in fixed]), xs[: p.constants])
     ts = _instantiated(p, xs, ts, carried)
     tconstants, tcarry, txs = (present(group) for group in p.split(ts))
     a, b, c = len(tconstants), len(tcarry), len(txs)

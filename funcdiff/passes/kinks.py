@@ -17,7 +17,6 @@ from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rules
 from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
 
-
 _PRODUCTS: Final[tuple[Primitive[Any], ...]] = (mul_p, contract_p)
 _SUMS: Final[tuple[Primitive[Any], ...]] = (
     add_p, reduce_sum_p, reshape_p, permute_p, broadcast_p,

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from funcdiff.core.builder import Builder, Tracer, walk
+from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.passes import algebra, kinks, masking
@@ -22,7 +23,7 @@ _plain: Final = Rewriter(algebra.rules, kinks.rules)
 _linear: Final = Rewriter(algebra.rules, masking.rules)
 
 
-@lru_cache(maxsize=2048)
+@memoised
 def simplify(program: Program) -> Program:
     """Return a program with the same outputs, bit for bit, that is no longer."""
     with Builder("simplify", closed=True, shares=True) as builder:
@@ -39,7 +40,7 @@ def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
     return _plain.emit(eq.primitive, _nested(eq.params), *xs)
 
 
-@lru_cache(maxsize=2048)
+@memoised
 def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
     """Simplify the program of a derivative.
 
@@ -72,8 +73,7 @@ def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
 
 def _nested(params: Params) -> Params:
     """Return parameters with the programs that they hold simplified."""
-    kind: Hashable = type(params)
-    names = _holding_programs(kind)
+    names = _holding_programs(cast("Hashable", type(params)))
     if not names:
         return params
     return replace(params, **{name: _simplified(getattr(params, name)) for name in names})

@@ -139,11 +139,11 @@ def indices(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
         Of tuples of ints, slices, ``...``, None, integer arrays (negative and repeated entries)
         and of boolean masks.
     """
-    if all(shape) and shape and draw(st.booleans()):
+    if len(shape) > 0 and all(shape) and draw(st.booleans()):
         axes = draw(st.integers(1, len(shape)))
         length = draw(st.integers(0, 3))
         return tuple(draw(_axis_index(n, length)) for n in shape[:axes])
-    if shape and draw(st.booleans()):
+    if len(shape) > 0 and draw(st.booleans()):
         masked = shape[: draw(st.integers(1, len(shape)))]
         return draw(hnp.arrays(np.bool_, masked))
     return draw(hnp.basic_indices(shape, allow_newaxis=True, max_dims=len(shape) + 1))

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
@@ -28,7 +28,7 @@ def spread(values: Iterable[Any], mask: Sequence[bool]) -> list[Any]:
     return [next(rest) if flag else None for flag in mask]
 
 
-@lru_cache(maxsize=2048)
+@memoised
 def jvp(program: Program, active: Mask, wanted: Mask = ()) -> tuple[Program, Mask]:
     """Return the program of values and tangents.
 

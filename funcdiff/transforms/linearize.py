@@ -7,10 +7,10 @@ uses values of the outer program: the residuals.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from funcdiff.core.builder import Builder, Tracer, inline
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program, used
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push
@@ -37,7 +37,7 @@ class Linearized(NamedTuple):
     residuals: int
 
 
-@lru_cache(maxsize=2048)
+@memoised
 def linearize(program: Program, active: Mask, wanted: Mask = ()) -> Linearized:
     """Split a program into its values and its derivative.
 
@@ -57,9 +57,7 @@ def linearize(program: Program, active: Mask, wanted: Mask = ()) -> Linearized:
     return Linearized(primal, linear, tuple(t is not None for t in tangents), len(residuals))
 
 
-def _prune(
-    linear: Program, tangents: int, residuals: list[Tracer]
-) -> tuple[Program, list[Tracer]]:
+def _prune(linear: Program, tangents: int, residuals: list[Tracer]) -> tuple[Program, list[Tracer]]:
     """Drop the residuals that the linear program does not use after all."""
     needed = used(linear)
     keep = [k for k in range(len(residuals)) if linear.inputs[tangents + k] in needed]

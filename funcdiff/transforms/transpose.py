@@ -7,16 +7,16 @@ applied to the linear half of `linearize`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Atom, Literal, Program
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate
 from funcdiff.transforms.jvp import Mask
 
 
-@lru_cache(maxsize=2048)
+@memoised
 def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
     """Return the transposed program.
 
@@ -67,8 +67,7 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
         if eq.primitive.transpose is None:
             raise NotDifferentiableError(f"{eq.primitive.name} has no transpose: it is not linear")
         operands = [
-            constant(atom.value, atom.type) if isinstance(atom, Literal)
-            else env[atom.number]
+            constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
             for atom in eq.operands
         ]
         types = [atom.type for atom in eq.operands]

@@ -6,19 +6,17 @@ A batched value has the batch axis in front.  Equations without batched operands
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
 from funcdiff.errors import InternalError
 from funcdiff.space import align
 from funcdiff.transforms.jvp import Mask
 
 
-@lru_cache(maxsize=2048)
-def vmap(
-    program: Program, size: int, batched: Mask, wanted: Mask = ()
-) -> tuple[Program, Mask]:
+@memoised
+def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple[Program, Mask]:
     """Return the batched program.
 
     Parameters

@@ -74,7 +74,9 @@ def main() -> None:
     medians = interleaved(contestants)
     for name, value in medians.items():
         ratio = value / medians["NumPy, the 30 calls"]
-        print(f"{name:22} {value:8.1f} µs   {value / 30:6.2f} µs an equation   {ratio:6.2f} x NumPy")
+        print(
+            f"{name:22} {value:8.1f} µs   {value / 30:6.2f} µs an equation   {ratio:6.2f} x NumPy"
+        )
     if autograd is not None:
         ratio = medians["autograd grad"] / medians["funcdiff grad, warm"]
         print(f"autograd / funcdiff    {ratio:8.2f} x")

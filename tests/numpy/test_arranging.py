@@ -11,6 +11,9 @@ from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, assert_value
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
+NO: Any = "no"
+HALF: Any = 1.5
+BACK: Any = "B"
 M = np.random.default_rng(1).normal(size=(3, 5))
 Q = np.random.default_rng(2).normal(size=(4, 4))
 V = np.random.default_rng(3).normal(size=5)
@@ -45,7 +48,7 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("trim_zeros", lambda x: np.trim_zeros(np.where(Z, x, 0)), (Z,)),
     ("trim_zeros in front", lambda x: np.trim_zeros(np.where(Z, x, 0), "f"), (Z,)),
     ("trim_zeros of all", lambda x: np.trim_zeros(0 * x), (V,)),
-    ("trim_zeros behind", lambda x: np.trim_zeros(np.where(Z, x, 0), trim="B"), (Z,)),
+    ("trim_zeros behind", lambda x: np.trim_zeros(np.where(Z, x, 0), trim=BACK), (Z,)),
     ("vander", np.vander, (V,)),
     ("vander increasing", lambda x: np.vander(x, 3, increasing=True), (V,)),
     ("vander of one column", lambda x: np.vander(x, N=1), (V,)),
@@ -123,15 +126,15 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
         (lambda x: np.fliplr(x[0, 0]), ValueError, "2-d"),
         (lambda x: np.rot90(x, axes=(1, 1)), ValueError, "different"),
         (lambda x: np.repeat(x, -1), ValueError, "negative"),
-        (lambda x: np.meshgrid(x[0, 0], indexing="no"), ValueError, "indexing"),
-        (lambda x: np.trim_zeros(x, "no"), ValueError, "trim"),
+        (lambda x: np.meshgrid(x[0, 0], indexing=NO), ValueError, "indexing"),
+        (lambda x: np.trim_zeros(x, NO), ValueError, "trim"),
         (lambda x: np.vander(x), ValueError, "one-dimensional"),
         (lambda x: np.diag(x), ValueError, "1- or 2-d"),
         (lambda x: np.diagonal(x, 0, 1, 1), ValueError, "cannot be the same"),
-        (lambda x: np.pad(x, 1, "nowhere"), ValueError, "not supported"),
+        (lambda x: np.pad(x, 1, NO), ValueError, "not supported"),
         (lambda x: np.pad(x, 1, "edge", end_values=3), ValueError, "unsupported keyword"),
         (lambda x: np.pad(x, -1), ValueError, "negative"),
-        (lambda x: np.pad(x, 1.5), TypeError, "integral"),
+        (lambda x: np.pad(x, HALF), TypeError, "integral"),
         (lambda x: np.pad(x[:0], 1, "edge"), ValueError, "can't extend empty axis"),
         (lambda x: np.pad(x, 1, lambda *a: None), UnsupportedNumPyError, "np.concatenate"),
     ],

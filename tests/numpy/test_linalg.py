@@ -224,6 +224,18 @@ def test_the_condition_number_of_a_singular_matrix_is_that_of_numpy(p: Any) -> N
     np.testing.assert_array_equal(_value(lambda x: linalg.cond(x, p), x), linalg.cond(x, p))
 
 
+@pytest.mark.parametrize("f", [
+    linalg.matrix_rank,
+    lambda x: linalg.matrix_rank(x, 0.5),
+    lambda x: linalg.matrix_rank(x[0] + x[0].T, hermitian=True),
+    lambda x: linalg.matrix_rank(x, rtol=np.array([0.1, 0.9])),
+    lambda x: linalg.matrix_rank(x[0, 0]),
+])  # fmt: skip
+def test_the_rank_of_a_matrix_is_that_of_numpy(f: Callable[[Any], Any]) -> None:
+    for x in (STACK, STACK * np.array([1.0, 0.0, 1.0]), 0 * STACK):
+        np.testing.assert_array_equal(_value(f, x), f(x))
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0)])
 @pytest.mark.parametrize("f", [
     linalg.inv, linalg.det, linalg.cholesky, linalg.eigvalsh, linalg.svdvals,

@@ -11,6 +11,7 @@ from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, value_under_trace
 
 _random = np.random.default_rng(0)
+NO: Any = "no"
 
 
 def _array(*shape: int) -> Any:
@@ -195,7 +196,7 @@ def test_integer_products_stay_integer() -> None:
         (lambda x: np.matvec(x[0], x[0]), ValueError, "enough dimensions"),
         (lambda x: np.convolve(x, x), ValueError, "must be a vector"),
         (lambda x: np.convolve(x[0], x[0, :0]), ValueError, "cannot be empty"),
-        (lambda x: np.convolve(x[0], x[0], "no"), ValueError, "mode"),
+        (lambda x: np.convolve(x[0], x[0], NO), ValueError, "mode"),
         (lambda x: np.einsum("ij,jk", x, x), ValueError, "label 'j' has length"),
         (lambda x: np.einsum("ij,jk", x), ValueError, r"2 operand\(s\)"),
         (lambda x: np.einsum("ijk", x), ValueError, r"3 label\(s\)"),

@@ -1,6 +1,7 @@
 """NumPy's reductions of traced arrays: values bit for bit, both modes, every keyword, errors."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, assert_value, value_under_trace
 
 Function = Callable[..., Any]
+
+NP: Any = np
+"""NumPy without the signatures that know nothing of traced arrays, or forbid what is tested."""
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(3, 4, 5))
@@ -45,7 +49,7 @@ INITIAL: list[Function] = [
 ]
 METHODS: list[Function] = [
     np.add.reduce,
-    lambda x: np.add.reduce(x, -1, None, None, True),
+    lambda x: NP.add.reduce(x, -1, None, None, True),
     lambda x: np.multiply.reduce(x, axis=(0, 1)),
     lambda x: np.maximum.reduce(x, axis=None, dtype=None),
     lambda x: np.minimum.reduce(x, axis=1, initial=0.1, where=MASK),
@@ -142,7 +146,9 @@ def test_an_ignored_nan_has_derivative_zero(f: Any) -> None:
 
 
 def test_equal_maxima_and_the_initial_value_share() -> None:
-    gradient = fd.grad(lambda x, i: np.max(x, initial=i), argnums=(0, 1))(np.array([1.0, 3, 3]), 3.0)
+    gradient = fd.grad(lambda x, i: np.max(x, initial=i), argnums=(0, 1))(
+        np.array([1.0, 3, 3]), 3.0
+    )
     np.testing.assert_array_equal(gradient[0], [0, 1 / 3, 1 / 3])
     assert gradient[1] == 1 / 3
 
@@ -224,10 +230,8 @@ def test_integer_results_have_no_derivative_but_values_work(f: Any) -> None:
 
 @pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA])
 def test_reductions_batch(f: Any) -> None:
-    for axis in (None, 1):
-        np.testing.assert_array_equal(
-            fd.vmap(lambda x: f(x, axis=axis))(X), np.stack([f(x, axis=axis) for x in X])
-        )
+    for g in (f, partial(f, axis=1)):
+        np.testing.assert_array_equal(fd.vmap(g)(X), np.stack([g(x) for x in X]))
 
 
 def test_reductions_of_empty_axes_give_their_identities() -> None:
@@ -254,7 +258,7 @@ def test_a_masked_maximum_needs_an_initial_value() -> None:
 
 def test_a_mask_of_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match=r"where= is an array of dtype int64 .* needs booleans"):
-        fd.grad(lambda x: np.sum(x, where=[1, 0]))(np.ones(2))
+        fd.grad(lambda x: NP.sum(x, where=[1, 0]))(np.ones(2))
 
 
 def test_an_initial_value_must_be_a_scalar() -> None:
@@ -264,7 +268,7 @@ def test_an_initial_value_must_be_a_scalar() -> None:
 
 def test_an_ordinary_array_cannot_receive_a_traced_result() -> None:
     with pytest.raises(UnsupportedNumPyError, match=r"np.sum\(out=\) with an ordinary array"):
-        fd.grad(lambda x: np.sum(x, out=np.zeros(())))(np.ones(2))
+        fd.grad(lambda x: NP.sum(x, out=np.zeros(())))(np.ones(2))
 
 
 def test_out_of_another_shape_is_refused() -> None:

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, assert_value
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
+NO: Any = "no"
+HALVES: Any = [0.5]
 B = np.random.default_rng(1).normal(size=(2, 3, 4))
 V = np.random.default_rng(2).normal(size=6)
 W = np.random.default_rng(3).normal(size=6)
@@ -100,8 +102,8 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
         (lambda x: np.select([x > 0], [x, x]), ValueError, "same length"),
         (lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0]), ValueError, "functions are expected"),
         (lambda x: np.take(x, 24), IndexError, "out of bounds"),
-        (lambda x: np.take(x, [0.5]), TypeError, "Cannot cast"),
-        (lambda x: np.take(x, 0, mode="no"), ValueError, "clipmode"),
+        (lambda x: np.take(x, HALVES), TypeError, "Cannot cast"),
+        (lambda x: np.take(x, 0, mode=NO), ValueError, "clipmode"),
         (
             lambda x: np.take_along_axis(x, np.array([0]), 0),
             ValueError,
@@ -125,3 +127,21 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fd.vjp(f, A)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.compress([True, False, True], x, axis=0),
+        lambda x: np.piecewise(x, [x < 0, x > 0.5], [np.square, 3.0, np.sin]),
+        lambda x: np.piecewise(x, x > 0, [np.exp, np.sin]),
+    ],
+)
+def test_a_trace_without_values_knows_what_does_not_depend_on_them(f: Any) -> None:
+    rows = A[:, :, 0]
+    np.testing.assert_array_equal(fd.vmap(f)(rows), np.stack([f(row) for row in rows]))
+
+
+def test_positions_that_depend_on_values_need_them() -> None:
+    with pytest.raises(ConcreteValueError):
+        fd.vmap(lambda x: x[np.nonzero(x > 0)])(A)

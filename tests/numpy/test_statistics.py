@@ -12,6 +12,9 @@ from tests.numpy.agreement import assert_derivatives, assert_value
 
 Function = Callable[..., Any]
 
+NP: Any = np
+"""NumPy without the signatures that know nothing of traced arrays, or forbid what is tested."""
+
 RANDOM = np.random.default_rng(6)
 X = RANDOM.normal(size=(3, 4, 5))
 ROWS = RANDOM.normal(size=(4, 6))
@@ -110,7 +113,7 @@ def test_complex_statistics_have_the_values_of_numpy(f: Any) -> None:
 @pytest.mark.parametrize("f", [np.quantile, np.nanquantile])
 def test_a_quantile_has_the_values_of_numpy(f: Any, q: Any) -> None:
     for axis in (None, 1, (0, 2)) if np.ndim(q) < 2 else (None,):
-        assert_value(lambda x: f(x, q, axis=axis), X)
+        assert_value(partial(f, q=q, axis=axis), X)
     if np.ndim(q) < 2:  # NumPy's nanquantile fails for probabilities in a matrix
         assert_value(lambda x: f(x, q, axis=0, keepdims=True), HOLES)
 
@@ -217,9 +220,7 @@ def test_a_slice_of_nan_gives_nan_and_no_derivative_elsewhere() -> None:
 
 @pytest.mark.parametrize("f", [np.mean, np.std, np.median, partial(np.nanquantile, q=0.3), np.cov])
 def test_statistics_batch(f: Any) -> None:
-    np.testing.assert_allclose(
-        fd.vmap(f)(LONG[:4]), np.stack([f(x) for x in LONG[:4]]), rtol=1e-15
-    )
+    np.testing.assert_allclose(fd.vmap(f)(LONG[:4]), np.stack([f(x) for x in LONG[:4]]), rtol=1e-15)
 
 
 def test_out_receives_a_statistic() -> None:
@@ -241,7 +242,7 @@ def test_out_receives_a_statistic() -> None:
     (lambda x: np.quantile(x, 1.5), ValueError, r"Quantiles must be in the range \[0, 1\]"),
     (lambda x: np.percentile(x, -1), ValueError, r"Percentiles must be in the range \[0, 100\]"),
     (lambda x: np.quantile(x, x[0] * 2), ValueError, "Quantiles must be in the range"),
-    (lambda x: np.quantile(x, 0.5, method="mid"), ValueError, "'mid' is not a valid method"),
+    (lambda x: NP.quantile(x, 0.5, method="mid"), ValueError, "'mid' is not a valid method"),
     (lambda x: np.quantile(x, 0.5, weights=x), ValueError, "Only method 'inverted_cdf'"),
     (lambda x: np.quantile(x, 0.5, weights=-x, method="inverted_cdf"), ValueError, "non-negative"),
     (lambda x: np.quantile(x, 0.5, weights=0 * x, method="inverted_cdf"), ValueError, "all zero"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from funcdiff.core import memo
 from funcdiff.core import primitive as records
-from funcdiff.core.builder import constant
+from funcdiff.core.builder import constant, direct
 from funcdiff.core.primitive import primitives
 from funcdiff.ops.cond import Cond
 from funcdiff.ops.contract import contract
@@ -48,10 +47,9 @@ class Mutation(NamedTuple):
 
 def clear_caches() -> None:
     """Forget every program that was derived by the rules as they were."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("funcdiff.")]
-    for value in [value for module in modules for value in vars(module).values()]:
-        if isinstance(value, functools._lru_cache_wrapper):
-            value.cache_clear()
+    for cache in memo.caches:
+        cache.cache_clear()
+    direct.clear()
     records._operations.clear()
 
 

@@ -46,23 +46,22 @@ def samples() -> dict[str, list[Sample]]:
     return found
 
 
-CASES = [
-    pytest.param(entry, id=f"{name}-{k}")
-    for name, entries in samples().items()
-    for k, entry in enumerate(entries)
-]
+NAMED = {
+    f"{name}-{k}": entry for name, entries in samples().items() for k, entry in enumerate(entries)
+}
+SMOOTH = {name: entry for name, entry in NAMED.items() if entry.order == 2}
 
 
 def test_every_primitive_has_a_sample() -> None:
     assert sorted(primitives.keys() - {n for n, s in samples().items() if s}) == []
 
 
-@pytest.mark.parametrize("entry", CASES)
+@pytest.mark.parametrize("entry", NAMED.values(), ids=NAMED)
 def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=entry.order)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", [case for case in CASES if case.values[0].order == 2])
+@pytest.mark.parametrize("entry", SMOOTH.values(), ids=SMOOTH)
 def test_the_rules_hold_for_third_derivatives(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=3)

@@ -1,0 +1,222 @@
+"""`cond` and `scan`: what Python's own ``if`` and ``for`` would compute."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import InputError, OutputError
+
+RANDOM = np.random.default_rng(8)
+ROWS = RANDOM.normal(size=(5, 3))
+
+
+def _choose(x: Any) -> Any:
+    return fd.cond(np.sum(x) > 0, lambda x: np.sum(x**3), lambda x: 5 * np.sum(x), x)
+
+
+# ---- cond -----------------------------------------------------------------------------------------------
+
+
+def test_cond_of_plain_values_is_an_if() -> None:
+    assert fd.cond(True, lambda x: x + 1, lambda x: x - 1, 3) == 4
+    assert fd.cond(False, lambda x: x + 1, lambda x: x - 1, 3) == 2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_gradient_of_cond_is_that_of_the_branch_taken(sign: float) -> None:
+    x = sign * np.array([1.0, 2.0, 3.0])
+    expected = 3 * x**2 if sign > 0 else np.full(3, 5.0)
+    np.testing.assert_array_equal(fd.grad(_choose)(x), expected)
+    np.testing.assert_array_equal(fd.jacfwd(_choose)(x), expected)
+    np.testing.assert_array_equal(
+        fd.hessian(_choose)(x), np.diag(6 * x) if sign > 0 else np.zeros((3, 3))
+    )
+
+
+def test_cond_under_vmap_selects_for_each_example() -> None:
+    x = np.array([[1.0, 2], [-1, -2], [3, -4]])
+    expected = np.stack([_choose(row) for row in x])
+    np.testing.assert_allclose(fd.vmap(_choose)(x), expected)
+    np.testing.assert_allclose(
+        fd.vmap(fd.grad(_choose))(x), np.stack([fd.grad(_choose)(row) for row in x])
+    )
+
+
+def test_branches_may_close_over_traced_arrays() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return fd.cond(x > 0, lambda: x * y, lambda: y**2)
+
+    assert fd.grad(f, (0, 1))(2.0, 3.0) == (3, 2)
+    assert fd.grad(f, (0, 1))(-2.0, 3.0) == (0, 6)
+
+
+def test_branches_may_return_containers() -> None:
+    def f(x: Any) -> Any:
+        result = fd.cond(x > 0, lambda x: {"a": x, "b": (2 * x,)}, lambda x: {"a": x, "b": (x,)}, x)
+        return result["a"] * result["b"][0]
+
+    assert fd.grad(f)(3.0) == 12
+    assert fd.grad(f)(-3.0) == -6
+
+
+def test_the_untaken_branch_is_not_evaluated_into_the_derivative() -> None:
+    def f(x: Any) -> Any:
+        return fd.cond(x > 0, np.sqrt, lambda x: 0 * x, x)
+
+    assert fd.grad(f)(0.0) == 0
+    assert fd.grad(fd.grad(f))(-1.0) == 0
+
+
+def test_branches_that_return_different_things_are_an_error() -> None:
+    def f(other: Any) -> Any:
+        return fd.grad(lambda x: fd.cond(x > 0, lambda x: x, other, x))(1.0)
+
+    with pytest.raises(OutputError, match="must return the same"):
+        f(lambda x: (x, x))
+    with pytest.raises(OutputError, match=r"f64\[2\]"):
+        f(lambda x: x * np.ones(2))
+
+
+def test_the_condition_is_a_scalar() -> None:
+    with pytest.raises(InputError, match=r"scalar condition.*np\.where"):
+        fd.grad(lambda x: np.sum(fd.cond(x > 0, np.sin, np.cos, x)))(np.ones(2))
+
+
+# ---- scan -----------------------------------------------------------------------------------------------
+
+
+def _step(carry: Any, row: Any) -> tuple[Any, Any]:
+    carry = np.tanh(carry * 0.5 + row)
+    return carry, np.sum(carry**2)
+
+
+def _by_hand(init: Any, rows: Any, *, reverse: bool = False) -> tuple[Any, Any]:
+    order = range(len(rows))[::-1] if reverse else range(len(rows))
+    carry, outputs = init, {}
+    for k in order:
+        carry, outputs[k] = _step(carry, rows[k])
+    return carry, np.stack([outputs[k] for k in range(len(rows))])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_is_a_loop(reverse: bool) -> None:
+    carry, ys = fd.scan(_step, np.ones(3), ROWS, reverse=reverse)
+    expected = _by_hand(np.ones(3), ROWS, reverse=reverse)
+    np.testing.assert_allclose(carry, expected[0], rtol=1e-14)
+    np.testing.assert_allclose(ys, expected[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("argnums", [0, 1])
+def test_the_derivatives_of_scan_are_those_of_the_loop(reverse: bool, argnums: int) -> None:
+    def loss(loop: Any) -> Any:
+        def f(init: Any, rows: Any) -> Any:
+            carry, ys = loop(init, rows)
+            return np.sum(carry * np.arange(3.0)) + np.sum(ys * np.arange(5.0))
+
+        return f
+
+    scanned = loss(lambda init, rows: fd.scan(_step, init, rows, reverse=reverse))
+    looped = loss(lambda init, rows: _by_hand(init, rows, reverse=reverse))
+    point = (np.full(3, 0.2), ROWS)
+    for derivative in (fd.grad, fd.jacfwd, fd.jacrev, fd.hessian):
+        np.testing.assert_allclose(
+            derivative(scanned, argnums)(*point),
+            derivative(looped, argnums)(*point),
+            rtol=1e-11,
+            atol=1e-13,
+        )
+
+
+def test_scan_may_close_over_traced_arrays() -> None:
+    def f(w: Any) -> Any:
+        carry, _ = fd.scan(lambda c, x: (w * c + x, None), 1.0, np.array([1.0, 2.0, 3.0]))
+        return carry
+
+    w = 0.5
+    assert f(w) == w**3 + w**2 + 2 * w + 3
+    assert fd.grad(f)(w) == 3 * w**2 + 2 * w + 2
+    assert fd.grad(fd.grad(f))(w) == 6 * w + 2
+
+
+def test_scan_without_rows_needs_a_length() -> None:
+    carry, ys = fd.scan(lambda c, _: (2 * c, c), 1.0, length=4)
+    assert carry == 16
+    np.testing.assert_array_equal(ys, [1, 2, 4, 8])
+    with pytest.raises(InputError, match="length"):
+        fd.scan(lambda c, _: (c, None), 1.0)
+
+
+def test_scan_over_nothing_returns_the_first_carry() -> None:
+    carry, ys = fd.scan(_step, np.ones(3), np.zeros((0, 3)))
+    np.testing.assert_array_equal(carry, np.ones(3))
+    assert ys.shape == (0,)
+
+
+def test_carries_and_rows_may_be_containers() -> None:
+    def step(carry: Any, row: Any) -> Any:
+        total = carry["total"] + row[0] * row[1]
+        return {"total": total, "count": carry["count"] + 1}, {"seen": total}
+
+    rows = (np.array([1.0, 2, 3]), np.array([4.0, 5, 6]))
+    carry, ys = fd.scan(step, {"total": 0.0, "count": 0}, rows)
+    assert carry == {"total": 32, "count": 3}
+    np.testing.assert_array_equal(ys["seen"], [4, 14, 32])
+
+
+def test_scan_under_vmap_is_a_loop_for_each_example() -> None:
+    inits = RANDOM.normal(size=(4, 3))
+    result = fd.vmap(lambda init: fd.scan(_step, init, ROWS)[0])(inits)
+    expected = np.stack([fd.scan(_step, init, ROWS)[0] for init in inits])
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
+
+
+def test_a_carry_that_changes_its_type_is_an_error() -> None:
+    with pytest.raises(OutputError, match=r"carry.*f64\[\].*f64\[2\]"):
+        fd.scan(lambda c, _: (c * np.ones(2), None), 1.0, length=2)
+    with pytest.raises(OutputError, match="carry"):
+        fd.scan(lambda c, _: ((c, c), None), 1.0, length=2)
+
+
+def test_the_body_must_return_a_pair() -> None:
+    body: Any = lambda c, _: c
+    with pytest.raises(OutputError, match=r"\(carry, y\)"):
+        fd.scan(body, 1.0, length=2)
+
+
+def test_lengths_that_disagree_are_an_error() -> None:
+    with pytest.raises(InputError, match="length"):
+        fd.scan(_step, np.ones(3), ROWS, length=4)
+    with pytest.raises(InputError, match="length"):
+        fd.scan(lambda c, r: (c, None), 1.0, (np.ones(3), np.ones(4)))
+
+
+# ---- stop_gradient ----------------------------------------------------------------------------------------
+
+
+def test_stop_gradient_is_a_constant_in_every_mode() -> None:
+    def f(x: Any) -> Any:
+        return x * fd.stop_gradient(x**2)
+
+    assert fd.grad(f)(3.0) == 9
+    assert fd.jvp(f, (3.0,), (1.0,)) == (27, 9)
+    assert fd.grad(fd.grad(f))(3.0) == 0
+
+
+def test_stop_gradient_takes_containers_and_leaves_plain_values_alone() -> None:
+    assert fd.stop_gradient({"a": 1.0, "b": "text"}) == {"a": 1.0, "b": "text"}
+
+    def f(p: Any) -> Any:
+        q = fd.stop_gradient(p)
+        return p["a"] * q["a"] + q["b"]
+
+    assert fd.grad(f)({"a": 3.0, "b": 2.0}) == {"a": 3, "b": 0}
+
+
+def test_stop_gradient_makes_a_conversion_legal() -> None:
+    def f(x: Any) -> Any:
+        return x * float(fd.stop_gradient(x))
+
+    assert fd.grad(f)(3.0) == 3

@@ -1,0 +1,207 @@
+"""Rounding, limits, repairs and tests on traced values; sinc, i0 and unwrap."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from tests.numpy.agreement import assert_derivatives, assert_value
+
+Function = Callable[..., Any]
+
+NP: Any = np
+"""NumPy without the signatures that know nothing of traced arrays, or forbid what is tested."""
+
+RANDOM = np.random.default_rng(9)
+X = 20 * RANDOM.normal(size=(4, 5))
+Z = X + 1j * RANDOM.normal(size=(4, 5))
+ODD = np.array([1.5, np.nan, -np.inf, np.inf, -2, -0.0])
+LOW, HIGH = RANDOM.uniform(-10, -5, size=5), RANDOM.uniform(5, 10, size=(4, 1))
+
+ROUNDINGS: list[Function] = [
+    np.round,
+    np.around,
+    lambda x: np.round(x, 2),
+    lambda x: np.round(x, decimals=-1),
+    lambda x: x.round(1),
+    np.fix,
+]
+SMOOTH: list[Function] = [
+    lambda x: np.clip(x, -10, 10),
+    lambda x: np.clip(x, LOW, HIGH),
+    lambda x: np.clip(x, None, HIGH),
+    lambda x: np.clip(x, min=-4),
+    lambda x: np.clip(x, a_min=-4, a_max=None),
+    lambda x: np.clip(x, 5, -5),
+    lambda x: x.clip(-3, 4.5),
+    np.sinc,
+    lambda x: np.sinc(x / 300),
+    lambda x: np.i0(x / 4),
+    np.nan_to_num,
+    np.unwrap,
+    lambda x: np.unwrap(x, axis=0, discont=5, period=7),
+    lambda x: np.real_if_close(x + 0j * x),
+]
+TESTS: list[Function] = [
+    lambda x: np.isclose(x, x * (1 + 1e-7)),
+    lambda x: np.isclose(x, np.round(x), rtol=0, atol=0.2),
+    lambda x: np.isclose(x, 3),
+    lambda x: np.allclose(x, X),
+    lambda x: np.allclose(x, X + 1),
+    lambda x: np.array_equal(x, x),
+    lambda x: np.array_equal(x, x[0]),
+    lambda x: np.array_equiv(x[0], np.stack([x[0], x[0]])),
+    np.isposinf,
+    np.isneginf,
+    np.isreal,
+    np.iscomplex,
+    np.iscomplexobj,
+    np.isrealobj,
+]
+
+
+@pytest.mark.parametrize("f", [*ROUNDINGS, *SMOOTH])
+def test_values_are_those_of_numpy(f: Function) -> None:
+    assert_value(f, X)
+    assert_value(f, X[0])
+
+
+@pytest.mark.parametrize("f", [*ROUNDINGS[:5], np.sinc, np.nan_to_num])
+def test_complex_values_are_those_of_numpy(f: Function) -> None:
+    assert_value(f, Z)
+
+
+@pytest.mark.parametrize("f", TESTS)
+def test_tests_on_values_are_those_of_numpy(f: Function) -> None:
+    for x in (X, X.astype("f4")):
+        found = fd.vjp(lambda x: (np.sum(x), f(x)), x, has_aux=True)[2]
+        np.testing.assert_array_equal(found, f(x))
+
+
+@pytest.mark.parametrize("f", [np.isposinf, np.isneginf, partial(np.isclose, b=ODD),
+                               partial(np.isclose, b=ODD, equal_nan=True),
+                               partial(np.array_equal, a2=ODD, equal_nan=True)])  # fmt: skip
+def test_tests_meet_infinity_and_nan_as_numpy_does(f: Function) -> None:
+    np.testing.assert_array_equal(fd.vjp(lambda x: (x[0], f(x)), ODD, has_aux=True)[2], f(ODD))
+
+
+@pytest.mark.parametrize("f", [
+    lambda n: np.round(n, -1), lambda n: np.round(n, 2), lambda n: np.clip(n, 3, 2.5),
+    lambda n: np.clip(n, -(10**9), 7), lambda n: np.nan_to_num(n), np.i0, np.sinc,
+])  # fmt: skip
+def test_integers_are_treated_as_in_numpy(f: Function) -> None:
+    n = np.arange(-15, 25, dtype="i4")
+    found = fd.vjp(lambda x: (x, f(x.astype("i4"))), n.astype(float), has_aux=True)[2]
+    assert found.dtype == f(n).dtype
+    np.testing.assert_array_equal(found, f(n))
+
+
+@pytest.mark.parametrize("f", SMOOTH)
+def test_derivatives(f: Function) -> None:
+    assert_derivatives(f, X)
+
+
+@pytest.mark.parametrize("f", [np.sinc, np.nan_to_num])
+def test_derivatives_of_complex_functions(f: Function) -> None:
+    assert_derivatives(lambda z: f(z / 40), Z)
+
+
+@pytest.mark.parametrize("f", ROUNDINGS)
+def test_rounding_has_slope_zero(f: Function) -> None:
+    assert np.all(fd.grad(lambda x: np.sum(f(x)))(X) == 0)
+
+
+def test_clip_has_a_derivative_in_its_bounds() -> None:
+    assert_derivatives(np.clip, X, LOW, HIGH)
+
+
+def test_clip_on_a_bound_shares_by_halves() -> None:
+    gradients = fd.grad(lambda x, a, b: NP.clip(x, a, b), argnums=(0, 1, 2))
+    assert gradients(1.0, 1.0, 2.0) == (0.5, 0.5, 0)
+    assert gradients(2.0, 1.0, 2.0) == (0.5, 0, 0.5)
+    composed = fd.grad(lambda x, a, b: NP.minimum(np.maximum(x, a), b), argnums=(0, 1, 2))
+    assert gradients(1.0, 1.0, 1.0) == composed(1.0, 1.0, 1.0)
+
+
+def test_what_nan_to_num_replaces_has_derivative_zero() -> None:
+    expected = np.nan_to_num(ODD, nan=7, posinf=8, neginf=-9)
+    value, pull = fd.vjp(lambda x: NP.nan_to_num(x, nan=7, posinf=8, neginf=-9), ODD)
+    np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(pull(np.ones(6))[0], [1, 0, 0, 0, 1, 1])
+
+
+def test_nan_to_num_may_change_its_argument() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        assert np.nan_to_num(y, copy=False) is y
+        return y
+
+    np.testing.assert_array_equal(fd.vjp(f, ODD)[0], np.nan_to_num(ODD))
+
+
+def test_sinc_is_smooth_at_zero() -> None:
+    first, second, fourth = fd.grad(NP.sinc), fd.grad(fd.grad(NP.sinc)), fd.grad(NP.sinc)
+    for _ in range(3):
+        fourth = fd.grad(fourth)
+    assert first(0.0) == 0
+    np.testing.assert_allclose(second(0.0), -(np.pi**2) / 3, rtol=1e-15)
+    np.testing.assert_allclose(fourth(0.0), np.pi**4 / 5, rtol=1e-14)
+    np.testing.assert_allclose(second(1e-9), -(np.pi**2) / 3, rtol=1e-14)
+    assert fd.jvp(NP.sinc, (0.0,), (1.0,))[1] == 0
+
+
+def test_the_derivatives_of_i0_are_exact_at_zero_and_far_out() -> None:
+    assert fd.grad(NP.i0)(0.0) == 0
+    assert fd.grad(fd.grad(NP.i0))(0.0) == 0.5
+    # I1(x) = x/2 + x**3/16 + ..., and I1(50), I1(700) by the asymptotic series 9.7.1
+    np.testing.assert_allclose(fd.grad(NP.i0)(1e-6), 5.000000000000625e-07, rtol=1e-14)
+    for x in (50.0, 700.0):
+        terms = [1, -3 / (8 * x), -15 / (2 * (8 * x) ** 2), -315 / (6 * (8 * x) ** 3),
+                 -14175 / (24 * (8 * x) ** 4), -1091475 / (120 * (8 * x) ** 5)]  # fmt: skip
+        expected = np.exp(x) / np.sqrt(2 * np.pi * x) * sum(terms)
+        np.testing.assert_allclose(fd.grad(NP.i0)(x), expected, rtol=1e-9)
+    assert fd.grad(NP.i0)(-2.0) == -fd.grad(NP.i0)(2.0)
+
+
+def test_unwrap_has_the_derivative_of_the_identity() -> None:
+    x = np.array([0.0, 3.5, 7.5, 11.0, -2.0])
+    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(np.unwrap(x) * x))(x),
+                                  np.unwrap(x) + x)  # fmt: skip
+
+
+def test_nearly_real_numbers_become_real() -> None:
+    assert fd.vjp(lambda x: np.real_if_close(x + 1e-20j), 2.0)[0].dtype == float
+    assert fd.vjp(lambda x: np.real_if_close(x + 1j), 2.0)[0].dtype == complex
+
+
+def test_out_receives_a_rounded_or_limited_array() -> None:
+    def f(x: Any) -> Any:
+        out = np.empty_like(x)
+        assert np.clip(x, -5, 5, out=out) is out
+        rounded = np.zeros_like(x)
+        np.round(x, out=rounded)
+        return out * rounded
+
+    assert_value(f, X)
+    assert_derivatives(f, X)
+
+
+@pytest.mark.parametrize("f", SMOOTH[3:12])
+def test_functions_batch(f: Function) -> None:
+    np.testing.assert_allclose(fd.vmap(f)(X), np.stack([f(x) for x in X]), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("f", "error", "message"), [
+    (lambda x: np.clip(x, 1), TypeError, "missing 1 required positional argument: 'a_max'"),
+    (lambda x: np.clip(x, 1, 2, max=3), ValueError, "`a_min` and `a_max` are provided"),
+    (lambda x: np.clip(x, 1, 2, dtype="f4"), UnsupportedNumPyError, r"np.clip\(dtype=\)"),
+    (lambda x: np.i0(x + 1j).real, TypeError, "i0 not supported for complex values"),
+    (lambda x: np.isposinf(x + 1j) * x, TypeError, "not defined for complex values"),
+])  # fmt: skip
+def test_errors_say_what_is_wrong(f: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        fd.vjp(f, X)
