@@ -142,7 +142,8 @@ def _transpose_mul(
     _p: Params, _types: Sequence[ArrayType], cts: Sequence[Maybe], xs: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     (ct,), (x, y) = cts, xs
-    assert ct is not None and (x is None) != (y is None), "mul is linear in one operand at a time"
+    assert ct is not None
+    assert (x is None) != (y is None), "mul is linear in one operand at a time"
     return [mul(ct, y) if y is not None else None, mul(ct, x) if x is not None else None]
 
 

@@ -47,7 +47,7 @@ def _numbers(leaves: Sequence[Any], what: str, paths: Sequence[str]) -> list[Any
 
 
 def cond(
-    pred: bool | np.bool[Any] | Array,
+    pred: bool | np.bool[Any] | Array,  # noqa: FBT001 - the condition, as in jax.lax
     true_fn: Callable[[*Primals], Y],
     false_fn: Callable[[*Primals], Y],
     *operands: *Primals,

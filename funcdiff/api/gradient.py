@@ -173,7 +173,9 @@ def grad(
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _differentiated(f, argnums, args, kwargs, has_aux, holomorphic, False)
+        parts = _differentiated(
+            f, argnums, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        )
         return (parts.gradient, parts.aux) if has_aux else parts.gradient
 
     return gradient
@@ -309,7 +311,9 @@ def value_and_grad(
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _differentiated(f, argnums, args, kwargs, has_aux, holomorphic, True)
+        parts = _differentiated(
+            f, argnums, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        )
         return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
 
     return value_and_gradient
@@ -328,15 +332,18 @@ def _differentiated(
     argnums: Argnums,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    *,
     has_aux: bool,
     holomorphic: bool,
     wants_value: bool,
 ) -> _Parts:
     inputs, trace = call_traced(f, argnums, args, kwargs, has_aux=has_aux)
     count = len(inputs.operands)
-    program, output = gradient_program(trace.recording, count, holomorphic, wants_value)
+    program, output = gradient_program(
+        trace.recording, count, holomorphic=holomorphic, wants_value=wants_value
+    )
     if program is None or not trace.is_array:
-        raise _not_scalar(f, trace, output, holomorphic)
+        raise _not_scalar(f, trace, output, holomorphic=holomorphic)
     results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs), fill=None)
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
@@ -348,7 +355,7 @@ def _differentiated(
 
 
 def _not_scalar(
-    f: Callable[..., Any], trace: Trace, output: ArrayType | None, holomorphic: bool
+    f: Callable[..., Any], trace: Trace, output: ArrayType | None, *, holomorphic: bool
 ) -> OutputError:
     got: object = output
     cure = "Return one element (y[0]) or a sum (y.sum()), or use fd.jacobian or fd.vjp."

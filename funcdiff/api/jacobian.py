@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from funcdiff.api.arguments import name_of, type_of
@@ -70,7 +70,7 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
     array([[1., 2.],
            [3., 4.]])
     """
-    return _jacobian(f, argnums, None, holomorphic)
+    return _jacobian(f, argnums, None, holomorphic=holomorphic)
 
 
 @overload
@@ -89,7 +89,7 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = F
     >>> fd.jacfwd(lambda x: np.stack([x, x**2]))(3.0)
     array([1., 6.])
     """
-    return _jacobian(f, argnums, "forward", holomorphic)
+    return _jacobian(f, argnums, "forward", holomorphic=holomorphic)
 
 
 @overload
@@ -108,7 +108,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = F
     >>> fd.jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
     array([5., 2.])
     """
-    return _jacobian(f, argnums, "reverse", holomorphic)
+    return _jacobian(f, argnums, "reverse", holomorphic=holomorphic)
 
 
 @overload
@@ -148,10 +148,10 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Any:
     array([[4., 6.],
            [6., 0.]])
     """
-    return _jacobian(grad(f, argnums), argnums, "forward", False)
+    return _jacobian(grad(f, argnums), argnums, "forward", holomorphic=False)
 
 
-def _jacobian(f: Callable[..., Any], argnums: Argnums, mode: Mode, holomorphic: bool) -> Any:
+def _jacobian(f: Callable[..., Any], argnums: Argnums, mode: Mode, *, holomorphic: bool) -> Any:
     @wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = call_traced(f, argnums, args, kwargs, has_aux=False)
@@ -265,7 +265,7 @@ def _basis(types: Sequence[ArrayType]) -> tuple[int, list[Tracer]]:
 def _parts(x: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:
     """Split the leading axis of `x`, which counts unit vectors, by array."""
     starts = _starts(types)
-    return [slice_along(x, 0, a, b) for a, b in zip(starts, starts[1:], strict=False)]
+    return [slice_along(x, 0, a, b) for a, b in pairwise(starts)]
 
 
 def _last(part: Tracer, y: ArrayType, x: ArrayType) -> Tracer:

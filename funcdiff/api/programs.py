@@ -42,7 +42,7 @@ class Gradient(NamedTuple):
 
 @memoised
 def gradient_program(
-    recording: Recording, count: int, holomorphic: bool, wants_value: bool
+    recording: Recording, count: int, *, holomorphic: bool, wants_value: bool
 ) -> Gradient:
     """Derive the gradient in the first `count` inputs."""
     program = simplify(program_of(*recording))

@@ -29,7 +29,7 @@ Ref: TypeAlias = int | Literal
 Recording: TypeAlias = tuple[tuple[Any, ...], tuple[Ref, ...]]
 
 direct: Final[dict[Any, Any]] = {}
-"""What the front end records straight away, by function and operand types (see `Builder.direct`)."""
+"""What the front end records straight away, by function and operand types."""
 
 _current: Final[ContextVar[Builder | None]] = ContextVar("funcdiff_builder", default=None)
 current_builder = _current.get
@@ -387,6 +387,7 @@ def walk(
 
 
 def escaped(*operands: Tracer) -> EscapedTracerError:
+    """Return the error for tracers that are used outside the trace that made them."""
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
     return EscapedTracerError(
         f"a traced array was used at {user_location()}, outside {made}, which made it and has "

@@ -54,6 +54,7 @@ class ArrayType:
     dtype: np.dtype[Any]
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArrayType:
+        """Return the one object for a shape and a dtype."""
         found = _interned.get((shape, dtype))
         if found is not None:
             return found

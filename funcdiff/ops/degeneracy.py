@@ -18,12 +18,12 @@ from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.complex import real_part
 from funcdiff.ops.contract import contract
-from funcdiff.ops.elementwise import div, sub
+from funcdiff.ops.elementwise import cos, div, sub
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import logical_and
 from funcdiff.ops.matrices import adjoint, diagonal, matmul, square
-from funcdiff.ops.structural import convert, select
-from funcdiff.space import Maybe, align, broadcast, mul, reduce_sum, zeros
+from funcdiff.ops.structural import convert, iota, select
+from funcdiff.space import Maybe, add, align, broadcast, mul, reduce_sum, zeros
 
 # ---- which values are equal ----------------------------------------------------------------------
 
@@ -129,6 +129,18 @@ def blocks(m: Tracer, same: Tracer) -> tuple[Tracer, ...]:
     perturbation; a block of one element is its own eigenvalue.
     """
     return bind(blocks_p, NONE, m, same)
+
+
+def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
+    """Return a rotation within the blocks that no result is likely to be stationary at.
+
+    It consists of the eigenvectors of the blocks of cos(i·k); where nothing is equal, it is 1.
+    """
+    real = type_.with_dtype(real_dtype(type_.dtype))
+    rows, columns = (convert(iota(type_.shape, type_.ndim - k), real.dtype) for k in (2, 1))
+    one = constant(1, real)
+    mixed = cos(mul(add(rows, one), add(columns, one)))
+    return blocks(convert(mixed, type_.dtype), same)[1]
 
 
 # ---- what depends on the choice of eigenvectors --------------------------------------------------

@@ -15,7 +15,14 @@ from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.complex import real_part
-from funcdiff.ops.degeneracy import average, blocks, gauge, reciprocal_gaps, tied
+from funcdiff.ops.degeneracy import (
+    average,
+    blocks,
+    gauge,
+    generic_rotation,
+    reciprocal_gaps,
+    tied,
+)
 from funcdiff.ops.linalg import Triangle, triangular_solve
 from funcdiff.ops.matrices import (
     adjoint,
@@ -114,11 +121,13 @@ def _eigh_linearize(
 
     F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
     for results that do not depend on the choice of eigenvectors, which `gauge` makes sure of.
+    The choice is made generic first: LAPACK's own may be one at which such a result is stationary.
     """
     (a,), (t,) = xs, ts
     assert t is not None
     w, v = eigh(a, lower=p.lower)
     same = tied(w)
+    v = matmul(v, generic_rotation(v.type, same))
     inner = _projected(v, t)
     generator = gauge(mul(reciprocal_gaps(w, same, v.dtype), inner), same)
     return [w, v], [average(real_part(diagonal(inner)), same), matmul(v, generator)]

@@ -258,7 +258,7 @@ class Slice(Params):
         return tuple(len(r) for r in ranges)
 
     def whole(self, size: int) -> Slice:
-        """The same with all of a further axis in front."""
+        """Return the same with all of a further axis in front."""
         return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))
 
 

@@ -65,7 +65,7 @@ def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
     return (mask, b, True) if _is_zero(a) else None
 
 
-def _mask(emit: Any, mask: Tracer, value: Tracer, swapped: bool) -> Tracer:
+def _mask(emit: Any, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
     pair = (zeros(value.type), value) if swapped else (value, zeros(value.type))
     return emit(select_p, NONE, mask, *pair)  # type: ignore[no-any-return]
 
@@ -94,7 +94,7 @@ def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
         found = _masked(u)
         if found:
             mask, value, swapped = found
-            return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped)
+            return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped=swapped)
     return None
 
 
@@ -148,7 +148,7 @@ def _scale_summed(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
         if found and masked:
             mask, _, swapped = masked
             some = emit(reduce_all_p if swapped else reduce_any_p, found[0], mask)
-            return _mask(emit, some, mul(total, c), swapped)
+            return _mask(emit, some, mul(total, c), swapped=swapped)
     return None
 
 
@@ -158,7 +158,7 @@ def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     if found is None:
         return None
     mask, value, swapped = found
-    return _mask(emit, mask, emit(neg_p, NONE, value), swapped)
+    return _mask(emit, mask, emit(neg_p, NONE, value), swapped=swapped)
 
 
 def _broadcast_masked(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
@@ -168,7 +168,7 @@ def _broadcast_masked(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
         return None
     mask, value, swapped = found
     mask, value = (emit(broadcast_p, p, z) for z in (mask, value))
-    return _mask(emit, mask, value, swapped)
+    return _mask(emit, mask, value, swapped=swapped)
 
 
 def _convert_masked(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
@@ -177,7 +177,7 @@ def _convert_masked(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
     if found is None:
         return None
     mask, value, swapped = found
-    return _mask(emit, mask, emit(convert_p, p, value), swapped)
+    return _mask(emit, mask, emit(convert_p, p, value), swapped=swapped)
 
 
 def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
@@ -185,7 +185,7 @@ def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     first, second = _masked(x), _masked(y)
     if first is None or second is None or first[2] != second[2] or not same(first[0], second[0]):
         return None
-    return _mask(emit, first[0], emit(add_p, NONE, first[1], second[1]), first[2])
+    return _mask(emit, first[0], emit(add_p, NONE, first[1], second[1]), swapped=first[2])
 
 
 rules: Final[Rules] = {

@@ -57,7 +57,9 @@ def main() -> None:
 
     def look_up() -> None:
         inputs, trace = call_traced(lambda a: chain(np, a), 0, (x,), {}, has_aux=False)
-        gradient_program(trace.recording, len(inputs.operands), False, False)
+        gradient_program(
+            trace.recording, len(inputs.operands), holomorphic=False, wants_value=False
+        )
 
     look_up()
     contestants: dict[str, Callable[[], Any]] = {

@@ -133,9 +133,9 @@ def test_integer_spaces_have_no_derivative_but_work() -> None:
     assert pull(np.ones(4))[0] == 0
 
 
-def test_spaces_batch() -> None:
-    for f in (lambda x: NP.linspace(x, 3, 4), lambda x: NP.geomspace(x, 3, 4)):
-        np.testing.assert_allclose(fd.vmap(f)(W), np.stack([f(w) for w in W]), rtol=1e-13)
+@pytest.mark.parametrize("f", [lambda x: np.linspace(x, 3, 4), lambda x: np.geomspace(x, 3, 4)])
+def test_spaces_batch(f: Any) -> None:
+    np.testing.assert_allclose(fd.vmap(f)(W), np.stack([f(w) for w in W]), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("f", "error", "message"), [

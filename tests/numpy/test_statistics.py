@@ -188,7 +188,7 @@ def test_entries_equal_to_an_order_statistic_share_its_weight(f: Any) -> None:
 
 
 def test_the_median_of_an_even_count_halves_between_two_groups() -> None:
-    np.testing.assert_array_equal(fd.grad(np.median)(np.array([1.0, 3, 3, 1])), [0.25] * 4)
+    np.testing.assert_array_equal(fd.grad(NP.median)(np.array([1.0, 3, 3, 1])), [0.25] * 4)
 
 
 @pytest.mark.parametrize("f", [np.std, np.nanstd])
@@ -213,7 +213,8 @@ def test_an_ignored_nan_has_derivative_zero(f: Any) -> None:
 
 def test_a_slice_of_nan_gives_nan_and_no_derivative_elsewhere() -> None:
     x = np.array([[np.nan, np.nan], [1.0, 3.0]])
-    value, pull = fd.vjp(lambda x: np.nanmedian(x, axis=1), x)
+    pulled: Any = fd.vjp(lambda x: NP.nanmedian(x, axis=1), x)
+    value, pull = pulled
     np.testing.assert_array_equal(value, [np.nan, 2])
     np.testing.assert_array_equal(pull(np.ones(2))[0], [[0, 0], [0.5, 0.5]])
 

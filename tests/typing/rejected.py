@@ -119,7 +119,7 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.cond(flag, field, square, x)  # E: [arg-type] Argument 3
     fd.cond("text", field, field, x)  # E: [arg-type] Argument 1
     fd.scan(step, x, x)  # E: [arg-type] float | floating
-    fd.scan(lambda carry, _: (carry, carry), x)  # E: [call-overload] No overload variant
+    fd.scan(lambda carry, _: (carry, carry), x, None, "3")  # E: [call-overload] No overload variant
 
     # Not in the package.
     fd.gradient(total)  # E: [attr-defined] has no attribute "gradient"
