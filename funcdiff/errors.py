@@ -24,7 +24,10 @@ Every message has three parts: what happened, where, and what to write instead.
 import sys
 from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+import numpy
+
+_OURS = str(Path(__file__).parent)
+_NUMPYS = str(Path(numpy.__file__).parent)
 
 
 class FuncdiffError(Exception):
@@ -111,7 +114,7 @@ def user_location() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not (code.co_filename.startswith(_PACKAGE) or "numpy" in Path(code.co_filename).parts):
+        if not code.co_filename.startswith((_OURS, _NUMPYS, "<__array_function__")):
             return f"{code.co_filename!r}, line {frame.f_lineno}, in {code.co_name}"
         frame = frame.f_back  # type: ignore[assignment]
     return "an unknown place"

@@ -196,7 +196,7 @@ class Array(Tracer):
         return indexing.take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if mutation.is_own_result(self, value):  # x[i] += y has stored y in x already
+        if mutation.is_own_result(self, index, value):  # x[i] += y has stored y in x already
             return
         raise UnsupportedNumPyError(
             f"x[index] = value was met at {user_location()}, where x is a traced array. "

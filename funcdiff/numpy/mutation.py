@@ -27,12 +27,13 @@ Make: TypeAlias = Callable[[Any], Any]
 class Memory:
     """What a handle knows about the handles that may share its memory."""
 
-    __slots__ = ("base", "make", "views")
+    __slots__ = ("base", "make", "positions", "views")
 
     def __init__(self, base: Tracer | None = None, make: Make | None = None) -> None:
         self.base = base
         self.make = make
         self.views: list[ref[Tracer]] = []
+        self.positions: np.ndarray[Any, Any] | None = None
 
 
 class Place(NamedTuple):
@@ -103,8 +104,9 @@ def assign(x: Tracer, value: Tracer) -> None:
         raise ValueError(
             f"output array is read-only, a broadcast view or a diagonal, at {user_location()}"
         )
+    whole = _positions(root)  # before the change: NumPy's memory keeps its layout
     _point(root, value if root is x else _replaced(root, positions, value))
-    _refresh(root, _positions(root.shape))
+    _refresh(root, whole)
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
@@ -144,10 +146,13 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
     return out
 
 
-def is_own_result(x: Tracer, value: Any) -> bool:
-    """Whether ``x[i] = value`` stores what ``x[i] += y`` has written through a view already."""
+def is_own_result(x: Tracer, index: Any, value: Any) -> bool:
+    """Whether ``x[index] = value`` stores what ``x[index] += y`` has written through a view."""
     record = getattr(value, "views", None)
-    return isinstance(record, Memory) and record.base is x and record.make is not None
+    if not isinstance(record, Memory) or record.base is not x or record.make is None:
+        return False
+    positions = _positions(x)
+    return np.array_equal(record.make(positions), positions[index])
 
 
 def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
@@ -158,7 +163,7 @@ def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
             "np.add.at and np.subtract.at are."
         )
     check_castable(ufunc, x, x, *values)
-    positions = _positions(x.shape)[index]
+    positions = np.arange(x.type.size).reshape(x.shape)[index]
     amount = fit(
         values[0] if ufunc is np.add else np.negative(values[0]), x.type.with_shape(positions.shape)
     )
@@ -170,9 +175,22 @@ def _point(x: Tracer, value: Tracer) -> None:
     x.builder, x.atom = value.builder, value.atom
 
 
-def _positions(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    size = int(np.prod(shape, dtype=int))
-    return np.arange(size).reshape(shape)
+def _positions(root: Tracer) -> np.ndarray[Any, Any]:
+    """Return the number of every element, laid out in memory as NumPy lays the array out.
+
+    An eager trace knows the layout from the value; without values it is taken to be C order.
+    """
+    record = memory(root)
+    if record.positions is None:
+        positions = np.arange(root.type.size).reshape(root.shape)
+        builder = root.builder
+        if root.ndim > 1 and builder is not None and builder.eager:
+            with np.errstate(all="ignore"):
+                like = np.empty_like(builder.value(root.atom), dtype=positions.dtype)
+            like[...] = positions
+            positions = like
+        record.positions = positions
+    return record.positions
 
 
 def _locate(x: Tracer) -> Place:
@@ -184,11 +202,11 @@ def _locate(x: Tracer) -> Place:
         chain.append(record.make)
         handles.append(record.base)
     root = handles.pop()
-    positions = _positions(root.shape)
+    positions = _positions(root)
     for make, handle in zip(reversed(chain), reversed(handles), strict=True):
         made = np.asarray(make(positions))
         if not np.shares_memory(made, positions):  # NumPy copied: that copy is the root
-            root, made = handle, _positions(handle.shape)
+            root, made = handle, _positions(handle)
         positions = made
     return Place(root, positions)
 

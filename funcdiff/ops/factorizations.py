@@ -127,10 +127,12 @@ def _eigh_linearize(
     assert t is not None
     w, v = eigh(a, lower=p.lower)
     same = tied(w)
-    v = matmul(v, generic_rotation(v.type, same))
     inner = _projected(v, t)
+    slopes = average(real_part(diagonal(inner)), same)
+    rotation = generic_rotation(v.type, same)
+    v, inner = matmul(v, rotation), matmul(matmul(adjoint(rotation), inner), rotation)
     generator = gauge(mul(reciprocal_gaps(w, same, v.dtype), inner), same)
-    return [w, v], [average(real_part(diagonal(inner)), same), matmul(v, generator)]
+    return [w, v], [slopes, matmul(v, generator)]
 
 
 eigh_p: Final = Primitive(

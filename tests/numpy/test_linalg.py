@@ -1,6 +1,7 @@
 """NumPy's linear algebra of traced arrays: values, derivatives, keywords, singular points."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -370,6 +371,17 @@ def test_the_projector_on_equal_eigenvalues_is_exact_in_both_modes() -> None:
 def test_what_depends_on_the_choice_of_eigenvectors_raises(dtype: Any) -> None:
     with pytest.raises(NotDifferentiableError, match="which eigenvectors"):
         _grad(lambda a: np.sum(linalg.eigh(a)[1].real * A), np.eye(3, dtype=dtype))
+
+
+def _of_eigenvectors(f: Callable[[Any], Any], a: Any) -> Any:
+    return f(linalg.eigh(a)[1])
+
+
+def test_a_use_that_is_stationary_at_the_eigenvectors_of_lapack_raises_all_the_same() -> None:
+    uses: list[Callable[[Any], Any]] = [lambda v: v[0, 0], lambda v: v[1, 1] ** 2, np.sum]
+    for f in uses:
+        with pytest.raises(NotDifferentiableError, match="which eigenvectors"):
+            _grad(partial(_of_eigenvectors, f), np.eye(2))
 
 
 def test_the_phase_of_a_complex_eigenvector_has_no_derivative() -> None:

@@ -247,7 +247,7 @@ def test_an_empty_extremum_is_numpys_error(f: Any) -> None:
 
 @pytest.mark.parametrize("f", [np.argmax, np.argmin])
 def test_an_empty_position_is_numpys_error(f: Any) -> None:
-    with pytest.raises(ValueError, match="attempt to get arg(max|min) of an empty sequence"):
+    with pytest.raises(ValueError, match=r"attempt to get arg(max|min) of an empty sequence"):
         fd.grad(lambda x: x[f(x)])(np.zeros(0))
 
 

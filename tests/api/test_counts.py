@@ -1,0 +1,140 @@
+"""Sizes of derived programs: orders share their work, long loops cost in proportion."""
+
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+
+
+def _count(f: Callable[..., Any], *args: Any) -> int:
+    return len(fd.trace(f)(*args).equations)
+
+
+def _tanh_chain(x: Any) -> Any:
+    for _ in range(3):
+        x = np.tanh(x)
+    return x
+
+
+# ---- orders -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "bounds"),
+    [
+        (lambda x: np.sin(x) * np.exp(x), [6, 10, 16, 26, 44, 80]),
+        (lambda x: x**5, [3, 3, 3, 2, 0, 0]),
+        (np.tanh, [3, 6, 12, 25, 52, 110]),
+        (_tanh_chain, [11, 30, 80, 200, 480, 1100]),
+        (lambda x: 1 / (1 + np.exp(-x)), [8, 18, 45, 115, 280, 680]),
+    ],
+)
+def test_the_nth_derivative_stays_small(f: Any, bounds: list[int]) -> None:
+    counts = []
+    for _ in bounds:
+        f = fd.grad(f)
+        counts.append(_count(f, 0.7))
+    assert all(count <= bound for count, bound in zip(counts, bounds, strict=True)), counts
+
+
+def test_the_derivatives_of_sin_return_to_it() -> None:
+    f: Any = np.sin
+    for _ in range(8):
+        f = fd.grad(f)
+        assert _count(f, 0.7) <= 2
+
+
+def test_the_derivatives_of_exp_are_exp() -> None:
+    f: Any = np.exp
+    for _ in range(8):
+        f = fd.grad(f)
+        assert _count(f, 0.7) == 1
+
+
+def test_the_sixth_derivatives_are_exact() -> None:
+    product: Any = lambda x: np.sin(x) * np.exp(x)
+    quintic: Any = lambda x: x**5
+    for _ in range(6):
+        product, quintic = fd.grad(product), fd.grad(quintic)
+    x = 0.7
+    # the fourth derivative is -4 times the function
+    np.testing.assert_allclose(product(x), -4 * 2 * np.exp(x) * np.cos(x), rtol=1e-13)
+    assert quintic(x) == 0
+
+
+# ---- sizes --------------------------------------------------------------------------------------------
+
+
+def _loop(steps: int) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        for _ in range(steps):
+            x = x + 0.5 * np.sin(x)
+        return np.sum(x)
+
+    return f
+
+
+def _elementwise_sum(x: Any) -> Any:
+    total = 0.0
+    for k in range(len(x)):
+        total = total + np.sin(x[k])
+    return total
+
+
+@pytest.mark.parametrize("derive", [fd.grad, lambda f: fd.grad(lambda x: fd.grad(f)(x))])
+def test_the_gradient_of_a_loop_grows_linearly(derive: Any) -> None:
+    counts = [_count(derive(_loop(n)), 0.3) for n in (100, 200, 400, 800)]
+    steps = [b - a for a, b in pairwise(counts)]
+    assert [2 * s for s in steps[:-1]] == steps[1:]
+    assert counts[0] <= 30 * 100
+
+
+def test_the_gradient_of_a_loop_costs_a_few_times_the_loop() -> None:
+    loop = _loop(100)
+    assert _count(fd.grad(loop), 0.3) <= 3 * _count(loop, 0.3)
+
+
+def test_a_loop_over_elements_has_a_gradient_of_linear_size() -> None:
+    counts = [_count(fd.grad(_elementwise_sum), np.ones(n)) for n in (50, 100, 200)]
+    assert 2 * (counts[1] - counts[0]) == counts[2] - counts[1]
+    assert counts[2] <= 5 * 200
+
+
+# ---- long loops -----------------------------------------------------------------------------------------
+
+
+def test_a_loop_of_fifty_thousand_equations_hits_no_recursion_limit() -> None:
+    steps = 25_000
+    assert steps > 10 * sys.getrecursionlimit()
+
+    def f(x: Any) -> Any:
+        for _ in range(steps):
+            x = x * 1.0001 + 1e-6
+        return x
+
+    value, slope = fd.value_and_grad(f)(0.5)
+    assert value == f(0.5)
+    np.testing.assert_allclose(slope, 1.0001**steps, rtol=1e-9)
+    np.testing.assert_allclose(fd.jvp(f, (0.5,), (1.0,))[1], 1.0001**steps, rtol=1e-9)
+
+
+def _seconds(steps: int) -> float:
+    def f(x: Any) -> Any:
+        for _ in range(steps):
+            x = np.sin(x)
+        return x
+
+    start = time.perf_counter()
+    fd.grad(f)(0.5)
+    return time.perf_counter() - start
+
+
+def test_the_time_of_a_long_loop_is_not_quadratic() -> None:
+    few, many = (min(_seconds(steps + k) for k in range(2)) for steps in (10_000, 40_000))
+    assert many < 10 * few  # four times the work; sixteen times would be quadratic
