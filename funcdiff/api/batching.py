@@ -12,9 +12,10 @@ from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand, type_of
 from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
-from funcdiff.core.builder import Recording, Tracer, program_of
+from funcdiff.core.builder import Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.errors import InputError, user_location
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import Mask
@@ -86,7 +87,7 @@ def vmap(
         places = _leaf_axes(out_axes, value, out_structure, "out_axes")
         flags = iter(varies)
         placed = [
-            _placed(v, axis, next(flags), path) if numeric else v
+            _placed(v, axis, path, varies=next(flags)) if numeric else v
             for v, axis, numeric, path in zip(
                 values, places, trace.numeric, pytree.paths(out_structure), strict=True
             )
@@ -106,7 +107,7 @@ def _batched_program(recording: Recording, size: int, count: int) -> tuple[Progr
     return simplify(batched), varies
 
 
-def _placed(value: Any, axis: int | None, varies: bool, path: str) -> Any:
+def _placed(value: Any, axis: int | None, path: str, *, varies: bool) -> Any:
     """Return a result with the axis of the examples where it was asked for, or without it."""
     if axis is not None:
         return np.moveaxis(value, 0, axis)

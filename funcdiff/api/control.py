@@ -15,9 +15,11 @@ from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, name_of, operand, traced, type_of
 from funcdiff.api.signatures import Array, Carry, Differentiable, Primals, Y
 from funcdiff.api.tracing import Trace, rebuild, record, run
-from funcdiff.core.builder import Builder, Tracer, inline, program_of
+from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
 from funcdiff.core.types import INT, ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.cond import cond as cond_op
 from funcdiff.ops.logic import operations

@@ -10,8 +10,9 @@ from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand
 from funcdiff.api.signatures import P, X
 from funcdiff.api.tracing import record
-from funcdiff.core.builder import Tracer, program_of
+from funcdiff.core.builder import Tracer
 from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
 from funcdiff.ops import structural
 from funcdiff.passes.simplify import simplify
 

@@ -13,13 +13,16 @@ from funcdiff.api.gradient import grad
 from funcdiff.api.programs import linearized, pullback
 from funcdiff.api.signatures import Argnums, Array, ArrayArg, Differentiable, OfFirst, P, RealScalar
 from funcdiff.api.tracing import Trace, rebuild, run
-from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, program_of
+from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import INT, ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.logic import equal
-from funcdiff.ops.structural import convert, iota, permute, reshape, slice_along
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import convert, iota, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.space import add, zeros
 from funcdiff.transforms.vmap import vmap

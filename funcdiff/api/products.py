@@ -18,7 +18,7 @@ from funcdiff.errors import InputError, user_location
 
 
 @overload
-def vjp(  # type: ignore[overload-overlap]
+def vjp(
     f: Callable[[*Primals], Value], *primals: *Primals, has_aux: No = False
 ) -> tuple[Value, ScalarPullback[*Primals]]: ...
 @overload
@@ -26,7 +26,7 @@ def vjp(
     f: Callable[[*Primals], Y], *primals: *Primals, has_aux: No = False
 ) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
 @overload
-def vjp(  # type: ignore[overload-overlap]
+def vjp(
     f: Callable[[*Primals], tuple[Value, Aux]], *primals: *Primals, has_aux: Yes
 ) -> tuple[Value, ScalarPullback[*Primals], Aux]: ...
 @overload

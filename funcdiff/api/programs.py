@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import Builder, Recording, Tracer, constant, inline, program_of
+from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.ops.complex import conj
 from funcdiff.passes.simplify import simplified, simplify, simplify_linear
 from funcdiff.space import zeros

@@ -45,8 +45,12 @@ OfThird = Callable[Concatenate[FirstArg, SecondArg, X, P], Y]
 
 
 class ScalarPullback(Protocol[*Primals]):
-    """The `f_vjp` of a real scalar function; its cotangent is 1.0 unless given."""
+    """The `f_vjp` of a real scalar function; its cotangent is 1.0 unless given.
 
-    def __call__(self, ct: RealScalar = ..., /) -> tuple[*Primals]:
+    A function whose result has no known type, a lambda say, is taken for one; so any cotangent
+    passes here and is checked when it is used.
+    """
+
+    def __call__(self, ct: Any = ..., /) -> tuple[*Primals]:
         """Return the cotangents of the primals, one for each."""
         ...

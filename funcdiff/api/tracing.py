@@ -9,9 +9,11 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, name_of, traced, type_of
-from funcdiff.core.builder import Builder, Recording, Tracer, current_builder, inline
+from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording
+from funcdiff.core.walk import inline
 from funcdiff.errors import LostDerivativeError, OutputError, user_location
 from funcdiff.numpy.promotion import array, innermost
 
@@ -179,6 +181,8 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         place = trace.locate() if trace is not None else None
         if place is not None:
             error.add_note(f"funcdiff: which was recorded at {place}")
+        else:  # it is the derivative that fails, not the function
+            error.add_note(f"funcdiff: in a derivative that was computed at {user_location()}")
         raise
     return owned(results, operands)
 

@@ -1,32 +1,22 @@
-"""Recording: a builder appends equations as plain tuples, a tracer is a handle on one atom.
+"""The builder records what is done to tracers; a tracer is a handle on one atom.
 
-The list of entries is the program in the making: entry ``i`` defines variable ``i`` and is
-
-- ``(type,)`` for an input,
-- ``(operation, *operands)`` for the first result of an equation; an operand is the number of a
-  variable or a `Literal`,
-- ``()`` for each further result.
-
-Everything in an entry is interned or small, so a finished recording is compared and hashed in
-the time it takes to walk it; only a recording not seen before becomes a `Program`.
+Recording is hot: an equation costs a look-up, a tuple and a handle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar, Token
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var, literal
+from funcdiff.core.program import Literal, Program, literal
+from funcdiff.core.recording import Entry, LocatedEntries, Recording, Ref, program_of
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
-
-Ref: TypeAlias = int | Literal
-Recording: TypeAlias = tuple[tuple[Any, ...], tuple[Ref, ...]]
 
 direct: Final[dict[Any, Any]] = {}
 """What the front end records straight away, by function and operand types."""
@@ -76,19 +66,6 @@ class Tracer:
         return len(self.type.shape)
 
 
-class LocatedEntries(list[tuple[Any, ...]]):
-    """A recording that also notes where in the user's code each entry was made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: list[str] = []
-
-    def append(self, entry: tuple[Any, ...]) -> None:
-        """Add an entry and its place."""
-        super().append(entry)
-        self.places.append(user_location())
-
-
 class Builder:
     """Records equations into a program; a context manager that makes itself the innermost.
 
@@ -127,7 +104,7 @@ class Builder:
         located: bool = False,
     ) -> None:
         self.name = name
-        self.entries: list[tuple[Any, ...]] = LocatedEntries() if located else []
+        self.entries: list[Entry] = LocatedEntries() if located else []
         self.captures: list[Any] = []
         self.closed = closed
         self.hoists = hoists
@@ -180,7 +157,7 @@ class Builder:
             self._define(entry, op)
         return tuple(handle(self, number + k, t) for k, t in enumerate(op.results))
 
-    def _define(self, entry: tuple[Any, ...], op: Operation) -> None:
+    def _define(self, entry: Entry, op: Operation) -> None:
         self.entries.append(entry)
         for _ in op.results[1:]:
             self.entries.append(())
@@ -290,57 +267,13 @@ class Builder:
 
     def recording(self, outputs: Iterable[Tracer]) -> Recording:
         """Return the entries and outputs as one hashable value."""
-        return tuple(self.entries), tuple(map(self.ref, outputs))
+        refs = tuple(map(self.ref, outputs))  # first: an output from outside becomes an input
+        return tuple(self.entries), refs
 
     def program(self, outputs: Iterable[Tracer]) -> Program:
         """Return the program that computes `outputs`, without what they do not need."""
         refs = tuple(map(self.ref, outputs))
         return program_of(tuple(self.entries), refs)
-
-
-def program_of(entries: tuple[tuple[Any, ...], ...], outputs: tuple[Ref, ...]) -> Program:
-    """Return the recorded program in canonical form: inputs first, dead equations dropped."""
-    live = _live(entries, outputs)
-    variables: dict[int, Var] = {}
-    for number, entry in enumerate(entries):
-        if entry and isinstance(entry[0], ArrayType):
-            variables[number] = Var(len(variables), entry[0])
-    inputs = tuple(variables.values())
-
-    def atom(ref: Ref) -> Atom:
-        return ref if isinstance(ref, Literal) else variables[ref]
-
-    equations = []
-    for number in live:
-        op, *operands = entries[number]
-        results = []
-        for k, type_ in enumerate(op.results):
-            variable = variables[number + k] = Var(len(variables), type_)
-            results.append(variable)
-        equations.append(
-            Equation(op.primitive, op.params, tuple(map(atom, operands)), tuple(results))
-        )
-    return Program(inputs, tuple(equations), tuple(map(atom, outputs)))
-
-
-def _live(entries: tuple[tuple[Any, ...], ...], outputs: tuple[Ref, ...]) -> list[int]:
-    """Return the numbers of the equations that the outputs need, in order."""
-    needed = {ref for ref in outputs if not isinstance(ref, Literal)}
-    live = []
-    further: list[int] = []
-    for number in range(len(entries) - 1, -1, -1):
-        entry = entries[number]
-        if not entry:
-            further.append(number)
-            continue
-        if isinstance(entry[0], Operation) and (
-            number in needed or any(k in needed for k in further)
-        ):
-            live.append(number)
-            needed.update(ref for ref in entry[1:] if not isinstance(ref, Literal))
-        further.clear()
-    live.reverse()
-    return live
 
 
 def constant(value: Any, type_: ArrayType) -> Tracer:
@@ -360,32 +293,6 @@ def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[
     return builder.record(op, [builder.ref(x) for x in operands])
 
 
-def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
-    """Record the equations of a program, applied to the operands; return its outputs."""
-    return walk(program, operands, lambda eq, xs: bind(eq.primitive, eq.params, *xs))
-
-
-def walk(
-    program: Program,
-    operands: Sequence[Tracer],
-    rule: Callable[[Equation, list[Tracer]], Sequence[Tracer]],
-) -> list[Tracer]:
-    """Visit the equations in order, giving each to `rule` with its operands; return outputs."""
-    handle = Builder.handle
-    env: list[Tracer] = list(operands)
-    if len(env) != len(program.inputs):
-        raise InternalError(f"{len(env)} operands for a program of {len(program.inputs)} inputs")
-
-    def read(atom: Atom) -> Tracer:
-        return handle(None, atom, atom.type) if isinstance(atom, Literal) else env[atom.number]
-
-    for eq in program.equations:
-        ys = rule(eq, [read(atom) for atom in eq.operands])
-        assert len(ys) == len(eq.results), f"the rule of {eq.primitive} gave {len(ys)} results"
-        env.extend(ys)
-    return [read(atom) for atom in program.outputs]
-
-
 def escaped(*operands: Tracer) -> EscapedTracerError:
     """Return the error for tracers that are used outside the trace that made them."""
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
@@ -394,51 +301,3 @@ def escaped(*operands: Tracer) -> EscapedTracerError:
         "ended (or runs in another thread). It was stored in a global, a list or a closure, or "
         "returned by a generator. Return it from the traced function instead."
     )
-
-
-def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | None:
-    """Return parameters and operands of the equation that made `x`, if it is of that kind."""
-    builder, atom = x.builder, x.atom
-    if builder is None or isinstance(atom, Literal):
-        return None
-    head, *refs = builder.entries[atom] or (None,)
-    if not isinstance(head, Operation) or head.primitive is not primitive:
-        return None
-    operands = [
-        builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
-        for ref, type_ in zip(refs, head.operands, strict=True)
-    ]
-    return head.params, operands
-
-
-def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
-    """Return the program with its inputs and outputs reordered, or some of them dropped.
-
-    `inputs` must name every input that the chosen outputs need.
-    """
-    with Builder("rearranged", closed=True, shares=True) as builder:
-        xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
-        needed = _needed(program, outputs)
-        for index, eq in enumerate(program.equations):
-            if index in needed:
-                ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
-                xs.update(zip((v.number for v in eq.results), ys, strict=True))
-        return builder.program([_read(xs, program.outputs[k]) for k in outputs])
-
-
-def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
-    if isinstance(atom, Literal):
-        return Builder.handle(None, atom, atom.type)
-    return env[atom.number]
-
-
-def _needed(program: Program, outputs: Sequence[int]) -> set[int]:
-    """Return the places of the equations that some outputs need."""
-    wanted: set[Atom] = {program.outputs[k] for k in outputs}
-    places = set()
-    for index in range(len(program.equations) - 1, -1, -1):
-        eq = program.equations[index]
-        if any(v in wanted for v in eq.results):
-            places.add(index)
-            wanted.update(eq.operands)
-    return places

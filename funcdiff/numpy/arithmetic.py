@@ -10,11 +10,11 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, complex_dtype
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import array, fit, promoted
+from funcdiff.numpy.promotion import Traced, array, fit, promoted
 from funcdiff.numpy.ufuncs import apply, elementwise, resolve
 from funcdiff.ops import elementwise as ops
 from funcdiff.ops import extrema, logic  # noqa: F401  (enter their ufuncs)
-from funcdiff.ops.complex import conj, imaginary_part, join, real_part
+from funcdiff.ops.complex import conj, imaginary_part, join, modulus, real_part
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.structural import convert
 
@@ -32,15 +32,15 @@ def conjugate(z: Tracer) -> Tracer:
 
 
 @implements(np.absolute)
-def absolute(z: Tracer) -> Tracer:
-    """Return |z|; of a complex number, the hypotenuse of its parts, as NumPy computes it."""
+def absolute(z: Tracer) -> Traced:
+    """Return the absolute value, of a complex number its modulus."""
     if z.dtype.kind == "c":
-        return ops.hypot(real_part(z), imaginary_part(z))
+        return modulus(z)
     return elementwise(ops.absolute, np.absolute, (z,))
 
 
 @implements(np.sign)
-def sign(z: Tracer) -> Tracer:
+def sign(z: Traced) -> Traced:
     """Return the sign; of a complex number z/|z|, and 0 at 0."""
     if z.dtype.kind != "c":
         return elementwise(ops.sign, np.sign, (z,))
@@ -94,7 +94,7 @@ def imag(z: Tracer) -> Tracer:
 
 
 @implements(np.angle)
-def angle(z: Tracer, deg: bool = False) -> Tracer:
+def angle(z: Tracer, deg: bool = False) -> Traced:
     """Return the argument of a complex number, in radians or degrees."""
     phase = apply(np.arctan2, imaginary_part(z), real_part(z))
     return phase * (180 / np.pi) if deg else phase
@@ -105,6 +105,6 @@ def complex_type(x: Tracer) -> ArrayType:
     return x.type.with_dtype(complex_dtype(x.dtype))
 
 
-def as_complex(x: Tracer) -> Tracer:
+def as_complex(x: Tracer) -> Traced:
     """Return an array converted to complex."""
     return fit(x, complex_type(x))

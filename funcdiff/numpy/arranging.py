@@ -27,6 +27,7 @@ from funcdiff.numpy.shape import (
 )
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import spread
+from funcdiff.ops.slicing import slice_along
 from funcdiff.space import broadcast, zeros
 
 WHOLE = slice(None)
@@ -104,7 +105,7 @@ def _rolled(x: Tracer, axis: int, shift: int) -> Tracer:
     cut = -shift % length if length else 0
     if cut == 0:
         return x
-    tail, head = ops.slice_along(x, axis, cut, length), ops.slice_along(x, axis, 0, cut)
+    tail, head = slice_along(x, axis, cut, length), slice_along(x, axis, 0, cut)
     return ops.concatenate([tail, head], axis)
 
 
@@ -155,7 +156,7 @@ def resize(a: Any, new_shape: Any) -> Tracer:
     if wanted == 0 or size == 0:
         return zeros(x.type.with_shape(target))
     repeated = tile(x, -(-wanted // size))
-    return mutation.fresh(ops.reshape(ops.slice_along(repeated, 0, 0, wanted), target))
+    return mutation.fresh(ops.reshape(slice_along(repeated, 0, 0, wanted), target))
 
 
 # ---- grids and trimming ------------------------------------------------------------------------
@@ -207,5 +208,5 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     powers = [np.ones_like(columns)][:count]
     if count > 1:
         powers.append(np.cumprod(repeat(columns, count - 1, axis=1), axis=1))
-    matrix = concatenate(powers, 1) if powers else ops.slice_along(columns, 1, 0, 0)
+    matrix = concatenate(powers, 1) if powers else slice_along(columns, 1, 0, 0)
     return matrix if increasing else flip(matrix, 1)

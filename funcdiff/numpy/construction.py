@@ -19,6 +19,7 @@ from funcdiff.numpy.joining import concatenate
 from funcdiff.numpy.promotion import array as as_array
 from funcdiff.numpy.promotion import promoted
 from funcdiff.ops import structural as ops
+from funcdiff.ops.slicing import slice_along
 
 
 def is_traced(value: Any) -> bool:
@@ -157,7 +158,7 @@ def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
     further = first + np.arange(length, dtype=first.dtype) * np.subtract(second, first)
     # as NumPy: the first two as they are, then on by their difference
     ends = [ops.reshape(z, (1,)) for z in (first, second)]
-    numbers = ops.slice_along(concatenate([*ends, further[2:]]), 0, 0, length)
+    numbers = slice_along(concatenate([*ends, further[2:]]), 0, 0, length)
     return numbers if dtype is None else ops.convert(numbers, np.dtype(dtype))
 
 

@@ -14,6 +14,7 @@ from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import array, promoted
 from funcdiff.ops import structural as ops
 from funcdiff.ops.contract import contract
+from funcdiff.ops.slicing import slice_along
 from funcdiff.space import broadcast, zeros
 
 _MODES: Final = ("full", "same", "valid")
@@ -63,7 +64,7 @@ def _full(x: Tracer, y: Tracer) -> Tracer:
     length = n + m - 1
     padded = ops.concatenate([x, zeros(x.type.with_shape((m,)))], 0)
     rows = ops.reshape(broadcast(padded, (m, length + 1), (1,)), (m * (length + 1),))
-    toeplitz = ops.reshape(ops.slice_along(rows, 0, 0, m * length), (m, length))
+    toeplitz = ops.reshape(slice_along(rows, 0, 0, m * length), (m, length))
     return contract(y, toeplitz, (0,), (0, 1), (1,))
 
 
@@ -75,9 +76,9 @@ def _cut(full: Tracer, long: int, short: int, mode: str, *, late: bool) -> Trace
     if mode == "full":
         return full
     if mode == "valid":
-        return ops.slice_along(full, 0, short - 1, long)
+        return slice_along(full, 0, short - 1, long)
     start = short // 2 if late else (short - 1) // 2
-    return ops.slice_along(full, 0, start, start + long)
+    return slice_along(full, 0, start, start + long)
 
 
 @implements(np.polyval)

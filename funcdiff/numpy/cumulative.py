@@ -16,7 +16,8 @@ from funcdiff.numpy.reductions import accumulator, stored
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops import reductions as ops
 from funcdiff.ops.complex import imaginary_part, join, real_part
-from funcdiff.ops.structural import concatenate, convert, reshape, slice_along
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import concatenate, convert, reshape
 
 Scan = Callable[[Tracer, int], Tracer]
 

@@ -21,6 +21,7 @@ from funcdiff.numpy.promotion import array, broadcast_to
 from funcdiff.numpy.shape import normalized_axis, ravel
 from funcdiff.ops import structural as ops
 from funcdiff.ops.logic import less
+from funcdiff.ops.slicing import slice_along
 from funcdiff.space import add, zeros
 
 
@@ -41,7 +42,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     flat = ops.reshape(matrices, (*stack, rows * columns))
     start = max(offset, 0) + max(-offset, 0) * columns if count else 0
     stop = start + (count - 1) * (columns + 1) + 1 if count else 0
-    result = ops.slice_along(flat, len(stack), start, stop, columns + 1)
+    result = slice_along(flat, len(stack), start, stop, columns + 1)
     return mutation.view(x, result, lambda b: np.diagonal(b, offset, axis1, axis2))
 
 
@@ -86,7 +87,7 @@ def _diagonal_matrix(x: Tracer, offset: int) -> Tracer:
 
     spaced = ops.concatenate([ops.reshape(x, (n, 1)), gap(n, side)], 1)
     flat = ops.concatenate([gap(before), ops.reshape(spaced, (n * (side + 1),)), gap(side)], 0)
-    return ops.reshape(ops.slice_along(flat, 0, 0, side * side), (side, side))
+    return ops.reshape(slice_along(flat, 0, 0, side * side), (side, side))
 
 
 @implements(np.tril)

@@ -18,7 +18,7 @@ functions: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
 ufuncs: Final[dict[np.ufunc, Callable[..., Any]]] = {}
 """NumPy ufuncs that are not one elementwise operation -> ours."""
 
-default: Final[Any] = np._NoValue  # type: ignore[attr-defined]
+default: Final[Any] = np._NoValue
 """NumPy's own mark for a keyword that was not given."""
 
 

@@ -17,7 +17,8 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, innermost, remember
 from funcdiff.ops.indexing import gather
-from funcdiff.ops.structural import Slice, permute, reshape, reverse, take_slice
+from funcdiff.ops.slicing import Slice, take_slice
+from funcdiff.ops.structural import permute, reshape, reverse
 
 Positions: TypeAlias = "np.ndarray[Any, Any] | Tracer"
 

@@ -138,7 +138,11 @@ def _is_lower(UPLO: str) -> bool:
 
 @implements(np.linalg.eigh)
 def eigh(a: Tracer, UPLO: str = "L") -> Any:
-    """Return eigenvalues and eigenvectors of Hermitian matrices; the gradient is symmetric."""
+    """Return eigenvalues and eigenvectors of Hermitian matrices; the gradient is symmetric.
+
+    Forward mode is exact at equal eigenvalues.  Reverse mode averages over them, because a linear
+    map cannot tell how a direction parts them: (v * f(w)) @ v.T has its derivative there by jvp.
+    """
     lower = _is_lower(UPLO)
     return _EighResult(*factorizations.eigh(square_matrices(a), lower=lower))
 

@@ -16,6 +16,7 @@ from funcdiff.numpy.indexing import take
 from funcdiff.numpy.promotion import broadcast_to, fit
 from funcdiff.numpy.shape import normalized_axis, squeeze
 from funcdiff.ops import structural as ops
+from funcdiff.ops.slicing import slice_along
 
 Widths: TypeAlias = tuple[int, int]
 Pads: TypeAlias = "tuple[Tracer, Tracer]"
@@ -146,7 +147,7 @@ def _constants(x: Tracer, axis: int, width: Widths, values: tuple[Any, Any]) -> 
 
 def _edges(x: Tracer, axis: int) -> Pads:
     length = x.shape[axis]
-    return ops.slice_along(x, axis, 0, 1), ops.slice_along(x, axis, length - 1, length)
+    return slice_along(x, axis, 0, 1), slice_along(x, axis, length - 1, length)
 
 
 def _ramps(x: Tracer, axis: int, width: Widths, ends: tuple[Any, Any]) -> Pads:
@@ -166,7 +167,7 @@ def _statistics(
     first, last = (size if n is None else min(as_int(n), size) for n in lengths)
     if 0 in (first, last) and function in (np.max, np.min):
         raise ValueError(f"stat_length of 0 yields no value for padding, at {user_location()}")
-    chunks = ops.slice_along(x, axis, 0, first), ops.slice_along(x, axis, size - last, size)
+    chunks = slice_along(x, axis, 0, first), slice_along(x, axis, size - last, size)
 
     def statistic(chunk: Tracer, length: int) -> Any:
         value = function(chunk, axis=axis, keepdims=True)
@@ -211,6 +212,6 @@ def _oddly_reflected(x: Tracer, axis: int, width: Widths, symmetric: bool) -> An
 
 def _with_reflection(x: Tracer, axis: int, count: int, skipped: int) -> Tracer:
     """Put the reflection of the first `count` elements in front."""
-    chunk = ops.reverse(ops.slice_along(x, axis, skipped, skipped + count), (axis,))
-    edge: Any = ops.slice_along(x, axis, 0, 1)
+    chunk = ops.reverse(slice_along(x, axis, skipped, skipped + count), (axis,))
+    edge: Any = slice_along(x, axis, 0, 1)
     return ops.concatenate([2 * edge - chunk, x], axis)

@@ -15,7 +15,8 @@ from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.bessel import bessel_i0
 from funcdiff.ops.complex import imag, imaginary_part, join, real
-from funcdiff.ops.structural import concatenate, convert, slice_along, stop_gradient
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import concatenate, convert, stop_gradient
 
 # ---- rounding --------------------------------------------------------------------------------
 

@@ -11,20 +11,22 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import call, ufuncs, unsupported
 from funcdiff.numpy.promotion import (
     WEAK,
+    Traced,
+    array,
     broadcast_shapes,
     dtype_of,
     fit,
     innermost,
-    promoted,
     remember,
     shape_of,
 )
 from funcdiff.ops.families import Elementwise, by_ufunc
-from funcdiff.ops.structural import select
+from funcdiff.ops.structural import convert, select
 from funcdiff.space import splat
 
 
@@ -66,7 +68,9 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     array, that of the number, and whether the number is on the right.
     """
     kinds = [type(x) for x in given]
-    if any(x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)):
+    if any(
+        x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)
+    ):
         return
     if innermost().shares:  # recording directly would not find an equal equation again
         return
@@ -123,7 +127,9 @@ def call_method(
         return _call(ufunc, inputs, kwargs)
     if method == "reduce" and ufunc in _REDUCTIONS:
         x, *rest = inputs
-        kwargs.update(zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False))
+        kwargs.update(
+            zip(("axis", "dtype", "out", "keepdims", "initial", "where"), rest, strict=False)
+        )
         kwargs.setdefault("axis", 0)
         return call(_REDUCTIONS[ufunc], (x,), _given(kwargs))
     if method == "accumulate" and ufunc in _SCANS:
@@ -160,18 +166,30 @@ def _call(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     out = kwargs.pop("out", None)
     where = kwargs.pop("where", True)
     dtype = kwargs.pop("dtype", None)
-    for harmless in ("casting", "order", "subok"):
-        kwargs.pop(harmless, None)
-    if kwargs:
-        raise unsupported(f"np.{ufunc.__name__}({next(iter(kwargs))}=)")
+    casting = kwargs.pop("casting", "same_kind")
+    for about_memory in ("order", "subok"):
+        kwargs.pop(about_memory, None)
+    if kwargs or casting != "same_kind":
+        raise unsupported(f"np.{ufunc.__name__}({next(iter(kwargs), 'casting')}=)")
     if dtype is not None:
-        inputs = tuple(np.astype(*promoted(x), np.dtype(dtype)) for x in inputs)
+        inputs = tuple(_cast(ufunc, x, np.dtype(dtype)) for x in inputs)
     result = apply(ufunc, *inputs)
     if out is None and where is True:
         return result
     if isinstance(result, tuple):
         raise unsupported(f"np.{ufunc.__name__}(out=, where=)", "Leave out= and where= out.")
     return _store(ufunc, result, out[0] if isinstance(out, tuple) else out, where)
+
+
+def _cast(ufunc: np.ufunc, operand: Any, dtype: np.dtype[Any]) -> Traced:
+    """Convert an operand to the dtype in which a ufunc is asked to compute."""
+    x = array(operand)
+    if not np.can_cast(x.dtype, dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc {ufunc.__name__!r} input from {x.dtype!r} to {dtype!r} with "
+            f"casting rule 'same_kind', at {user_location()}"
+        )
+    return convert(x, dtype)
 
 
 def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:

@@ -6,16 +6,19 @@ cotangent on the real axis, and that of `imag` multiplies it by -i.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import NONE, Params, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
+from funcdiff.ops.elementwise import reciprocal
 from funcdiff.ops.families import linear
-from funcdiff.ops.structural import convert
-from funcdiff.space import align, mul, neg, splat, zeros
+from funcdiff.ops.logic import equal
+from funcdiff.ops.structural import convert, select
+from funcdiff.space import Maybe, align, mul, neg, splat, zeros
 
 
 def _abstract_part(_p: Params, z: ArrayType) -> Types:
@@ -105,6 +108,34 @@ join_p: Final = linear(
 def join(x: Tracer, y: Tracer) -> Tracer:
     """Return x + iy for real `x` and `y`."""
     return bind(join_p, NONE, x, y)[0]
+
+
+def _modulus_jvp(
+    _p: Params, zs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Use d|z| = Re(dz · conj(z)) / |z|, and 0 at 0."""
+    (z,), (t,) = zs, ts
+    assert t is not None
+    y = modulus(z)
+    zero = equal(y, zeros(y.type))
+    towards = mul(conj(z), convert(reciprocal(select(zero, constant(1, y.type), y)), z.dtype))
+    direction = select(zero, zeros(z.type), towards)
+    return [y], [real(mul(t, direction))]
+
+
+modulus_p: Final = Primitive(
+    "modulus",
+    Params,
+    _abstract_part,
+    impl=lambda _p: np.absolute,
+    jvp=_modulus_jvp,
+    batch=lambda _p, _size, zs, _batched: [modulus(zs[0])],
+)
+
+
+def modulus(z: Tracer) -> Tracer:
+    """Return |z| of a complex array."""
+    return bind(modulus_p, NONE, z)[0]
 
 
 def real_part(z: Tracer) -> Tracer:

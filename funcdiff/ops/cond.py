@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant, inline
+from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import INT, ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.ops.logic import operations
 from funcdiff.ops.structural import select
 from funcdiff.space import Maybe, align, broadcast, zeros

@@ -33,7 +33,8 @@ from funcdiff.ops.matrices import (
     on_diagonal,
     square,
 )
-from funcdiff.ops.structural import concatenate, reverse, select, slice_along
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import concatenate, reverse, select
 from funcdiff.space import Maybe, add, mul, zeros
 
 

@@ -16,16 +16,8 @@ from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import equal, isnan, logical_or
-from funcdiff.ops.structural import (
-    Axis,
-    concatenate,
-    convert,
-    permute,
-    reshape,
-    reverse,
-    select,
-    slice_along,
-)
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import Axis, concatenate, convert, permute, reshape, reverse, select
 from funcdiff.space import (
     Axes,
     Maybe,

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, inline, rearranged
+from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Literal, Program
 from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread

@@ -1,24 +1,27 @@
-"""Identities that keep every bit, so they hold in every program.
+"""Identities: those of `rules` keep every bit, so they hold in every program.
 
 Not among them: ``x + 0 = x`` (wrong for -0.0), ``x·0 = 0`` (wrong for inf and NaN), and any
-change in the order of additions.
+change in the order of additions.  Those of `linear_rules` are true of numbers, but not of the sign
+of a zero or a NaN, nor of the NaN that NumPy makes of ``(∞ + 0j)·(1 + 0j)``.  They are for
+derivatives, where only the number counts.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, made_by
+from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import NONE
 from funcdiff.core.types import complex_dtype, real_dtype
+from funcdiff.core.walk import made_by
 from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import contract_p
+from funcdiff.ops.slicing import add_slice_p
 from funcdiff.ops.structural import (
     Dtype,
     Permutation,
     Reversal,
     Shape,
-    add_slice_p,
     convert_p,
     permute_p,
     reshape_p,
@@ -35,15 +38,20 @@ def same(x: Tracer, y: Tracer) -> bool:
 
 
 def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
-    """x · 1 = 1 · x = x."""
+    """x · 1 = 1 · x = x, for x that is not complex."""
+    return None if x.dtype.kind == "c" else _scale_by_complex_one(_emit, _p, x, y)
+
+
+def _scale_by_complex_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · 1 = 1 · x = x, for complex x too."""
     if splat(y) == 1:
         return x
     return y if splat(x) == 1 else None
 
 
 def _scale_by_minus_one(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
-    """x · (-1) = (-1) · x = -x, for real x."""
-    if x.dtype.kind != "f":
+    """x · (-1) = (-1) · x = -x, but for the sign of a NaN, which only -x turns."""
+    if x.dtype.kind not in "fc":
         return None
     if splat(y) == -1:
         return emit(neg_p, NONE, x)  # type: ignore[no-any-return]
@@ -119,7 +127,9 @@ def _real_of_real(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
 def _imaginary_of_pair(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
     """imag(x + iy) = y."""
     found = made_by(z, join_p)
-    return found[1][1] if found else None
+    if found and found[1][1].dtype == real_dtype(z.dtype):
+        return found[1][1]
+    return None
 
 
 def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
@@ -151,7 +161,7 @@ def _accumulate_slice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None
 
 
 rules: Final[Rules] = {
-    mul_p: (_scale_by_one, _scale_by_minus_one),
+    mul_p: (_scale_by_one,),
     neg_p: (_negate_twice,),
     conj_p: (_conjugate_twice,),
     reshape_p: (_reshape_twice,),
@@ -163,5 +173,8 @@ rules: Final[Rules] = {
     imag_p: (_imaginary_of_pair,),
     select_p: (_select_same,),
     contract_p: (_contract_with_number,),
+}
+linear_rules: Final[Rules] = {
+    mul_p: (_scale_by_complex_one, _scale_by_minus_one),
     add_p: (_accumulate_slice,),
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, made_by
+from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import Primitive
+from funcdiff.core.walk import made_by
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.elementwise import power, root_of_squares, sqrt, square, square_of_root
 from funcdiff.ops.structural import permute_p, reshape_p

@@ -15,30 +15,32 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, made_by
+from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import made_by
 from funcdiff.ops.cond import Cond
 from funcdiff.ops.indexing import gather_p, scatter_add_p
+from funcdiff.ops.logic import logical_not, logical_or
 from funcdiff.ops.reductions import reduce_all_p, reduce_any_p
 from funcdiff.ops.scan import Scan, linear_inputs
+from funcdiff.ops.slicing import add_slice_p, slice_p
 from funcdiff.ops.structural import (
     Dtype,
     Permutation,
     Shape,
-    add_slice_p,
     convert_p,
     inverse,
     permute_p,
     reshape_p,
     reverse_p,
     select_p,
-    slice_p,
 )
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rules
 from funcdiff.space import (
     Broadcast,
+    add,
     add_p,
     broadcast_p,
     mul,
@@ -181,11 +183,26 @@ def _convert_masked(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
 
 
 def _add_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, u, 0) + select(m, v, 0) = select(m, u + v, 0)."""
+    """select(m, u, 0) + select(n, v, 0) = select(m or n, select(m, u, 0) + select(n, v, 0), 0).
+
+    For one mask it is select(m, u + v, 0).
+    """
     first, second = _masked(x), _masked(y)
-    if first is None or second is None or first[2] != second[2] or not same(first[0], second[0]):
+    if first is None or second is None:
         return None
-    return _mask(emit, first[0], emit(add_p, NONE, first[1], second[1]), swapped=first[2])
+    if first[2] == second[2] and same(first[0], second[0]):
+        return _mask(emit, first[0], emit(add_p, NONE, first[1], second[1]), swapped=first[2])
+    sides = [logical_not(mask) if swapped else mask for mask, _, swapped in (first, second)]
+    return _mask(emit, logical_or(*sides), add(x, y), swapped=False)
+
+
+def _mask_twice(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, select(m, u, 0), 0) = select(m, u, 0)."""
+    for value, other, swapped in ((x, y, False), (y, x, True)):
+        found = _masked(value) if _is_zero(other) else None
+        if found and found[2] == swapped and same(found[0], mask):
+            return value
+    return None
 
 
 rules: Final[Rules] = {
@@ -194,6 +211,7 @@ rules: Final[Rules] = {
     broadcast_p: (_broadcast_masked,),
     convert_p: (_convert_masked,),
     add_p: (_add_masked,),
+    select_p: (_mask_twice,),
 }
 
 

@@ -12,6 +12,7 @@ from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.ops import structural
 from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.slicing import slice_p
 from funcdiff.space import broadcast_p, splat
 
 Rule: TypeAlias = Callable[..., "Tracer | None"]
@@ -19,7 +20,7 @@ Rule: TypeAlias = Callable[..., "Tracer | None"]
 Rules: TypeAlias = Mapping[Primitive[Any], Sequence[Rule]]
 
 _REARRANGING: Final = {
-    broadcast_p, structural.reshape_p, structural.permute_p, structural.slice_p,
+    broadcast_p, structural.reshape_p, structural.permute_p, slice_p,
     structural.reverse_p, structural.convert_p,
 }  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 A rewrite is a function of the parameters and operands of an equation that returns what to use
 instead, or None; its docstring is the identity.  `funcdiff.passes.algebra` has those that keep
-every bit.  For the linear programs of derivatives there are more, in `funcdiff.passes.masking`.
+every bit.  For the linear programs of derivatives there are more: those that keep the number, and
+those of `funcdiff.passes.masking`.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from funcdiff.core.builder import Builder, Tracer, walk
+from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import walk
 from funcdiff.passes import algebra, kinks, masking
 from funcdiff.passes.rewriting import Rewriter
 
 _plain: Final = Rewriter(algebra.rules, kinks.rules)
-_linear: Final = Rewriter(algebra.rules, masking.rules)
+_linear: Final = Rewriter(algebra.rules, algebra.linear_rules, masking.rules)
 
 
 @memoised
 def simplify(program: Program) -> Program:
-    """Return a program with the same outputs, bit for bit, that is no longer."""
+    """Return a program with the same outputs, bit for bit.
+
+    It is no longer than the one given, but for the product with a number that a contraction may be.
+    """
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(simplified(program, xs))
@@ -34,6 +39,22 @@ def simplify(program: Program) -> Program:
 def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
     """Record the equations of a program, applied to the operands, rewriting on the way."""
     return walk(program, operands, _rewrite)
+
+
+def simplified_linear(
+    program: Program, operands: Sequence[Tracer], linear: tuple[bool, ...]
+) -> list[Tracer]:
+    """Record the same of a program that is linear in some inputs (see `simplify_linear`)."""
+    depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        flags = tuple(atom in depends for atom in eq.operands)
+        if not any(flags):
+            return _rewrite(eq, xs)
+        depends.update(eq.results)
+        return _linear.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
+
+    return walk(program, operands, rule)
 
 
 def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -57,18 +78,9 @@ def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
         The same linear function, in which an infinite coefficient never meets a zero that a mask
         has put in its place.
     """
-    depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
-
-    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        flags = tuple(atom in depends for atom in eq.operands)
-        if not any(flags):
-            return _rewrite(eq, xs)
-        depends.update(eq.results)
-        return _linear.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
-
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return builder.program(walk(program, xs, rule))
+        return builder.program(simplified_linear(program, xs, linear))
 
 
 def _nested(params: Params) -> Params:

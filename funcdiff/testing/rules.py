@@ -10,12 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.builder import Builder, inline
+from funcdiff.core.builder import Builder
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Literal, Program
 from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.numpy.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.differences import (

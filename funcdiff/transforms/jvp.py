@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
 

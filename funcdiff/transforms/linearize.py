@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import Builder, Tracer, inline
+from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program, used
+from funcdiff.core.walk import inline
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push
 

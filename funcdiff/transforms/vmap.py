@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import Builder, Tracer, bind, walk
+from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import walk
 from funcdiff.errors import InternalError
 from funcdiff.space import align
 from funcdiff.transforms.jvp import Mask

@@ -62,7 +62,7 @@ def _squares(tree: Any) -> Any:
     return sum(np.sum(x**2) for x in leaves if hasattr(x, "dtype"))
 
 
-# ---- structure --------------------------------------------------------------------------------------------
+# ---- structure -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tree", [
@@ -82,7 +82,7 @@ def _squares(tree: Any) -> Any:
 ])  # fmt: skip
 def test_the_gradient_has_the_structure_of_the_argument(tree: Any) -> None:
     gradient = fd.grad(lambda tree: _squares(tree) * 1.0)(tree)
-    leaves, structure = fd.pytree.flatten(gradient)
+    leaves, _ = fd.pytree.flatten(gradient)
     points = [x for x in fd.pytree.flatten(tree)[0] if not isinstance(x, str)]
     assert type(gradient) is type(tree)
     assert [x for x in leaves if x is not None] or not points
@@ -155,7 +155,7 @@ def test_a_subclass_of_a_container_that_is_not_known_is_refused() -> None:
         fd.grad(lambda p: p["x"])(Bag(x=1.0))
 
 
-# ---- leaves that are not differentiated -----------------------------------------------------------------
+# ---- leaves that are not differentiated ------------------------------------------------------
 
 
 @pytest.mark.parametrize("leaf", ["text", True, False, None, np.sin, int, b"bytes", ...])
@@ -204,7 +204,7 @@ def test_integers_outside_the_differentiated_arguments_are_fine() -> None:
     assert fd.grad(lambda x, p: x * p["n"])(2.0, {"n": 3}) == 3
 
 
-# ---- what is no array for NumPy's purposes ----------------------------------------------------------------
+# ---- what is no array for NumPy's purposes ---------------------------------------------------
 
 
 def test_a_masked_array_is_refused() -> None:

@@ -128,7 +128,7 @@ def test_out_axes_none_refuses_a_result_that_varies() -> None:
         fd.vmap(lambda x: {"y": x * 2}, out_axes=None)(X)
 
 
-# ---- what does not fit ----------------------------------------------------------------------------------
+# ---- what does not fit -----------------------------------------------------------------------
 
 
 def test_sizes_that_disagree_are_listed() -> None:

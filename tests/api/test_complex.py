@@ -12,7 +12,7 @@ Z = np.array([1 + 2j, -0.5 + 0.3j, 2 - 1j])
 V = np.array([0.3 - 1j, 2 + 0.5j, -1 + 0j])
 
 
-# ---- real functions of complex arguments ------------------------------------------------------------
+# ---- real functions of complex arguments -----------------------------------------------------
 
 
 def test_the_gradient_of_the_squared_modulus_is_twice_z() -> None:
@@ -59,7 +59,7 @@ def test_a_gradient_step_decreases_a_real_function() -> None:
     assert f(Z - 1e-3 * fd.grad(f)(Z)) < f(Z)
 
 
-# ---- pullbacks ------------------------------------------------------------------------------------------
+# ---- pullbacks -------------------------------------------------------------------------------
 
 
 def test_the_pullback_is_the_adjoint() -> None:
@@ -119,7 +119,7 @@ def test_single_precision_complex_stays_single() -> None:
     assert gradient.dtype == np.complex64
 
 
-# ---- numbers that torch.autograd gives, which follow from the convention ----------------------------
+# ---- numbers that torch.autograd gives, which follow from the convention ---------------------
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_backward_with_a_gradient(f: Any, z: complex, v: complex, expected: comp
     assert abs(fd.vjp(f, z)[1](v)[0] - expected) < 1e-15
 
 
-# ---- holomorphic ----------------------------------------------------------------------------------------
+# ---- holomorphic -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,7 @@ def test_backward_with_a_gradient(f: Any, z: complex, v: complex, expected: comp
 )
 def test_a_holomorphic_gradient_is_the_complex_derivative(f: Any, derivative: Any) -> None:
     for z in Z:
-        np.testing.assert_allclose(
-            fd.grad(f, holomorphic=True)(z), derivative(z), rtol=1e-13
-        )
+        np.testing.assert_allclose(fd.grad(f, holomorphic=True)(z), derivative(z), rtol=1e-13)
 
 
 def test_a_second_holomorphic_derivative() -> None:

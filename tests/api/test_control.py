@@ -16,7 +16,7 @@ def _choose(x: Any) -> Any:
     return fd.cond(np.sum(x) > 0, lambda x: np.sum(x**3), lambda x: 5 * np.sum(x), x)
 
 
-# ---- cond -----------------------------------------------------------------------------------------------
+# ---- cond ------------------------------------------------------------------------------------
 
 
 def test_cond_of_plain_values_is_an_if() -> None:
@@ -84,7 +84,7 @@ def test_the_condition_is_a_scalar() -> None:
         fd.grad(lambda x: np.sum(fd.cond(x > 0, np.sin, np.cos, x)))(np.ones(2))
 
 
-# ---- scan -----------------------------------------------------------------------------------------------
+# ---- scan ------------------------------------------------------------------------------------
 
 
 def _step(carry: Any, row: Any) -> tuple[Any, Any]:
@@ -193,7 +193,7 @@ def test_lengths_that_disagree_are_an_error() -> None:
         fd.scan(lambda c, r: (c, None), 1.0, (np.ones(3), np.ones(4)))
 
 
-# ---- stop_gradient ----------------------------------------------------------------------------------------
+# ---- stop_gradient ---------------------------------------------------------------------------
 
 
 def test_stop_gradient_is_a_constant_in_every_mode() -> None:

@@ -17,7 +17,7 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 HERE = Path(__file__).name
 
 
-# ---- control flow -------------------------------------------------------------------------------------
+# ---- control flow ----------------------------------------------------------------------------
 
 
 def test_if_takes_the_branch_of_the_value() -> None:
@@ -158,7 +158,7 @@ def test_match_and_tuples_unpack() -> None:
     np.testing.assert_array_equal(fd.grad(f)(np.array([2.0, 3.0, 5.0])), [15, 10, 6])
 
 
-# ---- looking at values --------------------------------------------------------------------------------
+# ---- looking at values -----------------------------------------------------------------------
 
 
 def test_print_and_f_strings_show_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +221,7 @@ def test_a_stopped_value_converts_to_a_float() -> None:
     np.testing.assert_array_equal(fd.grad(f)(np.array([3.0, 1.0])), [0, 3])
 
 
-# ---- what would lose a derivative ------------------------------------------------------------------------
+# ---- what would lose a derivative ------------------------------------------------------------
 
 
 X = np.array([0.5, 1.5])

@@ -15,7 +15,7 @@ def _three(a: Any, b: Any, c: Any) -> Any:
     return np.sum(a * b**2) + c
 
 
-# ---- argnums ----------------------------------------------------------------------------------------
+# ---- argnums ---------------------------------------------------------------------------------
 
 
 def test_the_first_argument_is_differentiated_by_default() -> None:
@@ -59,7 +59,7 @@ def test_argnums_are_integers(argnums: Any) -> None:
         fd.grad(_three, argnums)(X, X, 5.0)
 
 
-# ---- other arguments --------------------------------------------------------------------------------
+# ---- other arguments -------------------------------------------------------------------------
 
 
 def test_arguments_that_are_not_differentiated_may_be_anything() -> None:
@@ -112,7 +112,7 @@ def test_methods_partials_and_callable_objects_can_be_differentiated() -> None:
     assert fd.grad(np.sin)(0.0) == 1
 
 
-# ---- auxiliary results --------------------------------------------------------------------------------
+# ---- auxiliary results -----------------------------------------------------------------------
 
 
 def _with_aux(x: Any) -> Any:
@@ -161,7 +161,7 @@ def test_has_aux_needs_a_pair(result: Any) -> None:
         fd.grad(lambda x: result, has_aux=True)(1.0)
 
 
-# ---- what grad cannot take --------------------------------------------------------------------------
+# ---- what grad cannot take -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [
@@ -184,7 +184,7 @@ def test_a_0d_array_is_a_scalar() -> None:
     np.testing.assert_array_equal(fd.grad(lambda x: np.sum(x).reshape(()))(X), np.ones(3))
 
 
-# ---- values -------------------------------------------------------------------------------------------
+# ---- values ----------------------------------------------------------------------------------
 
 
 def test_value_and_grad_gives_the_value_of_numpy() -> None:

@@ -38,9 +38,7 @@ def test_rows_are_outputs_and_columns_inputs(jac: Any) -> None:
     def f(x: Any) -> Any:
         return np.stack([x[0] * x[1], np.sin(x[2])])
 
-    np.testing.assert_allclose(
-        jac(f)(X), [[X[1], X[0], 0], [0, 0, np.cos(X[2])]], rtol=1e-15
-    )
+    np.testing.assert_allclose(jac(f)(X), [[X[1], X[0], 0], [0, 0, np.cos(X[2])]], rtol=1e-15)
 
 
 @BOTH

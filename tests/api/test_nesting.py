@@ -58,7 +58,7 @@ MIDDLE = pytest.mark.parametrize(
 )
 
 
-# ---- perturbation confusion ---------------------------------------------------------------------------
+# ---- perturbation confusion ------------------------------------------------------------------
 
 
 @OUTER
@@ -85,6 +85,12 @@ def test_the_inner_point_may_be_the_outer_variable(outer: Mode, inner: Mode) -> 
 @INNER
 def test_an_inner_slope_of_a_constant_is_zero(outer: Mode, inner: Mode) -> None:
     assert outer(lambda x: x + inner(lambda y: x * x)(1.0))(3.0) == 1
+
+
+@OUTER
+@INNER
+def test_an_inner_function_may_return_the_outer_variable(outer: Mode, inner: Mode) -> None:
+    assert outer(lambda x: x * inner(lambda y: x)(1.0) + x)(3.0) == 1
 
 
 @OUTER
@@ -182,7 +188,7 @@ def test_an_array_of_an_outer_trace_cannot_be_changed_inside() -> None:
         fd.grad(f)(np.ones(2))
 
 
-# ---- escape -------------------------------------------------------------------------------------------
+# ---- escape ----------------------------------------------------------------------------------
 
 
 def _smuggled(x: Any, kept: list[Any]) -> Any:
@@ -243,7 +249,7 @@ def test_a_tracer_yielded_by_a_generator_after_the_trace_raises() -> None:
         next(kept[0])
 
 
-# ---- state --------------------------------------------------------------------------------------------
+# ---- state -----------------------------------------------------------------------------------
 
 
 @OUTER
@@ -281,9 +287,7 @@ def test_two_threads_trace_at_once() -> None:
         return [fd.grad(f)(0.1 * k) for k in range(20)]
 
     def expected(scale: float) -> list[Any]:
-        return [
-            fd.grad(lambda x: 2 * np.sin(scale * x) ** 2 * x)(0.1 * k) for k in range(20)
-        ]
+        return [fd.grad(lambda x: 2 * np.sin(scale * x) ** 2 * x)(0.1 * k) for k in range(20)]
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(work, [1.0, 3.0]))

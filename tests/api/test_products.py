@@ -17,10 +17,12 @@ def _f(x: Any) -> Any:
 
 
 def _jacobian(x: Any) -> Any:
-    return np.array([
-        [np.cos(x[0]) * x[1], np.sin(x[0]), 0],
-        [0, x[2] ** 2, 2 * x[1] * x[2]],
-    ])
+    return np.array(
+        [
+            [np.cos(x[0]) * x[1], np.sin(x[0]), 0],
+            [0, x[2] ** 2, 2 * x[1] * x[2]],
+        ]
+    )
 
 
 def test_jvp_is_the_jacobian_times_the_tangent() -> None:
@@ -113,7 +115,7 @@ def test_integer_outputs_take_part_without_a_derivative() -> None:
     np.testing.assert_array_equal(f_vjp((1.0, 0))[0], [X[1], X[0], 0])
 
 
-# ---- what does not fit ----------------------------------------------------------------------------------
+# ---- what does not fit -----------------------------------------------------------------------
 
 
 def test_a_tangent_of_a_wrong_shape_names_both_shapes() -> None:
@@ -156,7 +158,7 @@ def test_hvp_needs_a_scalar() -> None:
         fd.hvp(lambda x: x, (X,), (T,))  # type: ignore[arg-type, return-value]
 
 
-# ---- results belong to the caller -----------------------------------------------------------------------
+# ---- results belong to the caller ------------------------------------------------------------
 
 
 def test_a_linearized_function_does_not_change_with_its_point() -> None:

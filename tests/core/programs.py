@@ -29,7 +29,7 @@ def recorded(f: Callable[..., Sequence[Tracer]], *types: str, shares: bool = Fal
         return builder.program(f(*[builder.input(type_named(t)) for t in types]))
 
 
-# ---- a primitive with a nested program -----------------------------------------------------------
+# ---- a primitive with a nested program ---------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

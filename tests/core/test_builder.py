@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, Tracer, bind, constant, current_builder, inline
+from funcdiff.core.builder import Builder, Tracer, bind, constant, current_builder
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.primitive import NONE
 from funcdiff.core.program import literal
+from funcdiff.core.walk import inline
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
 from funcdiff.ops.elementwise import cos, exp, sin
 from funcdiff.space import add, add_p, mul, zeros
@@ -253,7 +254,7 @@ def test_a_generator_cannot_carry_a_tracer_out() -> None:
         next(kept[0])
 
 
-# ---- exceptions and threads ----------------------------------------------------------------------
+# ---- exceptions and threads --------------------------------------------------------------------
 
 
 def test_an_exception_passes_untouched_and_leaves_no_state() -> None:

@@ -20,7 +20,8 @@ from funcdiff.core.program import Program
 from funcdiff.errors import InternalError
 from funcdiff.ops.elementwise import cos, sin
 from funcdiff.ops.indexing import scatter_add
-from funcdiff.ops.structural import Slice, add_slice, iota, reverse
+from funcdiff.ops.slicing import Slice, add_slice
+from funcdiff.ops.structural import iota, reverse
 from funcdiff.space import add, mul, neg, zeros
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize

@@ -1,9 +1,10 @@
 """Every error says what happened, where in the user's file, and what to write instead."""
 
+import builtins
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,10 @@ import pytest
 
 import funcdiff as fd
 from funcdiff import errors
-from funcdiff.core.builder import bind
 from funcdiff.core.check import check
+from funcdiff.core.evaluate import executable
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.ops.elementwise import sin
 
 HERE = Path(__file__)
 X = np.array([1.0, 2.0, 3.0])
@@ -47,7 +46,7 @@ def _places(message: str) -> list[int]:
     return [int(n) for n in re.findall(rf"{HERE.name}'?(?:, line |:)(\d+)", message)]
 
 
-# ---- mistakes, each with what is said and how it is cured ---------------------------------------------
+# ---- mistakes, each with what is said and how it is cured ------------------------------------
 
 
 def _branch_under_vmap() -> Any:
@@ -177,9 +176,14 @@ MISTAKES: list[tuple[type[Exception], Callable[[], Any], str, str]] = [
     (errors.InputError, _sizes_disagree, "sizes of the mapped axes disagree", r"\[1\]: 4"),
     (errors.OutputError, _vector_output, r"returned f64\[3\]", r"y\.sum\(\)"),
     (errors.OutputError, _complex_output, r"returned c128\[\]", "holomorphic=True"),
-    (errors.OutputError, _no_pair_for_aux, "returned a Array|returned a", r"\(result, aux\)"),
+    (errors.OutputError, _no_pair_for_aux, "needs a pair", r"\(result, aux\)"),
     (errors.OutputError, _branches_differ, "must return the same", "Convert or reshape"),
-    (errors.CotangentError, _cotangent_shape, r"shape \(2,\).*shape \(3,\)", "nothing is broadcast"),
+    (
+        errors.CotangentError,
+        _cotangent_shape,
+        r"shape \(2,\).*shape \(3,\)",
+        "nothing is broadcast",
+    ),
     (errors.CotangentError, _cotangent_left_out, "one real scalar", r"f_vjp\(v\)"),
     (errors.CotangentError, _cotangent_integer, "dtype int64", "float array"),
     (errors.CotangentError, _tangent_shape, r"tangents\[0\] has shape \(2,\)", "must be equal"),
@@ -211,7 +215,7 @@ def test_a_message_names_no_internals(
     assert "<class" not in message
 
 
-# ---- errors that are not about a line of the user's function ------------------------------------------
+# ---- errors that are not about a line of the user's function ---------------------------------
 
 
 def test_a_text_that_is_no_program_is_told_by_line() -> None:
@@ -237,23 +241,26 @@ def test_containers_that_do_not_match_are_told_by_path() -> None:
     assert "['w']" in message
 
 
-def test_a_derivative_that_does_not_exist_is_refused_with_the_cure() -> None:
+def test_a_derivative_that_does_not_exist_is_refused_with_the_line_and_the_cure() -> None:
     def gauge_dependent() -> Any:
         return fd.grad(lambda x: np.linalg.eigh(x)[1][0, 0])(np.eye(2))
 
-    message = _raised(errors.NotDifferentiableError, gauge_dependent)
-    assert "equal" in message
+    with pytest.raises(errors.NotDifferentiableError) as caught:
+        gauge_dependent()
+    message = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert "depends on which eigenvectors eigh returns" in message
+    assert "projectors" in message
+    assert any(line in _lines_of(gauge_dependent) for line in _places(message)), message
 
 
 def test_an_internal_error_says_that_it_is_a_bug_and_shows_the_program() -> None:
     program = fd.trace(np.sin)(1.0)
-    run: Any = fd.core.evaluate.executable(program)  # type: ignore[attr-defined]
-    message = _raised(errors.InternalError, lambda: run(1.0, 2.0))
+    message = _raised(errors.InternalError, lambda: executable(program)(1.0, 2.0))
     assert "a bug in funcdiff" in message
     assert str(program) in message
 
 
-# ---- the family ---------------------------------------------------------------------------------------
+# ---- the family ------------------------------------------------------------------------------
 
 
 def test_every_class_is_drawn_in_the_tree_and_documented() -> None:
@@ -266,19 +273,10 @@ def test_every_class_is_drawn_in_the_tree_and_documented() -> None:
 
 def test_the_tree_says_which_built_in_errors_the_classes_are() -> None:
     assert errors.__doc__ is not None
-    for name, built_in in re.findall(r"(\w+Error) \((\w+)\)", errors.__doc__):
-        assert issubclass(FAMILY[name], getattr(__builtins__, built_in, None) or _built_in(built_in))
-
-
-def _built_in(name: str) -> type[Exception]:
-    found: type[Exception] = {e.__name__: e for e in _subclasses(Exception)}[name]
-    return found
-
-
-def _subclasses(cls: type[Exception]) -> Iterator[type[Exception]]:
-    for sub in cls.__subclasses__():
-        yield sub
-        yield from _subclasses(sub)
+    drawn = re.findall(r"(\w+Error) \((\w+)\)", errors.__doc__)
+    assert len(drawn) >= 10
+    for name, built_in in drawn:
+        assert issubclass(FAMILY[name], getattr(builtins, built_in))
 
 
 def test_near_misses_are_suggested() -> None:
@@ -293,12 +291,3 @@ def test_an_error_while_running_a_derivative_names_the_users_line() -> None:
     with pytest.raises(np.linalg.LinAlgError) as caught:
         fd.grad(f)(np.zeros((2, 2)))
     assert any(line in _lines_of(f) for line in _places("".join(caught.value.__notes__)))
-
-
-def test_an_operation_of_strict_types_says_which_types_met() -> None:
-    def mixed(x: Any) -> Any:
-        return bind(sin.primitive, sin.primitive.params(), x, x)
-
-    with pytest.raises((TypeError, errors.FuncdiffError)):
-        fd.trace(mixed)(1.0)
-    assert str(ArrayType((2,), FLOAT)) == "f64[2]"

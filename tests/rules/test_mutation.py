@@ -19,16 +19,9 @@ from funcdiff.ops.contract import contract
 from funcdiff.ops.indexing import gather, scatter_add
 from funcdiff.ops.logic import equal
 from funcdiff.ops.reductions import cumprod, cumsum, reduce_max, reduce_prod
+from funcdiff.ops.slicing import Slice, add_slice, slice_along
 from funcdiff.ops.sorting import sort
-from funcdiff.ops.structural import (
-    Slice,
-    add_slice,
-    convert,
-    permute,
-    reverse,
-    select,
-    slice_along,
-)
+from funcdiff.ops.structural import convert, permute, reverse, select
 from funcdiff.space import broadcast, kept_axes, mul, neg, reduce_sum, zeros
 from funcdiff.testing import check_rules
 from tests.rules.test_rules import samples
@@ -212,7 +205,7 @@ def summed_in_the_same_direction(_right: Rule) -> Rule:
     return lambda p, types, cts, xs: [cumsum(cts[0], p.axis)]
 
 
-# ---- batching, types, implementations ------------------------------------------------------------
+# ---- batching, types, implementations ----------------------------------------------------------
 
 
 def axes_not_shifted(_right: Rule) -> Rule:
@@ -259,7 +252,7 @@ def in_place(_right: Rule) -> Rule:
     return lambda p: lambda x: np.negative(x, out=x if isinstance(x, np.ndarray) else None)
 
 
-# ---- control flow --------------------------------------------------------------------------------
+# ---- control flow ------------------------------------------------------------------------------
 
 
 def tangents_of_the_other_branch(right: Rule) -> Rule:

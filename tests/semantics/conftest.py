@@ -34,13 +34,15 @@ def gradient() -> Derivative:
     """Return a function that gives the gradient of a scalar function, the same in all modes."""
 
     def in_all_modes(f: Callable[[Any], Any], x: Any) -> Any:
-        return _agreeing({
-            "vjp": fd.vjp(f, x)[1]()[0],
-            "grad": fd.grad(f)(x),
-            "jvp": _pushed(f, x),
-            "jacfwd": fd.jacfwd(f)(x),
-            "jacrev": fd.jacrev(f)(x),
-        })
+        return _agreeing(
+            {
+                "vjp": fd.vjp(f, x)[1]()[0],
+                "grad": fd.grad(f)(x),
+                "jvp": _pushed(f, x),
+                "jacfwd": fd.jacfwd(f)(x),
+                "jacrev": fd.jacrev(f)(x),
+            }
+        )
 
     return in_all_modes
 
@@ -50,11 +52,13 @@ def second() -> Derivative:
     """Return a function that gives the Hessian of a scalar function, the same in all modes."""
 
     def in_all_modes(f: Callable[[Any], Any], x: Any) -> Any:
-        return _agreeing({
-            "forward over reverse": fd.jacfwd(fd.grad(f))(x),
-            "reverse over reverse": fd.jacrev(fd.grad(f))(x),
-            "forward over forward": fd.jacfwd(fd.jacfwd(f))(x),
-            "reverse over forward": fd.jacrev(fd.jacfwd(f))(x),
-        })
+        return _agreeing(
+            {
+                "forward over reverse": fd.jacfwd(fd.grad(f))(x),
+                "reverse over reverse": fd.jacrev(fd.grad(f))(x),
+                "forward over forward": fd.jacfwd(fd.jacfwd(f))(x),
+                "reverse over forward": fd.jacrev(fd.jacfwd(f))(x),
+            }
+        )
 
     return in_all_modes

@@ -53,7 +53,7 @@ def test_the_pullback_has_the_shape_of_the_primal_and_not_of_a_jacobian() -> Non
     np.testing.assert_array_equal(ct, np.ones((2, 3)))
 
 
-# ---- a tuple, and when it may be left out -----------------------------------------------------
+# ---- a tuple, and when it may be left out ----------------------------------------------------
 
 
 def test_the_result_is_a_tuple_even_for_one_primal() -> None:
@@ -85,7 +85,7 @@ def test_any_other_output_needs_its_cotangent(f: Any) -> None:
         f_vjp()
 
 
-# ---- what does not fit -------------------------------------------------------------------------
+# ---- what does not fit -----------------------------------------------------------------------
 
 
 def test_a_wrong_shape_is_an_error_that_names_both_shapes() -> None:
@@ -190,7 +190,7 @@ def test_mutating_a_captured_array_afterwards_changes_nothing() -> None:
     lambda x: x[:],
     lambda x: x.reshape(4),
     lambda x: np.transpose(x),
-    lambda x: -(-x),
+    lambda x: np.negative(-x),
 ])  # fmt: skip
 def test_an_identity_returns_a_copy_and_never_the_very_cotangent(f: Any) -> None:
     v = np.ones(4)

@@ -98,7 +98,7 @@ def test_too_many_indices_are_an_index_error() -> None:
         fd.grad(lambda x: x[0, 0, 0, 0])(X)
 
 
-# ---- broadcasting -----------------------------------------------------------------------------------
+# ---- broadcasting ----------------------------------------------------------------------------
 
 
 def test_an_axis_of_length_one_is_summed_over(gradient: Derivative) -> None:
@@ -127,7 +127,7 @@ def test_a_0d_array_is_an_array_without_axes(gradient: Derivative) -> None:
     assert gradient(lambda x: np.sum(x) * x[()] + x.reshape(1)[0], np.array(3.0)) == 7
 
 
-# ---- keywords are honoured or refused ---------------------------------------------------------------
+# ---- keywords are honoured or refused --------------------------------------------------------
 
 
 MASK = np.array([True, False, True, True])
@@ -175,7 +175,9 @@ def test_a_keyword_that_cannot_be_honoured_is_refused(f: Any) -> None:
         fd.grad(lambda x: np.sum(f(x)))(V)
 
 
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp"])
+@pytest.mark.parametrize(
+    "mode", ["constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp"]
+)
 def test_every_mode_of_pad_is_honoured(mode: Any, gradient: Derivative) -> None:
     weights = np.arange(1.0, 10)
 

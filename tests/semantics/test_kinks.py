@@ -11,7 +11,7 @@ import funcdiff as fd
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
-# ---- absolute values, roots and norms ------------------------------------------------------------
+# ---- absolute values, roots and norms --------------------------------------------------------
 
 
 def test_abs_at_zero_is_zero(gradient: Derivative) -> None:
@@ -95,7 +95,7 @@ def test_arctan2_at_the_origin_can_be_masked(gradient: Derivative) -> None:
     np.testing.assert_array_equal(gradient(angle, np.array([0.0, 2.0])), [0.5, 0])
 
 
-# ---- masks ------------------------------------------------------------------------------------
+# ---- masks -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", [0.0, -1.0])
@@ -190,7 +190,7 @@ def test_x_log_x_at_zero_is_honestly_not_finite(gradient: Derivative) -> None:
     assert not np.isfinite(gradient(lambda x: x * np.log(x), 0.0))
 
 
-# ---- steps and remainders -----------------------------------------------------------------------
+# ---- steps and remainders --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [
@@ -224,7 +224,7 @@ def test_fmod_has_slopes_one_and_minus_the_truncation(
     np.testing.assert_array_equal(result, [1, -np.trunc(x / y)])
 
 
-# ---- infinite slopes and special functions --------------------------------------------------------
+# ---- infinite slopes and special functions ---------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def _differences(f: Callable[[Any], Any], x: Any) -> Any:
     return np.reshape(slopes, x.shape)
 
 
-# ---- determinants ---------------------------------------------------------------------------------
+# ---- determinants ----------------------------------------------------------------------------
 
 
 def test_the_gradient_of_a_determinant_is_the_cofactor_matrix(gradient: Derivative) -> None:
@@ -76,10 +76,12 @@ def test_the_gradient_of_a_log_determinant_is_the_inverse_transposed(
 
 
 def test_the_sign_of_a_determinant_is_a_constant(gradient: Derivative) -> None:
-    np.testing.assert_array_equal(gradient(lambda x: np.linalg.slogdet(x).sign, A), np.zeros((3, 3)))
+    np.testing.assert_array_equal(
+        gradient(lambda x: np.linalg.slogdet(x).sign, A), np.zeros((3, 3))
+    )
 
 
-# ---- inverses and solutions -------------------------------------------------------------------------
+# ---- inverses and solutions ------------------------------------------------------------------
 
 
 def test_the_inverse_has_minus_the_product_of_inverses(gradient: Derivative) -> None:
@@ -144,7 +146,7 @@ def test_tensorsolve_and_tensorinv_are_solutions_of_matrices(gradient: Derivativ
         np.testing.assert_allclose(gradient(f, a), _differences(f, a), rtol=1e-5, atol=1e-7)
 
 
-# ---- symmetric factors ------------------------------------------------------------------------------
+# ---- symmetric factors -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [
@@ -209,7 +211,7 @@ def test_a_gauge_dependent_use_of_eigenvectors_raises() -> None:
         fd.grad(lambda x: np.linalg.eigh(x)[1][0, 0])(np.eye(2))
 
 
-# ---- norms --------------------------------------------------------------------------------------------
+# ---- norms -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [None, 1, 2, np.inf, -np.inf, 3, 2.5, -1])

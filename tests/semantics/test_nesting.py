@@ -12,7 +12,7 @@ from funcdiff.errors import EscapedTracerError
 
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
-# ---- NumPy's aliasing ---------------------------------------------------------------------------------
+# ---- NumPy's aliasing ------------------------------------------------------------------------
 
 
 def test_an_in_place_product_is_seen_under_every_name(gradient: Derivative) -> None:
@@ -96,7 +96,7 @@ def test_item_assignment_in_place_is_seen_in_the_whole(gradient: Derivative) -> 
     np.testing.assert_array_equal(gradient(f, x), [2, 18, 18])
 
 
-# ---- state ---------------------------------------------------------------------------------------------
+# ---- state -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyError("k"), ZeroDivisionError()])
@@ -145,7 +145,7 @@ def test_a_function_valued_result_that_holds_a_tracer_raises_when_used() -> None
         later()
 
 
-# ---- growth --------------------------------------------------------------------------------------------
+# ---- growth ----------------------------------------------------------------------------------
 
 
 def test_an_order_of_differentiation_at_most_about_doubles_a_program() -> None:

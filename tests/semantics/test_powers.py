@@ -11,7 +11,7 @@ import funcdiff as fd
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
-# ---- constant exponents ------------------------------------------------------------------------
+# ---- constant exponents ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [2, 2.0, 3, 4.0, np.float64(2), np.array(3.0)])
@@ -56,7 +56,7 @@ def test_a_negative_base_has_no_trouble_with_an_integer_exponent(
     assert gradient(lambda x: x**-1, -2.0) == -0.25
 
 
-# ---- both operands ------------------------------------------------------------------------------
+# ---- both operands ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_arrays_of_exponents_take_each_case_by_itself(gradient: Derivative) -> N
     np.testing.assert_array_equal(result, [0, 1, 0, 0])
 
 
-# ---- products -------------------------------------------------------------------------------------
+# ---- products --------------------------------------------------------------------------------
 
 
 PRODUCTS: list[Callable[[Any], Any]] = [

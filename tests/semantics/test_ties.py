@@ -11,7 +11,7 @@ import funcdiff as fd
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
-# ---- extrema ------------------------------------------------------------------------------------
+# ---- extrema ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [
@@ -62,7 +62,7 @@ def test_fmax_ignores_a_nan_operand(gradient: Derivative) -> None:
     np.testing.assert_array_equal(result, [0, 1])
 
 
-# ---- clip ---------------------------------------------------------------------------------------
+# ---- clip ------------------------------------------------------------------------------------
 
 
 def test_clip_on_a_bound_has_slope_one_half(gradient: Derivative) -> None:
@@ -92,7 +92,7 @@ def test_clip_differentiates_in_its_bounds(gradient: Derivative) -> None:
     np.testing.assert_array_equal(result, [1, 2])
 
 
-# ---- order statistics -------------------------------------------------------------------------
+# ---- order statistics ------------------------------------------------------------------------
 
 
 WEIGHTS = np.array([1.0, 10, 100, 1000])
@@ -147,7 +147,7 @@ def test_a_quantile_differentiates_in_its_order(gradient: Derivative) -> None:
     np.testing.assert_allclose(gradient(lambda q: np.percentile(x, q), 30.0), 0.2, rtol=1e-14)
 
 
-# ---- interp -------------------------------------------------------------------------------------
+# ---- interp ----------------------------------------------------------------------------------
 
 
 XP, FP = np.array([0.0, 1, 3]), np.array([0.0, 2, 3])
@@ -175,7 +175,7 @@ def test_interp_differentiates_in_its_knots(gradient: Derivative) -> None:
     np.testing.assert_allclose(result, [0, -0.25, -0.25], rtol=1e-15)
 
 
-# ---- standard deviations --------------------------------------------------------------------------
+# ---- standard deviations ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [np.std, lambda x: np.std(x, axis=0), lambda x: x.std()])

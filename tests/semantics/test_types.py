@@ -9,7 +9,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import InputError, OutputError
 
-# ---- scalars and dtypes ---------------------------------------------------------------------------
+# ---- scalars and dtypes ----------------------------------------------------------------------
 
 
 def test_a_python_float_gives_a_numpy_double() -> None:
@@ -76,7 +76,7 @@ def test_the_gradient_of_a_python_complex_is_a_numpy_complex() -> None:
     assert type(fd.grad(lambda z: (z * z.conj()).real)(1 + 2j)) is np.complex128
 
 
-# ---- what cannot be differentiated ------------------------------------------------------------------
+# ---- what cannot be differentiated -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_non_scalar_output_of_grad_names_its_shape_and_the_cures() -> None:
         fd.grad(lambda x: 2 * x)(np.ones(3))
 
 
-# ---- outputs ------------------------------------------------------------------------------------------
+# ---- outputs ---------------------------------------------------------------------------------
 
 
 def test_an_unused_input_has_gradient_zero() -> None:

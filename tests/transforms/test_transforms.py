@@ -15,15 +15,8 @@ from funcdiff.core.program import Program
 from funcdiff.errors import InternalError, NotDifferentiableError
 from funcdiff.ops.contract import contract
 from funcdiff.ops.elementwise import cos, exp, sin
-from funcdiff.ops.structural import (
-    Slice,
-    add_slice,
-    concatenate,
-    permute,
-    reverse,
-    stop_gradient,
-    take_slice,
-)
+from funcdiff.ops.slicing import Slice, add_slice, take_slice
+from funcdiff.ops.structural import concatenate, permute, reverse, stop_gradient
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize

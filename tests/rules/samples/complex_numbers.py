@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.complex import conj, imag, join
+from funcdiff.ops.complex import conj, imag, join, modulus
 from funcdiff.ops.complex import real as real_of
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
@@ -23,6 +23,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(conj, complex_(2, 3)),
         sample(lambda z: mul(conj(z), mul(z, z)), complex_(2)),
         sample(conj, complex_(0), order=1),
+    ],
+    "modulus": [
+        sample(modulus, complex_(2, 3)),
+        sample(lambda z: mul(modulus(z), modulus(mul(z, z))), complex_()),
+        sample(modulus, np.complex64(complex_(2)), order=1),
     ],
     "join": [
         sample(join, real(2, 3), real(2, 3, start=9)),

@@ -6,8 +6,9 @@ from funcdiff.core.builder import Tracer
 from funcdiff.ops.attained import attained
 from funcdiff.ops.bessel import bessel_i0, bessel_i1
 from funcdiff.ops.masked import masked_sum
+from funcdiff.ops.slicing import Slice, take_slice
 from funcdiff.ops.sorting import sort
-from funcdiff.ops.structural import Slice, reshape, stop_gradient, take_slice
+from funcdiff.ops.structural import reshape, stop_gradient
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 

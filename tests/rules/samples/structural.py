@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from funcdiff.ops.slicing import Slice, add_slice, slice_along, take_slice
 from funcdiff.ops.structural import (
-    Slice,
-    add_slice,
     concatenate,
     convert,
     iota,
@@ -14,9 +13,7 @@ from funcdiff.ops.structural import (
     reshape,
     reverse,
     select,
-    slice_along,
     stop_gradient,
-    take_slice,
 )
 from funcdiff.space import broadcast, mul
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample

@@ -1,0 +1,85 @@
+"""Walking programs: visiting their equations, recording them again, looking back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.primitive import Operation, Primitive
+from funcdiff.core.program import Atom, Equation, Literal, Program
+from funcdiff.errors import InternalError
+
+
+def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
+    """Record the equations of a program, applied to the operands; return its outputs."""
+    return walk(program, operands, lambda eq, xs: bind(eq.primitive, eq.params, *xs))
+
+
+def walk(
+    program: Program,
+    operands: Sequence[Tracer],
+    rule: Callable[[Equation, list[Tracer]], Sequence[Tracer]],
+) -> list[Tracer]:
+    """Visit the equations in order, giving each to `rule` with its operands; return outputs."""
+    handle = Builder.handle
+    env: list[Tracer] = list(operands)
+    if len(env) != len(program.inputs):
+        raise InternalError(f"{len(env)} operands for a program of {len(program.inputs)} inputs")
+
+    def read(atom: Atom) -> Tracer:
+        return handle(None, atom, atom.type) if isinstance(atom, Literal) else env[atom.number]
+
+    for eq in program.equations:
+        ys = rule(eq, [read(atom) for atom in eq.operands])
+        assert len(ys) == len(eq.results), f"the rule of {eq.primitive} gave {len(ys)} results"
+        env.extend(ys)
+    return [read(atom) for atom in program.outputs]
+
+
+def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | None:
+    """Return parameters and operands of the equation that made `x`, if it is of that kind."""
+    builder, atom = x.builder, x.atom
+    if builder is None or isinstance(atom, Literal):
+        return None
+    head, *refs = builder.entries[atom] or (None,)
+    if not isinstance(head, Operation) or head.primitive is not primitive:
+        return None
+    operands = [
+        builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
+        for ref, type_ in zip(refs, head.operands, strict=True)
+    ]
+    return head.params, operands
+
+
+def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+    """Return the program with its inputs and outputs reordered, or some of them dropped.
+
+    `inputs` must name every input that the chosen outputs need.
+    """
+    with Builder("rearranged", closed=True, shares=True) as builder:
+        xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
+        needed = _needed(program, outputs)
+        for index, eq in enumerate(program.equations):
+            if index in needed:
+                ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
+                xs.update(zip((v.number for v in eq.results), ys, strict=True))
+        return builder.program([_read(xs, program.outputs[k]) for k in outputs])
+
+
+def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
+    if isinstance(atom, Literal):
+        return Builder.handle(None, atom, atom.type)
+    return env[atom.number]
+
+
+def _needed(program: Program, outputs: Sequence[int]) -> set[int]:
+    """Return the places of the equations that some outputs need."""
+    wanted: set[Atom] = {program.outputs[k] for k in outputs}
+    places = set()
+    for index in range(len(program.equations) - 1, -1, -1):
+        eq = program.equations[index]
+        if any(v in wanted for v in eq.results):
+            places.add(index)
+            wanted.update(eq.operands)
+    return places

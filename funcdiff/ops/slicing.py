@@ -1,0 +1,125 @@
+"""Slices, and their transpose: addition into a slice.
+
+Of zeros, `add_slice` pads; a chain of it accumulates in place in one buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.evaluate import IN_PLACE
+from funcdiff.core.primitive import Params, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.families import linear
+from funcdiff.space import Maybe, align, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Params):
+    """``start:stop:step`` along each axis; 0 <= start <= stop <= length, step >= 1."""
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The slices as NumPy takes them."""
+        return tuple(map(slice, self.starts, self.stops, self.steps))
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many elements are taken along each axis."""
+        ranges = map(range, self.starts, self.stops, self.steps)
+        return tuple(len(r) for r in ranges)
+
+    def whole(self, size: int) -> Slice:
+        """Return the same with all of a further axis in front."""
+        return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))
+
+
+def _abstract_slice(p: Slice, x: ArrayType) -> Types:
+    bounds = zip(p.starts, p.stops, p.steps, x.shape, strict=True)
+    if not all(0 <= a <= b <= n and step >= 1 for a, b, step, n in bounds):
+        raise TypeError(f"slice {p.index} does not fit {x}")
+    return (x.with_shape(p.lengths),)
+
+
+slice_p: Final = linear(
+    "slice",
+    Slice,
+    abstract=_abstract_slice,
+    impl=lambda p: lambda x: x[p.index],
+    transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
+    batch=lambda p, size, xs, _batched: [take_slice(xs[0], p.whole(size))],
+)
+
+
+def take_slice(x: Tracer, p: Slice) -> Tracer:
+    """Take a box of elements."""
+    if p.lengths == x.shape:
+        return x
+    return bind(slice_p, p, x)[0]
+
+
+def slice_along(x: Tracer, axis: int, start: int, stop: int, step: int = 1) -> Tracer:
+    """Take ``start:stop:step`` along one axis."""
+    starts, stops, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    starts[axis], stops[axis], steps[axis] = start, max(start, stop), step
+    return take_slice(x, Slice(tuple(starts), tuple(stops), tuple(steps)))
+
+
+def _abstract_add_slice(p: Slice, x: ArrayType, u: ArrayType) -> Types:
+    if _abstract_slice(p, x) != (u,):
+        raise TypeError(f"cannot add {u} into slice {p.index} of {x}")
+    return (x,)
+
+
+def _add_slice_impl(p: Slice) -> Any:
+    into = _add_slice_into(p)
+    return lambda x, u: into(np.array(x), u)
+
+
+def _add_slice_into(p: Slice) -> Any:
+    index = p.index
+
+    def function(x: Any, u: Any) -> Any:
+        x[index] += u
+        return x
+
+    return function
+
+
+def _transpose_add_slice(
+    p: Slice, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    (ct,), (x, u) = cts, xs
+    return [ct if x is None else None, take_slice(ct, p) if u is None else None]
+
+
+def _batch_add_slice(
+    p: Slice, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, u = align(size, xs, batched)
+    return [add_slice(x, u, p.whole(size))]
+
+
+add_slice_p: Final = linear(
+    "add_slice",
+    Slice,
+    abstract=_abstract_add_slice,
+    impl=_add_slice_impl,
+    transpose=_transpose_add_slice,
+    batch=_batch_add_slice,
+)
+IN_PLACE[add_slice_p] = _add_slice_into
+
+
+def add_slice(x: Tracer, u: Tracer, p: Slice) -> Tracer:
+    """Return `x` with `u` added to a box of its elements; of zeros, this pads `u` with zeros."""
+    return bind(add_slice_p, p, x, u)[0]
