@@ -18,17 +18,17 @@ from funcdiff.errors import InputError, user_location
 
 
 @overload
-def vjp(
+def vjp(  # type: ignore[overload-overlap]
     f: Callable[[*Primals], Value], *primals: *Primals, has_aux: No = False
-) -> tuple[Value, ScalarPullback[*Primals]]: ...
+) -> tuple[Value, ScalarPullback[Value, *Primals]]: ...
 @overload
 def vjp(
     f: Callable[[*Primals], Y], *primals: *Primals, has_aux: No = False
 ) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
 @overload
-def vjp(
+def vjp(  # type: ignore[overload-overlap]
     f: Callable[[*Primals], tuple[Value, Aux]], *primals: *Primals, has_aux: Yes
-) -> tuple[Value, ScalarPullback[*Primals], Aux]: ...
+) -> tuple[Value, ScalarPullback[Value, *Primals], Aux]: ...
 @overload
 def vjp(
     f: Callable[[*Primals], tuple[Y, Aux]], *primals: *Primals, has_aux: Yes

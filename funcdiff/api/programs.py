@@ -11,7 +11,7 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.complex import conj
-from funcdiff.passes.simplify import simplified, simplify, simplify_linear
+from funcdiff.passes.simplify import simplified, simplified_linear, simplify, simplify_linear
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.jvp import jvp as push_program
@@ -61,7 +61,8 @@ def gradient_program(
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
             pulled = pullback(split, count, (True,) + (False,) * (sum(split.mask) - 1))
-            cts = simplified(pulled, [*residuals, constant(1, type_)])
+            linear = (*(False for _ in residuals), True)
+            cts = simplified_linear(pulled, [*residuals, constant(1, type_)], linear)
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]

@@ -19,6 +19,7 @@ SecondArg = TypeVar("SecondArg", bound=Any)
 Y = TypeVar("Y")
 Aux = TypeVar("Aux")
 Carry = TypeVar("Carry")
+Cotangent = TypeVar("Cotangent", contravariant=True)
 P = ParamSpec("P")
 Primals = TypeVarTuple("Primals")
 
@@ -44,13 +45,13 @@ OfSecond = Callable[Concatenate[FirstArg, X, P], Y]
 OfThird = Callable[Concatenate[FirstArg, SecondArg, X, P], Y]
 
 
-class ScalarPullback(Protocol[*Primals]):
+class ScalarPullback(Protocol[Cotangent, *Primals]):
     """The `f_vjp` of a real scalar function; its cotangent is 1.0 unless given.
 
-    A function whose result has no known type, a lambda say, is taken for one; so any cotangent
-    passes here and is checked when it is used.
+    A function whose result has no known type, a lambda say, is taken for one: then the cotangent
+    may be anything.
     """
 
-    def __call__(self, ct: Any = ..., /) -> tuple[*Primals]:
+    def __call__(self, ct: Cotangent | float = ..., /) -> tuple[*Primals]:
         """Return the cotangents of the primals, one for each."""
         ...

@@ -32,7 +32,7 @@ class Memoised(Generic[P, R]):
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
-        self._function = function
+        self.__wrapped__ = function
         self._results: OrderedDict[tuple[Any, ...], R] = OrderedDict()
         self._weight = 0
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class Memoised(Generic[P, R]):
             if found is not _MISSING:
                 self._results.move_to_end(key)
                 return cast("R", found)
-        result = self._function(*args, **kwargs)
+        result = self.__wrapped__(*args, **kwargs)
         with self._lock:
             if key not in self._results:
                 self._results[key] = result

@@ -8,6 +8,8 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import OutputError
 
+vjp: Any = fd.vjp  # types refuse some of what is tried here
+
 Z = np.array([1 + 2j, -0.5 + 0.3j, 2 - 1j])
 V = np.array([0.3 - 1j, 2 + 0.5j, -1 + 0j])
 
@@ -22,7 +24,8 @@ def test_the_gradient_of_the_squared_modulus_is_twice_z() -> None:
 
 
 def test_the_gradient_of_the_modulus_is_the_direction() -> None:
-    assert abs(fd.grad(np.abs)(3 + 4j) - (0.6 + 0.8j)) < 1e-15
+    gradient: Any = fd.grad(lambda z: np.abs(z))(3 + 4j)
+    assert abs(gradient - (0.6 + 0.8j)) < 1e-15
 
 
 def test_the_gradients_of_real_and_imaginary_part_are_one_and_i() -> None:
@@ -32,7 +35,8 @@ def test_the_gradients_of_real_and_imaginary_part_are_one_and_i() -> None:
 
 def test_the_gradient_of_the_angle_turns() -> None:
     z = 3 + 4j
-    assert abs(fd.grad(np.angle)(z) - 1j * z / abs(z) ** 2) < 1e-15
+    gradient: Any = fd.grad(lambda z: np.angle(z))(z)
+    assert abs(gradient - 1j * z / abs(z) ** 2) < 1e-15
 
 
 @pytest.mark.parametrize("f", [
@@ -64,7 +68,7 @@ def test_a_gradient_step_decreases_a_real_function() -> None:
 
 def test_the_pullback_is_the_adjoint() -> None:
     A = np.arange(9).reshape(3, 3) * (1 + 0.5j) + 1j * np.eye(3)
-    _, f_vjp = fd.vjp(lambda z: A @ z, Z)
+    _, f_vjp = vjp(lambda z: A @ z, Z)
     np.testing.assert_allclose(f_vjp(V)[0], A.conj().T @ V, rtol=1e-14)
 
 
@@ -83,13 +87,13 @@ def test_the_pullback_is_the_adjoint() -> None:
 def test_a_holomorphic_function_pulls_back_by_its_conjugated_derivative(
     f: Any, derivative: Any
 ) -> None:
-    (ct,) = fd.vjp(f, Z)[1](V)
+    (ct,) = vjp(f, Z)[1](V)
     np.testing.assert_allclose(ct, V * np.conj(derivative(Z)), rtol=1e-13)
     np.testing.assert_allclose(fd.jvp(f, (Z,), (V,))[1], V * derivative(Z), rtol=1e-13)
 
 
 def test_conjugation_pulls_back_by_conjugation() -> None:
-    np.testing.assert_array_equal(fd.vjp(np.conj, Z)[1](V)[0], V.conj())
+    np.testing.assert_array_equal(vjp(np.conj, Z)[1](V)[0], V.conj())
     np.testing.assert_array_equal(fd.jvp(np.conj, (Z,), (V,))[1], V.conj())
 
 
@@ -101,12 +105,12 @@ def test_conjugation_pulls_back_by_conjugation() -> None:
 def test_pushing_and_pulling_are_adjoint_over_the_reals(f: Any) -> None:
     t = V[::-1] * 1j
     pushed = fd.jvp(f, (Z,), (t,))[1]
-    (pulled,) = fd.vjp(f, Z)[1](V)
+    (pulled,) = vjp(f, Z)[1](V)
     assert abs(np.vdot(V, pushed).real - np.vdot(pulled, t).real) < 1e-12
 
 
 def test_a_real_argument_has_a_real_gradient() -> None:
-    (ct,) = fd.vjp(lambda x: x * (2 + 3j), 1.5)[1](1j)
+    (ct,) = vjp(lambda x: x * (2 + 3j), 1.5)[1](1j)
     assert type(ct) is np.float64
     assert ct == 3
     gradient = fd.grad(lambda x: np.abs(np.exp(1j * x) + 1) ** 2)(0.5)
@@ -134,7 +138,7 @@ def test_single_precision_complex_stays_single() -> None:
     ],
 )
 def test_backward_with_a_gradient(f: Any, z: complex, v: complex, expected: complex) -> None:
-    assert abs(fd.vjp(f, z)[1](v)[0] - expected) < 1e-15
+    assert abs(vjp(f, z)[1](v)[0] - expected) < 1e-15
 
 
 # ---- holomorphic -----------------------------------------------------------------------------

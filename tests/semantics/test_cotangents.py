@@ -143,7 +143,7 @@ def test_a_double_precision_cotangent_of_a_single_precision_output_is_an_error()
 def test_a_complex_number_as_cotangent_of_a_real_output_is_an_error() -> None:
     _, f_vjp = fd.vjp(lambda x: 2 * x, 3.0)
     with pytest.raises(CotangentError, match="real part"):
-        f_vjp(1j)  # type: ignore[arg-type]
+        f_vjp(1j)
 
 
 # ---- nothing accumulates, nothing is shared --------------------------------------------------

@@ -50,7 +50,7 @@ def test_the_square_of_a_root_at_zero_is_one(f: Any, gradient: Derivative) -> No
 NORMS: list[Callable[[Any], Any]] = [
     np.linalg.norm,
     lambda x: np.linalg.norm(x, axis=0),
-    lambda x: np.linalg.norm(x, ord=2, keepdims=True)[0],
+    lambda x: np.linalg.norm(x, ord=2, axis=0, keepdims=True)[0],
     lambda x: np.linalg.norm(x, 1),
     lambda x: np.linalg.norm(x, np.inf),
     lambda x: np.linalg.norm(x, 3),
@@ -69,7 +69,7 @@ def test_every_norm_at_zero_is_zero(norm: Any, gradient: Derivative) -> None:
 def test_rows_that_vanish_have_no_part_in_the_norm_along_an_axis(gradient: Derivative) -> None:
     x = np.array([[3.0, 4.0], [0.0, 0.0]])
     result = gradient(lambda x: np.sum(np.linalg.norm(x, axis=1)), x)
-    np.testing.assert_allclose(result, [[0.6, 0.8], [0, 0]], rtol=1e-15)
+    np.testing.assert_allclose(result, [[0.6, 0.8], [0.0, 0.0]], rtol=1e-15)
 
 
 def test_a_squared_norm_at_zero_is_zero(gradient: Derivative) -> None:
@@ -274,7 +274,7 @@ def test_nan_to_num_has_derivative_zero_where_it_replaced(gradient: Derivative) 
 def test_ignored_entries_of_nan_reductions_have_derivative_zero(
     f: Any, gradient: Derivative
 ) -> None:
-    plain = {
+    plain: Any = {
         np.nansum: np.sum,
         np.nanmax: np.max,
         np.nanprod: np.prod,

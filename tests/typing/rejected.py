@@ -106,11 +106,11 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.vjp(field, "text")  # E: [arg-type] Argument 1
     fd.vjp(field, x)[1]()  # E: [call-arg] Too few arguments
     fd.vjp(field, x)[1](params)  # E: [arg-type] Argument 1
-    fd.vjp(total, x)[1](x)  # E: [arg-type] float | floating
+    fd.vjp(total, x)[1](x)  # E: [arg-type] expected "float64 | float"
     fd.vjp(tree, x)[1](x)  # E: [arg-type] Argument 1
     fd.jvp(field, (x,), (2.0,))  # E: [arg-type] Argument 1
     fd.jvp(field, (x,), (x, x))  # E: [arg-type] Argument 1
-    fd.jvp(field, x, x)  # E: [arg-type] Argument 2
+    fd.jvp(field, x, x)  # E: [call-overload] No overload variant
     fd.linearize(field, x)[1]()  # E: [call-arg] Too few arguments
     fd.linearize(field, x)[1](params)  # E: [arg-type] Argument 1
 
