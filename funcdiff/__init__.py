@@ -8,12 +8,15 @@ from funcdiff.api.inspection import stop_gradient, trace
 from funcdiff.api.jacobian import hessian, jacfwd, jacobian, jacrev
 from funcdiff.api.products import hvp, jvp, linearize, vjp
 from funcdiff.api.vectors import ravel_pytree
+from funcdiff.core.evaluate import evaluate
+from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 
 __all__ = [
     "Program",
     "cond",
     "errors",
+    "evaluate",
     "grad",
     "hessian",
     "hvp",
@@ -23,6 +26,7 @@ __all__ = [
     "jvp",
     "linearize",
     "numpy",
+    "parse",
     "pytree",
     "ravel_pytree",
     "scan",

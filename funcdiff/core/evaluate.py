@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
-from funcdiff.errors import InternalError
+from funcdiff.core.types import DTYPE_NAMES
+from funcdiff.errors import InputError, InternalError, user_location
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
@@ -152,11 +155,32 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     program
         The program.
     arrays
-        One NumPy array or scalar per input, of exactly the input's shape and dtype.
+        One NumPy array or number per input, of exactly its shape and dtype.
 
     Returns
     -------
     list
         One array per output.  Outputs may share memory with the inputs.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit the inputs of the program.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> program = fd.trace(np.sin)(0.0)
+    >>> fd.evaluate(program, [np.pi / 2])
+    [np.float64(1.0)]
     """
-    return executable(program)(*arrays)
+    values = [x if isinstance(x, np.ndarray | np.generic) else np.asarray(x)[()] for x in arrays]
+    types = [f"{v.type}" for v in program.inputs]
+    given = [f"{DTYPE_NAMES.get(x.dtype, x.dtype)}[{','.join(map(str, x.shape))}]" for x in values]
+    if types != given:
+        raise InputError(
+            f"the program takes ({', '.join(types)}), but ({', '.join(given)}) was given, at "
+            f"{user_location()}. Convert the arrays with .astype, or trace the function again."
+        )
+    return executable(program)(*values)

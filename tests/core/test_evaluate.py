@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.check import check
-from funcdiff.core.evaluate import Executable, evaluate
+from funcdiff.core.evaluate import Executable, evaluate, executable
 from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
-from funcdiff.errors import InternalError
+from funcdiff.errors import InputError, InternalError
 from funcdiff.ops.elementwise import cos, sin
 from funcdiff.ops.indexing import scatter_add
 from funcdiff.ops.slicing import Slice, add_slice
@@ -76,7 +76,16 @@ def test_results_that_nothing_uses_do_not_disturb_others() -> None:
 def test_a_wrong_number_of_arrays_is_refused(count: int) -> None:
     program = recorded(lambda x, y: [add(x, constant(1, x.type)), y], "f64[]", "f64[]")
     with pytest.raises(InternalError, match=f"{count} arrays .* 2 inputs"):
+        executable(program)(*[1.0] * count)
+    with pytest.raises(InputError, match=r"takes \(f64\[\], f64\[\]\)"):
         evaluate(program, [1.0] * count)
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3), np.float32(1), 1, "a"])
+def test_an_array_of_another_type_is_refused(wrong: Any) -> None:
+    program = recorded(lambda x: [neg(x)], "f64[]")
+    with pytest.raises(InputError, match=r"takes \(f64\[\]\), but .* was given"):
+        evaluate(program, [wrong])
 
 
 def nested_value(program: Program, inputs: list[Any]) -> list[Any]:

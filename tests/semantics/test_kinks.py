@@ -163,6 +163,38 @@ def test_a_root_of_what_is_masked_later_by_a_sum_stays_zero(gradient: Derivative
     np.testing.assert_allclose(gradient(f, np.array([0.0, 4.0, 0.0])), [0, 1, 0])
 
 
+def test_a_root_behind_two_different_masks_stays_zero(
+    gradient: Derivative, second: Derivative
+) -> None:
+    def f(x: Any) -> Any:
+        y = np.sqrt(x)
+        return np.sum(np.where(x > 0, y, 0) + np.where(x > 2, 3 * y, 0))
+
+    x = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(gradient(f, x), [0, 0.5, 1])
+    np.testing.assert_allclose(second(f, x), np.diag([0, -1 / 4, -1 / 8]))
+
+
+def test_a_root_repeated_before_it_is_masked_stays_zero(
+    gradient: Derivative, second: Derivative
+) -> None:
+    def f(x: Any) -> Any:
+        y = np.broadcast_to(np.sqrt(x), (2, 3))
+        return np.sum(np.where(x > 0, y, 0) * np.array([[1.0], [3.0]]))
+
+    x = np.array([0.0, 1.0, 4.0])
+    np.testing.assert_allclose(gradient(f, x), [0, 2, 1])
+    np.testing.assert_allclose(second(f, x), np.diag([0, -1, -1 / 8]))
+
+
+def test_elements_picked_one_by_one_leave_the_others_zero(gradient: Derivative) -> None:
+    def f(x: Any) -> Any:
+        y = np.sqrt(x)
+        return y[1] + y[2]
+
+    np.testing.assert_array_equal(gradient(f, np.array([0.0, 4.0, 1.0])), [0, 0.25, 0.5])
+
+
 def test_an_element_dropped_by_a_boolean_mask_has_gradient_zero(gradient: Derivative) -> None:
     result = gradient(lambda x: np.sum(np.sqrt(x)[x > 0]), np.array([0.0, 4.0]))
     np.testing.assert_array_equal(result, [0, 0.25])

@@ -1,0 +1,104 @@
+"""One rewrite as a test sees it: its name, a program before it, and the program after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import dedent, indent
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.evaluate import evaluate
+from funcdiff.core.parse import parse
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.passes.rewriting import Rules
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """What a rule makes of a program; both texts have the inputs `inputs`."""
+
+    rule: str
+    inputs: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return self.rule.strip("_")
+
+    @property
+    def program(self) -> Program:
+        """The program before."""
+        return parse(self._text(self.before))
+
+    @property
+    def expected(self) -> str:
+        """The text of the program after, as a program is written."""
+        return self._text(self.after)
+
+    def _text(self, body: str) -> str:
+        lines = indent(dedent(body).strip("\n "), "  ")
+        return f"program({self.inputs}) {{\n{lines}\n}}"
+
+
+def names(rules: Rules) -> set[str]:
+    """Return the names of the rules in a table."""
+    return {rule.__name__ for of_primitive in rules.values() for rule in of_primitive}
+
+
+def run(program: Program, arrays: Sequence[Any]) -> list[Any]:
+    """Evaluate a program without NumPy's warnings."""
+    with np.errstate(all="ignore"):
+        return evaluate(program, arrays)
+
+
+# ---- bits --------------------------------------------------------------------------------------
+
+
+def singular(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return the numbers of a dtype at which identities break."""
+    if dtype.kind == "b":
+        return np.array([True, False])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return np.array([0, 1, info.max, info.min, info.max - 1, info.min + 1], dtype)
+    if dtype.kind == "c":
+        parts = singular(dtype.type(0).real.dtype)
+        z = np.empty((len(parts), len(parts)), dtype)
+        z.real, z.imag = np.meshgrid(parts, parts)
+        return z.ravel()
+    floats = np.finfo(dtype)
+    positive = [0.0, np.inf, np.nan, floats.smallest_subnormal, floats.max, 1.5]
+    values = np.array(positive, dtype)
+    return np.concatenate([values, -values])
+
+
+def singular_points(types: Iterable[ArrayType]) -> Iterator[list[Any]]:
+    """Yield operands of the given types until every singular number has been everywhere."""
+    types = list(types)
+    count = max(len(singular(t.dtype)) for t in types)
+    for start in range(count):
+        yield [_filled(t, start * (3 * k + 1)) for k, t in enumerate(types)]
+
+
+def _filled(type_: ArrayType, start: int) -> Any:
+    numbers = np.roll(singular(type_.dtype), -start)
+    return np.resize(numbers, type_.shape)[()]
+
+
+def require_same_bits(left: Sequence[Any], right: Sequence[Any]) -> None:
+    """Compare results bit for bit; of a NaN, only the sign."""
+    assert len(left) == len(right)
+    for a, b in zip(left, right, strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        for x, y in zip(_parts(a), _parts(b), strict=True):
+            assert np.array_equal(x, y, equal_nan=x.dtype.kind == "f"), (a, b)
+            if x.dtype.kind == "f":
+                assert np.array_equal(np.signbit(x), np.signbit(y)), (a, b)
+
+
+def _parts(x: Any) -> list[Any]:
+    return [np.real(x), np.imag(x)] if x.dtype.kind == "c" else [x]
