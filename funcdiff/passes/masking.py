@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from funcdiff.core.builder import Tracer
-from funcdiff.core.primitive import NONE, Params
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import made_by
 from funcdiff.ops.cond import Cond
 from funcdiff.ops.indexing import gather_p, scatter_add_p
-from funcdiff.ops.logic import logical_not, logical_or
+from funcdiff.ops.logic import logical_not, logical_or, not_equal
 from funcdiff.ops.reductions import reduce_all_p, reduce_any_p
 from funcdiff.ops.scan import Scan, linear_inputs
 from funcdiff.ops.slicing import add_slice_p, slice_p
@@ -75,12 +77,8 @@ def _mask(emit: Any, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
 def _fills_with_zeros(x: Tracer) -> bool:
     """Whether `x` is masked (or a sum of that), padded or scattered, perhaps rearranged since."""
     while True:
-        if _masked(x):
+        if _masked(x) or _writes(x):
             return True
-        for primitive in (add_slice_p, scatter_add_p):
-            found = made_by(x, primitive)
-            if found:
-                return _is_zero(found[1][0])
         found = made_by(x, reduce_sum_p)
         if found:
             return _masked(found[1][0]) is not None
@@ -88,6 +86,46 @@ def _fills_with_zeros(x: Tracer) -> bool:
         if not found:
             return False
         (x,) = found[1]
+
+
+class _Write(NamedTuple):
+    """An addition of something at some positions: of a slice, or given by index arrays."""
+
+    primitive: Primitive[Any]
+    params: Any
+    shape: tuple[int, ...]
+    indices: tuple[Tracer, ...]
+
+
+def _writes(x: Tracer) -> list[_Write] | None:
+    """Return the writes that make `x` from zeros, in any order; None if it is not made so."""
+    writes: list[_Write] = []
+    pending = [x]
+    while pending:
+        part = pending.pop()
+        if _is_zero(part):
+            continue
+        total = made_by(part, add_p)
+        found = next(filter(None, (made_by(part, q) for q in (add_slice_p, scatter_add_p))), None)
+        if total:
+            pending.extend(total[1])
+        elif found:
+            params, (base, u, *indices) = found
+            primitive = scatter_add_p if indices else add_slice_p
+            writes.append(_Write(primitive, params, u.shape, tuple(indices)))
+            pending.append(base)
+        else:
+            return None
+    return writes or None
+
+
+def _covers(writes: list[_Write], shape: tuple[int, ...]) -> bool:
+    """Whether slices write every element."""
+    written = np.zeros(shape, dtype=bool)
+    for write in writes:
+        if write.primitive is add_slice_p:
+            written[write.params.index] = True
+    return bool(written.all())
 
 
 def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
@@ -125,14 +163,26 @@ def _scale_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
 def _scale_rearranged(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """V(u) · c = V(u · V⁻¹(c)) for a rearrangement V of something filled with zeros."""
     for moved, c in ((x, y), (y, x)):
-        if not _fills_with_zeros(moved):
-            continue
         for primitive in (reshape_p, permute_p, reverse_p):
             found = made_by(moved, primitive)
-            if found:
+            if found and _fills_with_zeros(moved):
                 p, (u,) = found
                 back = emit(primitive, _inverse(p, u), c)
                 return emit(primitive, p, emit(mul_p, NONE, u, back))  # type: ignore[no-any-return]
+    return None
+
+
+def _scale_written(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """w · c = select(written, w · c, 0), for w written into zeros piece by piece."""
+    for pieces, c in ((x, y), (y, x)):
+        writes = None if splat(c) is not None else _writes(pieces)
+        if writes is None or _covers(writes, pieces.shape):
+            continue
+        count = zeros(pieces.type)
+        for write in writes:
+            ones = constant(1, pieces.type.with_shape(write.shape))
+            count = emit(write.primitive, write.params, count, ones, *write.indices)
+        return _mask(emit, not_equal(count, zeros(count.type)), mul(pieces, c), swapped=False)
     return None
 
 
@@ -206,7 +256,14 @@ def _mask_twice(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Trac
 
 
 rules: Final[Rules] = {
-    mul_p: (_scale_masked, _scale_padded, _scale_scattered, _scale_summed, _scale_rearranged),
+    mul_p: (
+        _scale_masked,
+        _scale_padded,
+        _scale_scattered,
+        _scale_written,
+        _scale_summed,
+        _scale_rearranged,
+    ),
     neg_p: (_negate_masked,),
     broadcast_p: (_broadcast_masked,),
     convert_p: (_convert_masked,),
