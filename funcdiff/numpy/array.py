@@ -345,7 +345,8 @@ class Array(Tracer):
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
         """Do what ``np.reshape`` does; the shape may be given as several ints."""
         target = shape[0] if len(shape) == 1 else shape
-        return np.reshape(self, target, order, copy=copy)
+        wanted = {} if copy is None else {"copy": copy}  # a keyword of NumPy 2.1
+        return np.reshape(self, target, order, **wanted)
 
     def transpose(self, *axes: Any) -> Any:
         """Do what ``np.transpose`` does; the axes may be given as several ints."""

@@ -72,7 +72,7 @@ def _cumulative(
     return stored(name, y, out)
 
 
-@implements(np.cumulative_sum)
+@implements("cumulative_sum")
 def cumulative_sum(
     x: Any,
     /,
@@ -86,7 +86,7 @@ def cumulative_sum(
     return _cumulative("np.cumulative_sum", ops.cumsum, 0, x, axis, dtype, out, include_initial)
 
 
-@implements(np.cumulative_prod)
+@implements("cumulative_prod")
 def cumulative_prod(
     x: Any,
     /,

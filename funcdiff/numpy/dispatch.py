@@ -22,13 +22,18 @@ default: Final[Any] = np._NoValue
 """NumPy's own mark for a keyword that was not given."""
 
 
-def implements(*names: Callable[..., Any]) -> Callable[[F], F]:
-    """Enter the decorated function as what these NumPy functions do to traced arrays."""
+def implements(*names: Callable[..., Any] | str) -> Callable[[F], F]:
+    """Enter the decorated function as what these NumPy functions do to traced arrays.
+
+    A function that only newer NumPy has is given by its name, and passed over where it is missing.
+    """
 
     def enter(function: F) -> F:
         for name in names:
-            table: dict[Any, Any] = ufuncs if isinstance(name, np.ufunc) else functions
-            table[name] = function
+            found = getattr(np, name, None) if isinstance(name, str) else name
+            if found is not None:
+                table: dict[Any, Any] = ufuncs if isinstance(found, np.ufunc) else functions
+                table[found] = function
         return function
 
     return enter

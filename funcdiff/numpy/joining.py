@@ -247,7 +247,7 @@ def _at_least(ndim: int, value: Any, name: str) -> Tracer:
     return x
 
 
-@implements(*(getattr(np, name) for name in ("unstack",) if hasattr(np, name)))  # NumPy 2.1
+@implements("unstack")
 def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tracer, ...]:
     """Return the subarrays along an axis."""
     x = array(x)

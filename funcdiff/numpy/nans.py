@@ -224,7 +224,7 @@ def _nan_spread(
     if not given(centre):
         total = sum_(x, axis, dtype, None, True, where=where)
         centre = divided(total, sum_(numbers, axis, INT, None, True, where=where))
-    deviation = np.where(mask, 0, np.astype(x - centre, x.dtype))
+    deviation = np.where(mask, 0, (x - centre).astype(x.dtype))
     square = np.real(deviation * np.conjugate(deviation))
     degrees = sum_(numbers, axis, INT, None, keepdims, where=where) - ddof
     value: Traced = divided(sum_(square, axis, dtype, None, keepdims, where=where), degrees)

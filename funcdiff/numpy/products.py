@@ -60,12 +60,7 @@ def stacked(x: Tracer, y: Tracer) -> Tracer:
     return contract(x, y, left, right, out)
 
 
-def _implements_newer(*names: str) -> Callable[[F], F]:
-    """Enter a function under those names that this NumPy has already."""
-    return implements(*(getattr(np, name) for name in names if hasattr(np, name)))
-
-
-@_implements_newer("vecdot")
+@implements("vecdot")
 def vecdot(x: Any, y: Any) -> Tracer:
     """Return the inner products of stacks of vectors, conjugating the first."""
     x, y = _cores("vecdot", x, y, 1, 1)
@@ -77,14 +72,14 @@ def vecdot(x: Any, y: Any) -> Tracer:
     return contract(conjugate(x), y, inner, inner, labels)
 
 
-@_implements_newer("matvec")
+@implements("matvec")
 def matvec(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of matrices with stacks of vectors."""
     x, y = _cores("matvec", x, y, 2, 1)
     return squeeze(matmul(x, expand_dims(y, -1)), -1)
 
 
-@_implements_newer("vecmat")
+@implements("vecmat")
 def vecmat(x: Any, y: Any) -> Tracer:
     """Return the products of stacks of vectors, conjugated, with stacks of matrices."""
     x, y = _cores("vecmat", x, y, 1, 2)

@@ -193,18 +193,18 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
     above = np.where(position < 0, 0, np.minimum(below + 1, last))
     part = _fraction(method, position - below, position)
-    low, high = (_read(sample, np.astype(k, np.int64)) for k in (below, above))
+    low, high = (_read(sample, k.astype(np.int64)) for k in (below, above))
     if np.ndim(part) == 1:
         part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))
     dtype = x.dtype if weak and x.type.differentiable else FLOAT
-    weight, rest = (np.astype(z, dtype) for z in (part, 1 - part))
+    weight, rest = (z.astype(dtype) for z in (part, 1 - part))
     span: Any = sub(high, low)
     return np.where(part >= 0.5, high - span * rest, low + span * weight)
 
 
 def _discrete(sample: Sample, position: Any) -> Traced:
     last = np.maximum(sample.count, 1) - 1
-    return _read(sample, np.astype(np.minimum(position, last), np.int64))
+    return _read(sample, np.minimum(position, last).astype(np.int64))
 
 
 def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:

@@ -280,7 +280,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
     return mutation.fresh(array(a))
 
 
-@implements(np.astype)
+@implements("astype")
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
     """Convert to another dtype."""
     x = array(x)

@@ -104,7 +104,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
 def sort_complex(a: Any) -> Any:
     """Return the elements sorted along the last axis, converted to complex."""
     (dtype,) = {np.sort_complex(np.zeros(0, a.dtype)).dtype}
-    return np.astype(np.sort(a), dtype)
+    return np.sort(a).astype(dtype)
 
 
 @implements(np.searchsorted)
