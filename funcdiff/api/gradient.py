@@ -345,7 +345,7 @@ def _differentiated(
     if program is None or not trace.is_array:
         raise _not_scalar(f, trace, output, holomorphic=holomorphic)
     results = run(program, [*inputs.operands, *trace.captures], trace)
-    trees = inputs.rebuild(like_inputs(results[:count], inputs), fill=None)
+    trees = inputs.rebuild(like_inputs(results[:count], inputs))
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
     return _Parts(
         trees[0] if isinstance(argnums, int) else trees,

@@ -186,7 +186,7 @@ def _assembled(blocks: Sequence[Any], inputs: Inputs, trace: Trace, *, single: b
     columns = len(inputs.operands)
     rows = []
     for k in range(sum(trace.numeric)):
-        trees = inputs.rebuild(blocks[k * columns : (k + 1) * columns], fill=None)
+        trees = inputs.rebuild(blocks[k * columns : (k + 1) * columns])
         rows.append(trees[0] if single else trees)
     return rebuild(trace.structure, trace.numeric, rows, trace.others)
 

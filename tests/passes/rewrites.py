@@ -1,4 +1,4 @@
-"""One rewrite as a test sees it: its name, a program before it, and the program after it."""
+"""A rewrite as a test sees it: the name of a rule, a program before it, the program after it."""
 
 from __future__ import annotations
 
@@ -41,6 +41,38 @@ class Rewrite:
     def _text(self, body: str) -> str:
         lines = indent(dedent(body).strip("\n "), "  ")
         return f"program({self.inputs}) {{\n{lines}\n}}"
+
+
+@dataclass(frozen=True)
+class Masking(Rewrite):
+    """A rewrite of a program that is linear in its first inputs, and what it is for.
+
+    Attributes
+    ----------
+    given
+        The other operands: masks, indices and coefficients that are infinite or NaN.
+    results
+        The results for a tangent of twos.
+    linear
+        How many of the inputs are linear.
+    """
+
+    given: tuple[Any, ...]
+    results: tuple[Any, ...]
+    linear: int = 1
+
+    @property
+    def flags(self) -> tuple[bool, ...]:
+        """Which inputs the program is linear in."""
+        return tuple(k < self.linear for k in range(len(self.program.inputs)))
+
+    @property
+    def operands(self) -> list[Any]:
+        """Tangents of twos, and the other operands."""
+        types = self.program.input_types
+        tangents = [np.full(t.shape, 2, t.dtype) for t in types[: self.linear]]
+        given = zip(self.given, types[self.linear :], strict=True)
+        return [*tangents, *(np.asarray(x, t.dtype) for x, t in given)]
 
 
 def names(rules: Rules) -> set[str]:

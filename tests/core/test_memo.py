@@ -1,0 +1,257 @@
+"""Memoisation: results by value, the most recently used ones, bounded by their equations."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funcdiff.core import memo
+from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.memo import Memoised, caches, memoised
+from funcdiff.core.parse import parse
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording
+from funcdiff.ops.elementwise import sin
+from tests.core.programs import recorded, type_named
+
+
+def chain(length: int) -> Program:
+    """Return a program of some equations."""
+
+    def f(x: Tracer) -> list[Tracer]:
+        for _ in range(length):
+            x = sin(x)
+        return [x]
+
+    return recorded(f, "f64[]")
+
+
+def recording(length: int) -> Recording:
+    """Return a recording of one input and some equations."""
+    with Builder("test", closed=True) as builder:
+        x = builder.input(type_named("f64[]"))
+        for _ in range(length):
+            x = sin(x)
+        return builder.recording([x])
+
+
+class Counted:
+    """A memoised function that knows for which lengths it was computed."""
+
+    def __init__(self) -> None:
+        self.computed: list[int] = []
+        self.function: Memoised[Any, int] = memoised(self._compute)
+
+    def __call__(self, program: Program, *args: Any, **kwargs: Any) -> int:
+        return self.function(program, *args, **kwargs)
+
+    def _compute(self, program: Program, *_args: Any, **_kwargs: Any) -> int:
+        self.computed.append(len(program.equations))
+        return len(program.equations)
+
+
+@pytest.fixture(name="counted")
+def _counted() -> Any:
+    counted = Counted()
+    yield counted
+    caches.remove(counted.function)
+
+
+def bound(monkeypatch: pytest.MonkeyPatch, equations: int) -> None:
+    """Bound every cache, and so the one of the test."""
+    monkeypatch.setattr(memo, "_EQUATIONS_KEPT", equations)
+
+
+# ---- results by value ----------------------------------------------------------------------------
+
+
+def test_a_result_is_computed_once(counted: Counted) -> None:
+    program = chain(3)
+    assert [counted(program), counted(program)] == [3, 3]
+    assert counted.computed == [3]
+
+
+def test_an_equal_program_made_anew_finds_the_result(counted: Counted) -> None:
+    program = chain(3)
+    counted(program)
+    counted(parse(str(program)))
+    counted(chain(3))
+    assert counted.computed == [3]
+
+
+def test_literals_of_other_bits_are_other_programs(counted: Counted) -> None:
+    for zero in ("0.0", "-0.0", "nan", "nan"):
+        counted(parse(f"program() {{\n  return {zero}:f64[]\n}}"))
+    assert counted.computed == [0, 0, 0]
+
+
+def test_further_arguments_and_keywords_tell_results_apart(counted: Counted) -> None:
+    program = chain(2)
+    for flag in (True, False):
+        for _ in range(2):
+            counted(program, (flag,))
+            counted(program, flag=flag)
+    assert counted.computed == [2, 2, 2, 2]
+
+
+def test_none_is_a_result_like_any_other() -> None:
+    calls = []
+    function = memoised(lambda program: calls.append(program))
+    try:
+        program = chain(1)
+        assert function(program) is function(program) is None
+        assert len(calls) == 1
+    finally:
+        caches.remove(function)
+
+
+def test_an_exception_is_not_kept() -> None:
+    calls: list[Program] = []
+
+    def failing(program: Program) -> None:
+        calls.append(program)
+        raise ValueError("no result")
+
+    function = memoised(failing)
+    try:
+        for _ in range(2):
+            with pytest.raises(ValueError, match="no result"):
+                function(chain(1))
+        assert len(calls) == 2
+        assert function.weight == 0
+    finally:
+        caches.remove(function)
+
+
+def test_a_memoised_function_keeps_its_name_and_docstring() -> None:
+    def identity(program: Program) -> Program:
+        """Return the program."""
+        return program
+
+    function: Any = memoised(identity)
+    caches.remove(function)
+    assert (function.__name__, function.__doc__) == ("identity", "Return the program.")
+
+
+# ---- the bound -----------------------------------------------------------------------------------
+
+
+def test_an_entry_weighs_its_equations_and_one(counted: Counted) -> None:
+    counted(chain(3))
+    counted(chain(5))
+    counted(chain(5))
+    assert counted.function.weight == 4 + 6
+
+
+def test_a_recording_weighs_its_entries() -> None:
+    function = memoised(lambda recording: len(recording[0]))
+    try:
+        assert function(recording(3)) == 4
+        assert function.weight == 5
+    finally:
+        caches.remove(function)
+
+
+def test_the_oldest_results_go_when_there_are_too_many_equations(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound(monkeypatch, 20)
+    for length in (5, 6, 7):  # weights 6 + 7 + 8 = 21
+        counted(chain(length))
+    assert counted.function.weight == 15
+    counted.computed.clear()
+    for length in (6, 7, 5):
+        counted(chain(length))
+    assert counted.computed == [5]
+
+
+def test_a_result_that_was_used_again_is_not_the_oldest(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound(monkeypatch, 20)
+    for length in (5, 6, 5, 7):
+        counted(chain(length))
+    counted.computed.clear()
+    counted(chain(5))
+    counted(chain(7))
+    assert counted.computed == []
+    counted(chain(6))
+    assert counted.computed == [6]
+
+
+def test_one_result_is_kept_however_long_its_program_is(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound(monkeypatch, 20)
+    for length in (3, 100, 100):
+        counted(chain(length))
+    assert counted.computed == [3, 100]
+    assert counted.function.weight == 101
+    counted(chain(3))
+    assert counted.function.weight == 4
+
+
+# ---- clearing and threads ------------------------------------------------------------------------
+
+
+def test_clearing_forgets_every_result(counted: Counted) -> None:
+    counted(chain(3))
+    counted.function.cache_clear()
+    assert counted.function.weight == 0
+    counted(chain(3))
+    assert counted.computed == [3, 3]
+    assert counted.function.weight == 4
+
+
+def test_every_memoised_function_is_listed_for_clearing(counted: Counted) -> None:
+    assert counted.function in caches
+
+
+def test_threads_that_compute_the_same_at_once_weigh_it_once() -> None:
+    together = threading.Barrier(4, timeout=30)
+
+    def computed(program: Program) -> int:
+        together.wait()  # all four are in here: none has found a result
+        return len(program.equations)
+
+    function = memoised(computed)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(function, [chain(3) for _ in range(4)])) == [3] * 4
+        assert function.weight == 4
+    finally:
+        caches.remove(function)
+
+
+def test_threads_that_evict_each_others_results_keep_the_weight_right(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound(monkeypatch, 30)
+    lengths = np.random.default_rng(0).integers(1, 12, (4, 200)).tolist()
+    ready = {length: chain(length) for length in range(1, 12)}
+
+    def work(row: list[int]) -> list[int]:
+        return [counted(ready[length]) for length in row]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, lengths)) == lengths
+    assert 0 < counted.function.weight <= 30
+    weights = [len(key[0].equations) + 1 for key in counted.function._results]
+    assert counted.function.weight == sum(weights)
+
+
+def test_a_function_may_call_itself_on_another_program() -> None:
+    def length(program: Program) -> int:
+        count = len(program.equations)
+        return 1 + memoised_length(chain(count - 1)) if count else 0
+
+    memoised_length: Memoised[[Program], int] = memoised(length)
+    try:
+        assert memoised_length(chain(4)) == 4
+        assert memoised_length.weight == 1 + 2 + 3 + 4 + 5
+    finally:
+        caches.remove(memoised_length)

@@ -1,0 +1,285 @@
+"""Simplification as a whole: bits are kept, equal equations shared, dead ones dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funcdiff as fd
+from funcdiff.core.check import check
+from funcdiff.core.parse import parse
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.passes.simplify import simplify, simplify_linear
+from tests.core.programs import programs, scalars
+from tests.passes.rewrites import Rewrite, require_same_bits, run, singular_points
+
+# ---- random programs ---------------------------------------------------------------------------
+
+
+@given(programs())
+def test_simplifying_twice_is_simplifying_once(program: Program) -> None:
+    once = simplify(program)
+    assert simplify(once) == once
+
+
+@given(programs())
+def test_a_simplified_program_is_valid_and_no_longer(program: Program) -> None:
+    once = simplify(program)
+    check(once)
+    assert once.input_types == program.input_types
+    assert once.output_types == program.output_types
+    assert len(once.equations) <= len(program.equations)
+
+
+@given(programs(), st.data())
+def test_every_bit_is_kept_at_random_points(program: Program, data: st.DataObject) -> None:
+    arrays = [_drawn(data, t) for t in program.input_types]
+    require_same_bits(run(program, arrays), run(simplify(program), arrays))
+
+
+def _drawn(data: st.DataObject, type_: ArrayType) -> Any:
+    numbers = data.draw(st.lists(scalars(type_.dtype), min_size=type_.size, max_size=type_.size))
+    return np.array(numbers, type_.dtype).reshape(type_.shape)[()]
+
+
+@given(programs())
+def test_every_bit_is_kept_at_singular_points(program: Program) -> None:
+    once = simplify(program)
+    for arrays in list(singular_points(program.input_types))[:12]:
+        require_same_bits(run(program, arrays), run(once, arrays))
+
+
+# ---- sharing and dead code -----------------------------------------------------------------------
+
+
+def rewritten(inputs: str, before: str, after: str) -> tuple[str, str]:
+    """Return the text of a simplified program, and what it should be."""
+    case = Rewrite("", inputs, before, after)
+    return str(simplify(case.program)), case.expected
+
+
+def test_equal_equations_are_shared_through_all_that_follows() -> None:
+    found, expected = rewritten(
+        "%0: f64[3]",
+        """
+        %1: f64[3] = sin %0
+        %2: f64[3] = sin %0
+        %3: f64[] = reduce_sum{axes=(0,)} %1
+        %4: f64[] = reduce_sum{axes=(0,)} %2
+        %5: f64[] = mul %3, %4
+        return %5
+        """,
+        """
+        %1: f64[3] = sin %0
+        %2: f64[] = reduce_sum{axes=(0,)} %1
+        %3: f64[] = mul %2, %2
+        return %3
+        """,
+    )
+    assert found == expected
+
+
+def test_equations_that_differ_in_a_parameter_or_the_bits_of_a_literal_are_not_shared() -> None:
+    text, expected = rewritten(
+        "%0: f64[2,2]",
+        """
+        %1: f64[2] = reduce_sum{axes=(0,)} %0
+        %2: f64[2] = reduce_sum{axes=(1,)} %0
+        %3: f64[2,2] = add %0, 0.0:f64[2,2]
+        %4: f64[2,2] = add %0, -0.0:f64[2,2]
+        return %1, %2, %3, %4
+        """,
+        """
+        %1: f64[2] = reduce_sum{axes=(0,)} %0
+        %2: f64[2] = reduce_sum{axes=(1,)} %0
+        %3: f64[2,2] = add %0, 0.0:f64[2,2]
+        %4: f64[2,2] = add %0, -0.0:f64[2,2]
+        return %1, %2, %3, %4
+        """,
+    )
+    assert text == expected
+
+
+def test_dead_equations_fall_away_but_inputs_stay() -> None:
+    found, expected = rewritten(
+        "%0: f64[3], %1: f64[3]",
+        """
+        %2: f64[3] = sin %0
+        %3: f64[3] = cos %2
+        %4: f64[3] = exp %0
+        return %4
+        """,
+        """
+        %2: f64[3] = exp %0
+        return %2
+        """,
+    )
+    assert found == expected
+
+
+def test_what_a_rewrite_leaves_unused_falls_away() -> None:
+    found, expected = rewritten(
+        "%0: f64[3], %1: bool[3]",
+        """
+        %2: f64[3] = neg %0
+        %3: f64[3] = neg %2
+        %4: f64[3] = sin %3
+        %5: f64[3] = sin %0
+        %6: f64[3] = select %1, %4, %5
+        return %6
+        """,
+        """
+        %2: f64[3] = sin %0
+        return %2
+        """,
+    )
+    assert found == expected
+
+
+# ---- operations on literals ----------------------------------------------------------------------
+
+
+def test_operations_on_literals_are_computed() -> None:
+    found, expected = rewritten(
+        "%0: f64[2]",
+        """
+        %1: f64[] = add 0.5:f64[], 1.0:f64[]
+        %2: f64[] = div %1, 0.0:f64[]
+        %3: f64[2] = broadcast{shape=(2,), axes=()} %2
+        %4: i64[] = add 9223372036854775807:i64[], 1:i64[]
+        %5: f64[3] = slice{starts=(0,), stops=(3,), steps=(1,)} 2.0:f64[5]
+        %6: f64[] = convert{dtype=f64} complex(1.0, 2.0):c128[]
+        return %3, %4, %5, %6
+        """,
+        "return inf:f64[2], -9223372036854775808:i64[], 2.0:f64[3], 1.0:f64[]",
+    )
+    assert found == expected
+
+
+def test_sums_of_literals_stay_because_their_order_of_addition_is_numpys() -> None:
+    found, expected = rewritten(
+        "",
+        """
+        %0: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
+        return %0
+        """,
+        """
+        %0: f64[] = reduce_sum{axes=(0,)} 0.1:f64[1000]
+        return %0
+        """,
+    )
+    assert found == expected
+
+
+# ---- nested programs -----------------------------------------------------------------------------
+
+BRANCH = """program(%0: f64[3]) {{
+      %1: f64[3] = neg %0
+      %2: f64[3] = neg %1
+      %3: f64[3] = {name} %2
+      %4: f64[3] = exp %0
+      return %3
+    }}"""
+
+
+def test_the_branches_of_cond_are_simplified() -> None:
+    branches = ", ".join(BRANCH.format(name=name) for name in ("sin", "cos"))
+    text = f"""program(%0: i64[], %1: f64[3]) {{
+  %2: f64[3] = cond{{branches=({branches})}} %0, %1
+  return %2
+}}"""
+    assert str(simplify(parse(text))) == "\n".join([
+        "program(%0: i64[], %1: f64[3]) {",
+        "  %2: f64[3] = cond{branches=(program(%0: f64[3]) {",
+        "      %1: f64[3] = sin %0",
+        "      return %1",
+        "    }, program(%0: f64[3]) {",
+        "      %1: f64[3] = cos %0",
+        "      return %1",
+        "    })} %0, %1",
+        "  return %2",
+        "}",
+    ])  # fmt: skip
+
+
+def test_the_body_of_scan_is_simplified() -> None:
+    text = """program(%0: f64[], %1: f64[4]) {
+  %2: f64[], %3: f64[4] = scan{body=program(%0: f64[], %1: f64[]) {
+      %2: f64[] = mul %0, 1.0:f64[]
+      %3: f64[] = add %2, %1
+      %4: f64[] = add %0, %1
+      %5: f64[] = mul %3, %4
+      return %5, %2
+    }, constants=0, carries=1, length=4, reverse=False} %0, %1
+  return %2, %3
+}"""
+    assert str(simplify(parse(text))) == "\n".join([
+        "program(%0: f64[], %1: f64[4]) {",
+        "  %2: f64[], %3: f64[4] = scan{body=program(%0: f64[], %1: f64[]) {",
+        "      %2: f64[] = add %0, %1",
+        "      %3: f64[] = mul %2, %2",
+        "      return %3, %0",
+        "    }, constants=0, carries=1, length=4, reverse=False} %0, %1",
+        "  return %2, %3",
+        "}",
+    ])  # fmt: skip
+
+
+MASKED = """program(%0: f64[{n}], %1: bool[{n}], %2: f64[{n}]) {{
+      %3: f64[{n}] = select %1, %0, 0.0:f64[{n}]
+      %4: f64[{n}] = mul %3, %2
+      return %4
+    }}"""
+
+
+def test_masks_go_last_in_the_branches_of_a_linear_cond() -> None:
+    branch = MASKED.format(n=3)
+    text = f"""program(%0: f64[3], %1: i64[], %2: bool[3], %3: f64[3]) {{
+  %4: f64[3] = cond{{branches=({branch}, {branch})}} %1, %0, %2, %3
+  return %4
+}}"""
+    arrays = [np.full(3, 2.0), np.int64(1), np.array([True, False, False]), np.full(3, np.inf)]
+    program = simplify_linear(parse(text), (True, False, False, False))
+    assert np.array_equal(run(program, arrays)[0], [np.inf, 0, 0])
+    assert np.isnan(run(simplify(parse(text)), arrays)[0][1:]).all()
+
+
+def test_masks_go_last_in_the_body_of_a_linear_scan_for_carries_that_become_linear() -> None:
+    text = """program(%0: f64[2], %1: bool[2], %2: f64[2]) {
+  %3: f64[], %4: f64[2] = scan{body=program(%0: f64[], %1: f64[], %2: bool[], %3: f64[]) {
+      %4: f64[] = select %2, %0, 0.0:f64[]
+      %5: f64[] = mul %4, %3
+      return %1, %5
+    }, constants=0, carries=1, length=2, reverse=False} 2.0:f64[], %0, %1, %2
+  return %3, %4
+}"""
+    arrays = [np.full(2, 2.0), np.array([True, False]), np.array([3.0, np.inf])]
+    program = simplify_linear(parse(text), (True, False, False))
+    assert np.array_equal(run(program, arrays)[1], [6, 0])
+    assert np.isnan(run(simplify(parse(text)), arrays)[1][1])
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def test_values_beside_derivatives_are_numpys_own_to_the_sign_of_a_nan() -> None:
+    x = np.array([np.nan, -np.nan, np.inf, -0.0])
+
+    def f(x: Any) -> Any:
+        return np.sum(x), [np.signbit(x * -1.0), x * -1.0, (x + 0j) * (1 + 0j)]
+
+    with np.errstate(all="ignore"):
+        _, expected = f(x)
+        (_, found), _ = fd.value_and_grad(f, has_aux=True)(x)
+    require_same_bits(found, expected)
+
+
+def test_the_gradient_of_an_infinite_complex_slope_is_infinite_and_not_nan() -> None:
+    with np.errstate(all="ignore"):
+        slope = fd.grad(lambda z: np.sum(np.real(np.exp(z))))(np.array([1000 + 0j]))
+    assert np.array_equal(slope.real, [np.inf])
+    assert np.array_equal(np.abs(slope.imag), [0])
