@@ -34,15 +34,10 @@ class Inputs(NamedTuple):
     numeric: tuple[bool, ...]
     others: list[Any]
 
-    def rebuild(self, values: Sequence[Any], fill: Any = ...) -> tuple[Any, ...]:
+    def rebuild(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Put one value per operand back into containers like the arguments."""
         numbers, rest = iter(values), iter(self.others)
-        leaves = iter(
-            [
-                next(numbers) if flag else (next(rest) if fill is ... else fill)
-                for flag in self.numeric
-            ]
-        )
+        leaves = iter([next(numbers) if flag else next(rest) for flag in self.numeric])
         return tuple(
             pytree.unflatten(s, [next(leaves) for _ in range(s.leaf_count)])
             for s in self.structures
