@@ -19,14 +19,22 @@ Argnums: TypeAlias = int | Sequence[int]
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
 
-def name_of(f: Callable[..., Any]) -> str:
-    """Return how messages call a function: its name and where it was defined."""
-    name = getattr(f, "__name__", type(f).__name__)
-    code = getattr(inspect.unwrap(f), "__code__", None)
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
+class FunctionName:
+    """How messages call a function: its name and where it was defined, found when it is shown."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __str__(self) -> str:
+        f = self._function
+        name = getattr(f, "__name__", type(f).__name__)
+        code = getattr(inspect.unwrap(f), "__code__", None)
+        return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
 
 
-def normalized_argnums(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
+def normalized_argnums(argnums: Argnums, count: int, name: FunctionName) -> tuple[int, ...]:
     """Return argument numbers counted from the front.
 
     Raises

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import Argnums, differentiable, is_numeric, name_of, normalized_argnums
+from funcdiff.api.arguments import (
+    Argnums,
+    FunctionName,
+    differentiable,
+    is_numeric,
+    normalized_argnums,
+)
 from funcdiff.api.tracing import Trace, record
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
@@ -74,7 +80,7 @@ def call_traced(
     has_aux: bool,
 ) -> tuple[Inputs, Trace]:
     """Trace a call of `f`, differentiated in some positional arguments."""
-    positions = normalized_argnums(argnums, len(args), name_of(f))
+    positions = normalized_argnums(argnums, len(args), FunctionName(f))
     inputs = inputs_of([args[k] for k in positions], lambda k: f"argument {positions[k]}")
 
     def call(tracers: list[Tracer]) -> Any:

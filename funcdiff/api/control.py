@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, name_of, operand, traced, type_of
+from funcdiff.api.arguments import FunctionName, is_numeric, operand, traced, type_of
 from funcdiff.api.signatures import Array, Carry, Differentiable, Primals, Y
 from funcdiff.api.tracing import Trace, rebuild, record, run
 from funcdiff.core.builder import Builder, Tracer
@@ -147,8 +147,8 @@ def _check_branches(
     else:
         return
     raise OutputError(
-        f"the branches of cond must return the same, but {name_of(functions[1])} returned "
-        f"{shown[1]} and {name_of(functions[0])} returned {shown[0]}, at {user_location()}. "
+        f"the branches of cond must return the same, but {FunctionName(functions[1])} returned "
+        f"{shown[1]} and {FunctionName(functions[0])} returned {shown[0]}, at {user_location()}. "
         "Convert or reshape one of the results."
     )
 
@@ -263,7 +263,7 @@ def _length(rows: Sequence[Any], length: int | None, paths: Sequence[str]) -> in
 def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
-            f"the function of scan must return (carry, y), but {name_of(f)} returned a "
+            f"the function of scan must return (carry, y), but {FunctionName(f)} returned a "
             f"{type(result).__name__}, at {user_location()}. Return (carry, None) without y."
         )
     return result
@@ -278,15 +278,15 @@ def _check_carry(
 ) -> None:
     if trace.structure != structure or not all(trace.numeric):
         raise OutputError(
-            f"the carry of scan came as {structure} but {name_of(f)} returned "
+            f"the carry of scan came as {structure} but {FunctionName(f)} returned "
             f"{trace.structure}, at {user_location()}. It has to stay the same."
         )
     paths = pytree.paths(structure)
     for path, before, after in zip(paths, types, program.output_types, strict=False):
         if before is not after:
             raise OutputError(
-                f"the carry{path} of scan came as {before} but {name_of(f)} returned {after}, "
+                f"the carry{path} of scan came as {before} but {FunctionName(f)} returned {after}, "
                 f"at {user_location()}. Give init{path} the dtype and shape of the result."
             )
     if trace.aux is not None and not all(trace.aux.numeric):
-        raise OutputError(f"the second result of {name_of(f)} must hold arrays only")
+        raise OutputError(f"the second result of {FunctionName(f)} must hold arrays only")

@@ -16,7 +16,7 @@ from funcdiff.errors import CotangentError, user_location
 
 
 def checked_cotangents(
-    given: tuple[Any, ...], trace: Trace, types: Sequence[ArrayType], name: str
+    given: tuple[Any, ...], trace: Trace, types: Sequence[ArrayType], name: object
 ) -> list[Any]:
     """Return one operand per output for the cotangent given to ``f_vjp(*given)``."""
     if len(given) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, NamedTuple, overload
 
-from funcdiff.api.arguments import name_of
+from funcdiff.api.arguments import FunctionName
 from funcdiff.api.calls import call_traced, like_inputs
 from funcdiff.api.programs import gradient_program
 from funcdiff.api.signatures import (
@@ -369,6 +369,6 @@ def _not_scalar(
         }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
     kind = "complex" if holomorphic else "real"
     return OutputError(
-        f"grad needs a function that returns a {kind} scalar; {name_of(f)} returned {got}, "
+        f"grad needs a function that returns a {kind} scalar; {FunctionName(f)} returned {got}, "
         f"at {user_location()}. {cure}"
     )

@@ -7,7 +7,7 @@ from functools import wraps
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
-from funcdiff.api.arguments import name_of, type_of
+from funcdiff.api.arguments import FunctionName, type_of
 from funcdiff.api.calls import Inputs, call_traced
 from funcdiff.api.gradient import grad
 from funcdiff.api.programs import linearized, pullback
@@ -163,8 +163,8 @@ def _jacobian(f: Callable[..., Any], argnums: Argnums, mode: Mode, *, holomorphi
         program, wrong = _jacobian_program(trace.recording, len(inputs.operands), mode)
         if program is None:
             raise OutputError(
-                f"jacobian needs floating or complex results; {name_of(f)} returned {wrong}, at "
-                f"{user_location()}."
+                f"jacobian needs floating or complex results; {FunctionName(f)} returned {wrong}, "
+                f"at {user_location()}."
             )
         blocks = run(program, [*inputs.operands, *trace.captures], trace)
         return _assembled(blocks, inputs, trace, single=isinstance(argnums, int))

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from funcdiff.api.arguments import name_of
+from funcdiff.api.arguments import FunctionName
 from funcdiff.api.calls import inputs_of, like_inputs
 from funcdiff.api.cotangents import checked_cotangents, checked_tangents
 from funcdiff.api.gradient import grad
@@ -81,7 +81,7 @@ def vjp(f: Callable[[*Primals], Any], *primals: *Primals, has_aux: bool = False)
     outputs, residuals = _split_residuals(results, trace)
 
     def f_vjp(*cotangent: Any) -> tuple[Any, ...]:
-        cts = checked_cotangents(cotangent, trace, programs.types, name_of(f))
+        cts = checked_cotangents(cotangent, trace, programs.types, FunctionName(f))
         needed = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
         pulled = run(programs.pullback, [*residuals, *needed], trace)
         return inputs.rebuild(like_inputs(pulled, inputs))

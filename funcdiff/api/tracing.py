@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, name_of, traced, type_of
+from funcdiff.api.arguments import FunctionName, is_numeric, traced, type_of
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
@@ -95,7 +95,7 @@ def record(
     types
         Types of the inputs, if they are not those of the operands.
     """
-    name = name_of(f)
+    name = FunctionName(f)
     outside = current_builder()
     lifts = lifts and (outside is None or outside.lifts)
     with Builder(name, lifts=lifts, eager=eager) as builder:
@@ -129,7 +129,7 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
         raise
 
 
-def _pair(result: Any, name: str) -> tuple[Any, Any]:
+def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
             f"has_aux=True needs a pair (result, aux), but {name} returned a "

@@ -72,7 +72,7 @@ class Builder:
     Parameters
     ----------
     name
-        What is traced, for messages.
+        What is traced, shown in messages.
     closed
         Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
         a user's function captures them as further inputs.
@@ -94,7 +94,7 @@ class Builder:
 
     def __init__(
         self,
-        name: str,
+        name: object,
         *,
         closed: bool = False,
         hoists: bool = False,

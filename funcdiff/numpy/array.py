@@ -1,7 +1,6 @@
 """The traced array: what stands for an ndarray while a function is being traced.
 
-It has ndarray's operators, methods and attributes.  Two of NumPy's protocols send every NumPy
-function here: ``__array_ufunc__`` and ``__array_function__``.
+It has ndarray's operators and methods; NumPy's own protocols send every function of NumPy here.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 
 def _unknown(other: Any) -> bool:
-    """Whether an operand should be asked first: it overrides NumPy in a way of its own."""
+    """Whether an operand that overrides NumPy in a way of its own is to be asked first."""
     return getattr(other, "__array_ufunc__", ufuncs) is None
 
 

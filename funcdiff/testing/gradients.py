@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, name_of, operand
+from funcdiff.api.arguments import FunctionName, is_numeric, operand
 from funcdiff.api.products import jvp, vjp
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
@@ -106,7 +106,7 @@ def _flattened(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[_Function,
     chosen = [k for k, leaf in enumerate(leaves) if is_numeric(leaf) and is_smooth(leaf)]
     if not chosen:
         raise InputError(
-            f"check_grads: no argument of {name_of(f)} holds a floating or complex number, at "
+            f"check_grads: no argument of {FunctionName(f)} holds a floating or complex number, at "
             f"{user_location()}. Give args=(x,) with x such as 2.0, and integers only beside it."
         )
 
@@ -119,7 +119,7 @@ def _flattened(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[_Function,
     xs = [operand(leaves[k]) for k in chosen]
     with np.errstate(all="ignore"):
         outputs = [f"result{path}" for path, _ in _results(f(*args))]
-    return _Function(call, name_of(f), [f"args{paths[k]}" for k in chosen], outputs), xs
+    return _Function(call, str(FunctionName(f)), [f"args{paths[k]}" for k in chosen], outputs), xs
 
 
 def _results(tree: Any) -> list[tuple[str, Any]]:
