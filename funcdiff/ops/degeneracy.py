@@ -17,13 +17,12 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.complex import real_part
-from funcdiff.ops.contract import contract
 from funcdiff.ops.elementwise import cos, div, sub
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import logical_and
 from funcdiff.ops.matrices import adjoint, diagonal, matmul, square
 from funcdiff.ops.structural import convert, iota, select
-from funcdiff.space import Maybe, add, align, broadcast, mul, reduce_sum, zeros
+from funcdiff.space import Maybe, add, align, broadcast, mul, zeros
 
 # ---- which values are equal ----------------------------------------------------------------------
 
@@ -52,14 +51,6 @@ tied_p: Final = constant_op(
 def tied(w: Tracer) -> Tracer:
     """Return the mask of pairs (i, j) of equal values along the last axis, up to rounding."""
     return bind(tied_p, NONE, w)[0]
-
-
-def average(x: Tracer, same: Tracer) -> Tracer:
-    """Return the means of `x` over values that are equal: the block average."""
-    weights = convert(same, x.dtype)
-    *stack, row, column = range(same.ndim)
-    total = contract(weights, x, (*stack, row, column), (*stack, column), (*stack, row))
-    return mul(total, div(constant(1, x.type), reduce_sum(weights, (column,))))
 
 
 def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
@@ -100,10 +91,8 @@ def _blocks_jvp(
     again = logical_and(same, tied(slopes))
     generator = mul(reciprocal_gaps(slopes, again, m.dtype), inner)
     generator = select(same, generator, zeros(generator.type))
-    return [slopes, rotation], [
-        average(real_part(diagonal(inner)), again),
-        matmul(rotation, gauge(generator, again)),
-    ]
+    moved, turned = settled(real_part(diagonal(inner)), generator, again)
+    return [slopes, rotation], [moved, matmul(rotation, turned)]
 
 
 def _abstract_blocks(_p: Params, m: ArrayType, same: ArrayType) -> Types:
@@ -153,12 +142,17 @@ class Gauge(Params):
     checked: bool
 
 
+def _differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
+    """Whether any of the parts is more than rounding error of `x`."""
+    eps = np.finfo(x.dtype).eps
+    scale = np.abs(x).max(axis=axes, keepdims=True, initial=0)
+    return bool((parts > np.maximum(np.sqrt(eps) * scale, x.shape[-1] * eps)).any())
+
+
 def _check(ct: Any, same: Any) -> Any:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
     skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
-    eps = np.finfo(ct.dtype).eps
-    scale = np.abs(ct).max(axis=(-1, -2), keepdims=True, initial=0)
-    if (skew > np.maximum(np.sqrt(eps) * scale, ct.shape[-1] * eps)).any():
+    if _differ(skew, ct, (-1, -2)):
         raise NotDifferentiableError(
             "the result depends on which eigenvectors eigh returns: those of an eigenvalue that "
             "occurs more than once are any basis of their space, and complex ones have any phase. "
@@ -172,8 +166,9 @@ def _gauge_impl(p: Gauge) -> Callable[..., Any]:
     return _check if p.checked else lambda x, _same: x
 
 
-def _gauge(p: Gauge, x: Tracer, same: Tracer) -> Tracer:
-    return bind(gauge_p, p, x, same)[0]
+def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
+    """Return the generator of a rotation of eigenvectors, or its cotangent, as it is."""
+    return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
 gauge_p: Final[Primitive[Gauge]] = linear(
@@ -181,16 +176,122 @@ gauge_p: Final[Primitive[Gauge]] = linear(
     Gauge,
     abstract=lambda _p, x, _same: (x,),
     impl=_gauge_impl,
-    transpose=lambda p, _types, cts, xs: [_gauge(Gauge(not p.checked), cts[0], xs[1]), None],
-    batch=lambda p, size, xs, batched: [_gauge(p, *align(size, xs, batched))],
+    transpose=lambda p, _types, cts, xs: [gauge(cts[0], xs[1], checked=not p.checked), None],
+    batch=lambda p, size, xs, batched: [gauge(*align(size, xs, batched), checked=p.checked)],
     given=(1,),
-    jvp=lambda p, xs, ts: ([_gauge(p, *xs)], [ts[0]]),
 )
 
 
-def gauge(generator: Tracer, same: Tracer) -> Tracer:
-    """Return the generator of a rotation of eigenvectors as it is, watched in reverse mode.
+# ---- what equal eigenvalues share ----------------------------------------------------------------
 
-    Its cotangent must not ask for rotations within the blocks, on which no derivative depends.
+
+@dataclass(frozen=True, slots=True)
+class Sharing(Params):
+    """Whether values that differ where they have to be equal are an error."""
+
+    strict: bool
+
+
+def _average(x: Any, same: Any) -> Any:
+    weights = same.astype(x.dtype)
+    return (weights @ x[..., None])[..., 0] / weights.sum(axis=-1)
+
+
+def _agreed(x: Any, same: Any) -> Any:
+    """Return the averages, or raise if there is something to average."""
+    apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
+    if _differ(apart, x[..., None], (-1, -2)):
+        raise NotDifferentiableError(
+            "eigenvalues that are equal are used in different ways, so that the derivative "
+            "depends on how they part. If they and the eigenvectors make a function of the "
+            "matrix, write it as (v * f(w)) @ v.conj().T, f elementwise: that has its derivative "
+            "at equal eigenvalues, and in forward mode over reverse (fd.hvp) a second one."
+        )
+    return _average(x, same)
+
+
+def shared(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
+    """Return the means of `x` over values that are equal: the block average."""
+    return bind(shared_p, Sharing(strict), x, same)[0]
+
+
+def _shared_jvp(
+    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Average what agrees: while eigenvalues part, an average is not one for long."""
+    x, same = xs
+    t = ts[0]
+    y = shared(x, same, strict=p.strict)
+    return [y], [None if t is None else shared(t, same, strict=True)]
+
+
+shared_p: Final[Primitive[Sharing]] = linear(
+    "shared",
+    Sharing,
+    abstract=lambda _p, x, _same: (x,),
+    impl=lambda p: _agreed if p.strict else _average,
+    transpose=lambda p, _types, cts, xs: [shared(cts[0], xs[1], strict=p.strict), None],
+    batch=lambda p, size, xs, batched: [shared(*align(size, xs, batched), strict=p.strict)],
+    given=(1,),
+    jvp=_shared_jvp,
+)
+
+
+# ---- eigenvalues and eigenvectors together -------------------------------------------------------
+
+
+def _settled_jvp(
+    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], list[Maybe]]:
+    slopes, generator, same = xs
+    moved, turned, _ = ts
+    return settled(slopes, generator, same, strict=p.strict), [
+        None if moved is None else shared(moved, same, strict=True),
+        None if turned is None else gauge(turned, same, checked=False),
+    ]
+
+
+def _settled_transpose(
+    p: Sharing, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> list[Maybe]:
+    """Be strict where both are used: a part of the derivative may be in neither cotangent.
+
+    For V·f(w)·Vᴴ that is f'(w)·S between equal eigenvalues, S[i, j] for i ≠ j.
     """
-    return _gauge(Gauge(checked=False), generator, same)
+    ct, turning = cts
+    same = xs[2]
+    assert same is not None
+    return [
+        None if ct is None else shared(ct, same, strict=p.strict or turning is not None),
+        None if turning is None else gauge(turning, same, checked=True),
+        None,
+    ]
+
+
+def _settled_impl(p: Sharing) -> Callable[..., Any]:
+    mean = _agreed if p.strict else _average
+    return lambda slopes, generator, same: (mean(slopes, same), generator)
+
+
+settled_p: Final[Primitive[Sharing]] = linear(
+    "settled",
+    Sharing,
+    abstract=lambda _p, slopes, generator, _same: (slopes, generator),
+    impl=_settled_impl,
+    transpose=_settled_transpose,
+    batch=lambda p, size, xs, batched: settled(*align(size, xs, batched), strict=p.strict),
+    given=(2,),
+    jvp=_settled_jvp,
+)
+
+
+def settled(
+    slopes: Tracer, generator: Tracer, same: Tracer, *, strict: bool = False
+) -> tuple[Tracer, ...]:
+    """Return what becomes of eigenvalues, and the rotation of eigenvectors, of no one direction.
+
+    Equal eigenvalues share their slopes; `strict` is for where both results are used.  The
+    rotation is what it is, but watched in reverse mode: its cotangent must not ask for rotations
+    within the blocks.
+    """
+    return bind(settled_p, Sharing(strict), slopes, generator, same)

@@ -16,11 +16,10 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.complex import real_part
 from funcdiff.ops.degeneracy import (
-    average,
     blocks,
-    gauge,
     generic_rotation,
     reciprocal_gaps,
+    settled,
     tied,
 )
 from funcdiff.ops.linalg import Triangle, triangular_solve
@@ -29,19 +28,14 @@ from funcdiff.ops.matrices import (
     below_diagonal,
     diagonal,
     factorizable,
+    hermitian,
     matmul,
     on_diagonal,
     square,
 )
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import concatenate, reverse, select
-from funcdiff.space import Maybe, add, mul, zeros
-
-
-def hermitian(t: Tracer) -> Tracer:
-    """Return (T + Tᴴ)/2."""
-    return mul(add(t, adjoint(t)), constant(0.5, t.type))
-
+from funcdiff.space import Maybe, mul, zeros
 
 # ---- Cholesky ----------------------------------------------------------------------------------
 
@@ -121,19 +115,19 @@ def _eigh_linearize(
     """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
 
     F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
-    for results that do not depend on the choice of eigenvectors, which `gauge` makes sure of.
-    The choice is made generic first: LAPACK's own may be one at which such a result is stationary.
+    for results that do not depend on the choice of eigenvectors, which `settled` makes sure of.
+    The choice is made generic for that: LAPACK's own may be one at which such a result is
+    stationary.  The formulas keep LAPACK's, which the order of the eigenvalues belongs to.
     """
     (a,), (t,) = xs, ts
     assert t is not None
     w, v = eigh(a, lower=p.lower)
     same = tied(w)
     inner = _projected(v, t)
-    slopes = average(real_part(diagonal(inner)), same)
     rotation = generic_rotation(v.type, same)
-    v, inner = matmul(v, rotation), matmul(matmul(adjoint(rotation), inner), rotation)
-    generator = gauge(mul(reciprocal_gaps(w, same, v.dtype), inner), same)
-    return [w, v], [slopes, matmul(v, generator)]
+    generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
+    slopes, generator = settled(real_part(diagonal(inner)), generator, same)
+    return [w, matmul(v, rotation)], [slopes, matmul(matmul(v, generator), rotation)]
 
 
 eigh_p: Final = Primitive(

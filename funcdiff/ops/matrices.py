@@ -8,7 +8,7 @@ from funcdiff.ops.complex import conj
 from funcdiff.ops.contract import contract
 from funcdiff.ops.logic import equal, greater
 from funcdiff.ops.structural import iota, permute, select
-from funcdiff.space import reduce_sum, zeros
+from funcdiff.space import add, mul, reduce_sum, zeros
 
 
 def matmul(x: Tracer, y: Tracer) -> Tracer:
@@ -26,6 +26,11 @@ def transposed(x: Tracer) -> Tracer:
 def adjoint(x: Tracer) -> Tracer:
     """Return the conjugate transpose Xᴴ."""
     return conj(transposed(x))
+
+
+def hermitian(t: Tracer) -> Tracer:
+    """Return (T + Tᴴ)/2."""
+    return mul(add(t, adjoint(t)), constant(0.5, t.type))
 
 
 def trace_of_product(x: Tracer, y: Tracer) -> Tracer:

@@ -16,13 +16,13 @@ from typing import Any, Final, cast
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, used
 from funcdiff.core.walk import walk
-from funcdiff.passes import algebra, kinks, masking
+from funcdiff.ops.degeneracy import settled, settled_p
+from funcdiff.passes import algebra, kinks, masking, spectra
 from funcdiff.passes.rewriting import Rewriter
 
-_plain: Final = Rewriter(algebra.rules, kinks.rules)
-_linear: Final = Rewriter(algebra.rules, algebra.linear_rules, masking.rules)
+_plain: Final = Rewriter(algebra.rules, kinks.rules, spectra.rules)
 
 
 @memoised
@@ -44,15 +44,22 @@ def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
 def simplified_linear(
     program: Program, operands: Sequence[Tracer], linear: tuple[bool, ...]
 ) -> list[Tracer]:
-    """Record the same of a program that is linear in some inputs (see `simplify_linear`)."""
+    """Record the same of a program that is linear in some inputs (see `simplify_linear`).
+
+    Where the derivatives of both eigenvalues and eigenvectors are used, it says so to `settled`.
+    """
     depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
+    needed = used(program)
+    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple(atom in depends for atom in eq.operands)
         if not any(flags):
             return _rewrite(eq, xs)
         depends.update(eq.results)
-        return _linear.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
+        if eq.primitive is settled_p and needed.issuperset(eq.results):
+            return settled(*xs, strict=True)
+        return rewriter.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
 
     return walk(program, operands, rule)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import funcdiff as fd
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
@@ -182,3 +183,185 @@ def test_a_cotangent_that_turns_different_eigenvectors_is_passed_on() -> None:
     ct = np.array([[3.0, 1.0], [0.0, 0.0]])
     watched = degeneracy.gauge_p.impl(degeneracy.Gauge(checked=True))
     assert watched(ct, np.eye(2, dtype=bool)) is ct
+
+
+@pytest.mark.parametrize("x", [[1.0, 2.0, 3.0], [1.0, 1.0 + 1e-6, 3.0]])
+def test_values_that_should_agree_but_do_not_raise(x: Any) -> None:
+    same = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], bool)
+    with pytest.raises(NotDifferentiableError, match="in different ways"):
+        degeneracy.shared_p.impl(degeneracy.Sharing(strict=True))(np.array(x), same)
+
+
+# ---- functions of a matrix ---------------------------------------------------------------------
+
+TURNED, _ = np.linalg.qr(A)
+COMPLEX_TURNED, _ = np.linalg.qr(A + 1j * T)
+SPECTRA = ([1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 2.0, 2.0], [1.0, 3.0, 3.0, 3.0])
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "inverse": lambda w: 1 / w,
+    "root": np.sqrt,
+    "cube": lambda w: w**3,
+    "half power": lambda w: w**1.5,
+    "pseudoinverse": lambda w: np.where(w > 0.25, 1 / np.where(w > 0.25, w, 1), 0),
+    "softmax": lambda w: np.exp(w) / np.sum(np.exp(w)),
+    "phase": lambda w: np.exp(-1.7j * w),
+}
+SPELLINGS: dict[str, Callable[[Any, Any], Any]] = {
+    "columns": lambda f, v: (v * f) @ v.conj().T,
+    "rows": lambda f, v: v @ (f[:, None] * v.conj().T),
+    "diag": lambda f, v: v @ np.diag(f) @ v.conj().T,
+    "einsum": lambda f, v: np.einsum("ij,j,kj->ik", v, f, v.conj()),
+    "division": lambda f, v: (v / (1 / f)) @ v.conj().T,
+    "transpose": lambda f, v: (v.conj() * f) @ v.T,
+    "scaled": lambda f, v: (v * (2.0 * f) * 0.5) @ v.T.conj(),
+}
+
+
+def _with_spectrum(v: Any, w: Any) -> Any:
+    return (v * np.array(w)) @ v.conj().T
+
+
+def _weighted(f: Callable[[Any], Any], spell: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        w, v = np.linalg.eigh(x)
+        return np.real(np.sum(spell(f(w), v) * (A + 0.3 * T.T)))
+
+    return function
+
+
+def _assert_first_derivatives(f: Callable[[Any], Any], x: Any, t: Any) -> None:
+    h = 1e-5
+    slope = (f(x + h * t) - f(x - h * t)) / (2 * h)
+    gradient = fd.grad(f)(x)
+    np.testing.assert_allclose(np.real(np.sum(gradient.conj() * t)), slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fd.jvp(f, (x,), (t,))[1], slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fd.linearize(f, x)[1](t), slope, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("spectrum", SPECTRA)
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("v", [TURNED, COMPLEX_TURNED], ids=["real", "complex"])
+def test_a_function_of_a_matrix_is_exact_at_equal_eigenvalues(
+    name: str, spectrum: Any, v: Any
+) -> None:
+    t = _with_spectrum(v[::-1], [0.3, -1.1, 0.8, 0.5])
+    f = _weighted(FUNCTIONS[name], SPELLINGS["columns"])
+    _assert_first_derivatives(f, _with_spectrum(v, spectrum), t)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("v", [TURNED, COMPLEX_TURNED], ids=["real", "complex"])
+def test_every_spelling_of_a_function_of_a_matrix_is_known(spelling: str, v: Any) -> None:
+    t = _with_spectrum(v[::-1], [0.3, -1.1, 0.8, 0.5])
+    f = _weighted(np.exp, SPELLINGS[spelling])
+    _assert_first_derivatives(f, _with_spectrum(v, SPECTRA[1]), t)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"softmax"}))
+@pytest.mark.parametrize("spectrum", SPECTRA)
+def test_the_second_derivative_forward_over_reverse_is_exact_too(name: str, spectrum: Any) -> None:
+    f = _weighted(FUNCTIONS[name], SPELLINGS["columns"])
+    x, t, h = _with_spectrum(TURNED, spectrum), T + T.T, 1e-5
+    moved = [fd.grad(f)(x + sign * h * t) for sign in (1, -1)]
+    scale = np.abs(moved[0]).max()
+    np.testing.assert_allclose(
+        fd.hvp(f, (x,), (t,)), (moved[0] - moved[1]) / (2 * h), rtol=1e-4, atol=1e-4 * scale
+    )
+
+
+def test_the_fourth_derivative_of_an_exponential_along_a_line_is_exact() -> None:
+    t = A + A.T
+
+    def line(s: Any) -> Any:
+        w, v = np.linalg.eigh(np.eye(4) + s * t)
+        return np.sum(((v * np.exp(w)) @ v.T) * T)
+
+    def derivative(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda s: fd.jvp(f, (s,), (1.0,))[1]
+
+    fourth = derivative(derivative(derivative(derivative(line))))(0.0)
+    np.testing.assert_allclose(fourth, np.e * np.sum(np.linalg.matrix_power(t, 4) * T), rtol=1e-9)
+
+
+def test_a_stack_of_functions_of_matrices_is_exact_matrix_by_matrix() -> None:
+    stack = np.stack([np.eye(2), np.diag([1.0, 3.0]), 2 * np.eye(2)])
+    weights = T[:2, :2]
+
+    def log(x: Any) -> Any:
+        w, v = np.linalg.eigh(x)
+        return (v * np.log(w)[..., None, :]) @ np.swapaxes(v, -1, -2)
+
+    one = fd.grad(lambda x: np.sum(log(x) * weights))
+    expected = [one(x) for x in stack]
+    np.testing.assert_allclose(expected[0], (weights + weights.T) / 2, rtol=1e-14)
+    result = fd.grad(lambda x: np.sum(log(x) * weights))(stack)
+    np.testing.assert_allclose(result, expected, rtol=1e-14)
+    np.testing.assert_allclose(fd.vmap(one)(stack), expected, rtol=1e-14)
+
+
+def test_a_parameter_of_a_function_of_a_matrix_has_its_derivative() -> None:
+    def f(s: Any, x: Any) -> Any:
+        w, v = np.linalg.eigh(x)
+        return np.sum(((v * np.exp(s * w)) @ v.T) * T)
+
+    moved, gradient = fd.grad(f, argnums=(0, 1))(0.5, np.eye(4))
+    np.testing.assert_allclose(moved, np.exp(0.5) * np.trace(T), rtol=1e-13)
+    np.testing.assert_allclose(gradient, 0.5 * np.exp(0.5) * (T + T.T) / 2, rtol=1e-12)
+
+
+def test_a_projector_on_a_block_has_first_and_second_derivatives() -> None:
+    def f(x: Any) -> Any:
+        v = np.linalg.eigh(x).eigenvectors
+        return np.sum((v[:, :2] @ v[:, :2].T) * T)
+
+    x, t, h = _with_spectrum(TURNED, [1.0, 1.0, 2.5, 4.0]), A + A.T, 1e-5
+    _assert_first_derivatives(f, x, t)
+    moved = [fd.grad(f)(x + sign * h * t) for sign in (1, -1)]
+    np.testing.assert_allclose(
+        fd.hvp(f, (x,), (t,)), (moved[0] - moved[1]) / (2 * h), rtol=1e-5, atol=1e-6
+    )
+
+
+def _apply(x: Any) -> Any:
+    """Return a weighted V·(log(w)·(Vᵀ·A)), which is not recognised, and log(1) is 0."""
+    w, v = np.linalg.eigh(x)
+    return np.sum((v @ (np.log(w)[:, None] * (v.T @ A))) * T)
+
+
+def _reversed_values(x: Any) -> Any:
+    w, v = np.linalg.eigh(x)
+    return np.sum(((v * w[::-1]) @ v.T) * T)
+
+
+def _numbered_values(x: Any) -> Any:
+    w, v = np.linalg.eigh(x)
+    return np.sum(((v * (w + np.arange(4.0))) @ v.T) * T)
+
+
+def _value_and_vectors(x: Any) -> Any:
+    w, v = np.linalg.eigh(x)
+    return w[0] + np.sum((v @ v.T) * T)
+
+
+@pytest.mark.parametrize("f", [_apply, _reversed_values, _numbered_values, _value_and_vectors])
+@pytest.mark.parametrize("derive", [fd.grad, fd.jacrev, fd.jacfwd])
+def test_what_is_ambiguous_at_equal_eigenvalues_raises(f: Any, derive: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match="in different ways"):
+        derive(f)(np.eye(4))
+    assert np.isfinite(derive(f)(np.diag([1.0, 2, 3, 4]))).all()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: fd.grad(lambda x: np.sum(fd.grad(_weighted(np.exp, SPELLINGS["columns"]))(x) * T))(x),
+    lambda x: fd.grad(lambda x: fd.jvp(_weighted(np.exp, SPELLINGS["columns"]), (x,), (T,))[1])(x),
+    lambda x: fd.hessian(_weighted(np.exp, SPELLINGS["columns"]))(x),
+    lambda x: fd.hvp(lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), (x,), (T,)),
+    lambda x: fd.hvp(_weighted(FUNCTIONS["softmax"], SPELLINGS["columns"]), (x,), (T,)),
+    lambda x: fd.hessian(lambda x: np.sum(np.linalg.eigvalsh(x) ** 2))(x),
+])  # fmt: skip
+def test_second_derivatives_that_equal_eigenvalues_do_not_carry_raise(f: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match="in different ways"):
+        f(np.eye(4))
+    assert np.isfinite(f(np.diag([1.0, 2, 3, 4]))).all()

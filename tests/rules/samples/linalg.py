@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import FLOAT
+from funcdiff.core.walk import inline
 from funcdiff.ops.attained import attained
 from funcdiff.ops.complex import real as real_of
-from funcdiff.ops.degeneracy import blocks, gauge, tied
+from funcdiff.ops.degeneracy import blocks, gauge, settled, shared, tied
 from funcdiff.ops.determinants import adjugate, det, slogdet
-from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh, hermitian, svdvals
+from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh, svdvals
 from funcdiff.ops.linalg import inv, solve, triangular_solve
-from funcdiff.ops.matrices import adjoint, matmul
+from funcdiff.ops.matrices import adjoint, hermitian, matmul, transposed
 from funcdiff.ops.reductions import reduce_max
+from funcdiff.ops.spectral import Spectral, spectral
 from funcdiff.ops.structural import convert
 from funcdiff.space import broadcast, mul
-from tests.rules.sample import Sample, complex_, real, sample
+from tests.rules.sample import Sample, body, complex_, real, sample
 
 REGULAR = 2.0 * np.eye(3) + real(3, 3, low=-0.7, high=0.8)
 STACK = 2.0 * np.eye(2) + real(3, 2, 2, low=-0.7, high=0.8)
@@ -45,7 +47,36 @@ def _largest(x: Any) -> Any:
 
 
 def _watched(x: Any, labels: Any) -> Any:
-    return gauge(x, tied(convert(labels, FLOAT)))
+    return gauge(x, tied(convert(labels, FLOAT)), checked=False)
+
+
+def _settled(x: Any, t: Any, labels: Any) -> Any:
+    return settled(x, t, tied(convert(labels, FLOAT)))
+
+
+def _shared(x: Any, labels: Any, *, strict: bool) -> Any:
+    return shared(x, tied(convert(labels, FLOAT)), strict=strict)
+
+
+def _cubes(w: Any, s: Any) -> Any:
+    return (mul(s, mul(w, mul(w, w))),)
+
+
+def _waves(w: Any, s: Any) -> Any:
+    return (np.exp(1j * w * s),)
+
+
+def _spectral(a: Any, s: Any, f: Any, *, flipped: bool) -> Any:
+    """Return V·f(w)·Vᴴ, or its transpose, known to be that."""
+    a = hermitian(a)
+    w, v = eigh(a, lower=True)
+    scales = broadcast(s, w.shape, ())
+    program = body(f, np.ones(w.shape), np.ones(w.shape))
+    (values,) = inline(program, [w, scales])
+    basis = convert(v, values.dtype)
+    y = matmul(mul(basis, broadcast(values, v.shape, (v.ndim - 1,))), adjoint(basis))
+    y = transposed(y) if flipped else y
+    return spectral(Spectral(program, lower=True, flipped=flipped), [y, a, scales])
 
 
 def _parted(m: Any, labels: Any) -> Any:
@@ -107,6 +138,16 @@ SAMPLES: dict[str, list[Sample]] = {
     "gauge": [
         sample(_watched, real(3, 3), LABELS),
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
+    ],
+    "settled": [sample(_settled, real(3), real(3, 3), LABELS)],
+    "shared": [
+        sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
+        sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),
+    ],
+    "spectral": [
+        sample(lambda a, s: _spectral(a, s, _waves, flipped=False), SPREAD, np.array(0.6)),
+        sample(lambda a, s: _spectral(a, s, _waves, flipped=True), HERMITIAN, np.array(0.6)),
+        sample(lambda a, s: _spectral(a, s, _cubes, flipped=False), SPREAD, np.array(1.4)),
     ],
     "attained": [sample(_largest, real(2, 4))],
 }
