@@ -12,6 +12,7 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -30,7 +31,7 @@ from funcdiff.ops.slicing import add_slice_p, slice_p
 from funcdiff.ops.structural import permute_p, reshape_p, reverse_p, select_p
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
-from funcdiff.passes.support import Support, Supports, is_everywhere
+from funcdiff.passes.support import Support, Supports
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, splat, zeros
 
 
@@ -117,7 +118,7 @@ def _scale_supported(supports: Supports) -> Rule:
             support = supports.of(u)
             if not isinstance(support, Support) or splat(c) is not None or _is_finite(c):
                 continue
-            if is_everywhere(support):
+            if supports.is_everywhere(support):
                 supports.forget(u)
                 continue
             return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
@@ -127,26 +128,32 @@ def _scale_supported(supports: Supports) -> Rule:
 
 
 _BOUNDED: Final = {op.primitive for op in (sin, cos, tanh, arctan, sign)}
-_KEEP_FINITE: Final = {
-    add_p, neg_p, mul_p, sub.primitive, broadcast_p, reshape_p, permute_p, reverse_p, slice_p,
-}  # fmt: skip
+_MOVING: Final = {neg_p, broadcast_p, reshape_p, permute_p, reverse_p, slice_p}
 
 
-def _is_finite(c: Tracer, depth: int = 5) -> bool:
-    """Whether a coefficient is visibly finite, so that it cannot spoil a zero."""
+def _is_finite(c: Tracer) -> bool:
+    """Whether a coefficient is visibly finite at finite inputs, so that it cannot spoil a zero."""
+    return math.isfinite(_bound(c))
+
+
+def _bound(c: Tracer, depth: int = 5) -> float:
+    """Return what no entry of a coefficient visibly exceeds in size; infinity if there is none."""
     value = splat(c)
     if value is not None:
-        return bool(np.isfinite(value))
-    if depth == 0 or c.builder is None:
-        return False
+        return float(abs(value))
+    if depth == 0 or c.builder is None or c.dtype.kind != "f":  # complex functions have poles
+        return np.inf
     head = (c.builder.entries[c.atom] or (None,))[0]  # type: ignore[index]
     primitive = getattr(head, "primitive", None)
     if primitive in _BOUNDED:
-        return True
-    if primitive not in _KEEP_FINITE:
-        return False
+        return 2.0
+    if primitive not in _MOVING and primitive not in (add_p, sub.primitive, mul_p):
+        return np.inf
     found = made_by(c, cast("Primitive[Any]", primitive))
-    return found is not None and all(_is_finite(x, depth - 1) for x in found[1])
+    assert found is not None
+    bounds = [_bound(x, depth - 1) for x in found[1]]
+    bound = math.prod(bounds) if primitive is mul_p else sum(bounds)
+    return bound if bound <= np.finfo(c.dtype).max else np.inf
 
 
 rules: Final[Rules] = {

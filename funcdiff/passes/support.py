@@ -13,13 +13,14 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.complex import conj_p, imag_p, real_p
 from funcdiff.ops.contract import Contraction, contract_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p
-from funcdiff.ops.logic import logical_or
+from funcdiff.ops.logic import logical_not, logical_or
 from funcdiff.ops.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.slicing import add_slice_p, slice_p
 from funcdiff.ops.structural import (
@@ -31,6 +32,8 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
+from funcdiff.passes import algebra
+from funcdiff.passes.rewriting import Rewriter
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -44,9 +47,16 @@ from funcdiff.space import (
 
 
 class Support:
-    """One step of a support: a primitive of booleans applied to supports and known arrays."""
+    """One step of a support: a primitive of booleans applied to supports and known arrays.
 
-    __slots__ = ("operands", "params", "primitive", "type")
+    Attributes
+    ----------
+    fixed
+        Whether it depends on shapes only, not on masks or indices.
+    """
+
+    __slots__ = ("fixed", "operands", "params", "primitive", "type")
+    fixed: bool
     type: ArrayType
 
     def __init__(
@@ -55,6 +65,9 @@ class Support:
         self.primitive = primitive
         self.params = params
         self.operands = tuple(operands)
+        self.fixed = all(
+            x.fixed if isinstance(x, Support) else splat(x) is not None for x in self.operands
+        )
         (self.type,) = primitive.abstract(params, *(x.type for x in operands))
 
 
@@ -87,12 +100,13 @@ def _as_itself(primitive: Primitive[Any], *given: int, start: int | None = None)
 
 
 def _elementwise(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
-    """Return the support of the one operand that has one."""
-    (support,) = [s for s in supports if isinstance(s, Support)]
-    return support
+    """Return the support of an operand that has one: that of any factor holds for a product."""
+    return next(s for s in supports if isinstance(s, Support))
 
 
 def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    if False in supports:
+        return _elementwise(_p, xs, supports)
     pair = [_booleans(x, s) for x, s in zip(xs, supports, strict=True)]
     return Support(logical_or.primitive, NONE, pair)
 
@@ -136,12 +150,16 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
 """How a support goes through an operation; through others it does not: everywhere."""
 
 
+_rewriter: Final = Rewriter(algebra.rules)
+
+
 class Supports:
     """The supports of what one walk over a linear program has recorded."""
 
     def __init__(self) -> None:
         self._known: dict[Any, Maybe] = {}
         self._recorded: dict[int, tuple[Support, Tracer]] = {}
+        self._evaluated: tuple[Support, Any] | None = None
 
     def of(self, x: Tracer) -> Maybe:
         """Return where `x` may differ from zero."""
@@ -159,6 +177,8 @@ class Supports:
             return
         supports = [self.of(x) for x in xs]
         if primitive is add_p and True in supports:
+            return
+        if primitive in (add_slice_p, scatter_add_p) and supports[0] is True:
             return
         if primitive in (mul_p, contract_p):  # a zero coefficient is a number like any other
             supports = [s if isinstance(s, Support) else True for s in supports]
@@ -187,47 +207,37 @@ class Supports:
                 self._recorded[id(node)] = node, _emit(node, xs)
         return self._recorded[id(support)][1]
 
+    def is_everywhere(self, support: Support) -> bool:
+        """Whether a support that depends on shapes only turns out to be everywhere.
+
+        The one evaluated last is kept: a sum that is multiplied whenever a piece has been added
+        is evaluated piece by piece, too.
+        """
+        if not support.fixed:
+            return False
+        inner = Supports()
+        arrays = []
+        with Builder("a support", closed=True, shares=True) as builder:
+            if self._evaluated is not None:
+                node, array = self._evaluated
+                inner._recorded[id(node)] = node, builder.input(node.type)
+                arrays = [array]
+            program = builder.program([inner.record(support)])
+        (value,) = Executable(program)(*arrays)
+        self._evaluated = support, value
+        return bool(np.all(value))
+
     def _has(self, node: Support) -> bool:
         return id(node) in self._recorded
 
 
 def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:
-    if node.primitive is select_p and splat(xs[1]) is not None and splat(xs[2]) is not None:
-        first, second = bool(splat(xs[1])), bool(splat(xs[2]))
-        if first and not second:
+    if node.primitive is select_p:
+        sides = [splat(x) for x in xs[1:]]
+        if sides == [True, False]:
             return xs[0]
-    return bind(node.primitive, node.params, *xs)[0]
-
-
-def is_everywhere(support: Support) -> bool:
-    """Whether a support that depends on shapes only turns out to be everywhere."""
-    value = _evaluated(support)
-    return value is not None and bool(value.all())
-
-
-def _evaluated(support: Support | Tracer) -> Any:
-    """Return a support as an array, None if it depends on masks or indices."""
-    if isinstance(support, Tracer):
-        value = splat(support)
-        return None if value is None else np.broadcast_to(value, support.shape)
-    additions: list[Support] = []
-    base: Support | Tracer = support
-    while isinstance(base, Support) and base.primitive is add_slice_p:  # long in loops
-        additions.append(base)
-        base = base.operands[0]
-    if additions:
-        total = _evaluated(base)
-        if total is None:
-            return None
-        total = np.array(total)
-        for node in reversed(additions):
-            added = _evaluated(node.operands[1])
-            if added is None:
-                return None
-            total[node.params.index] |= added  # type: ignore[attr-defined]
-        return total
-    assert isinstance(base, Support)
-    values = [_evaluated(x) for x in base.operands]
-    if any(value is None for value in values):
-        return None
-    return base.primitive.impl(base.params)(*values)
+        if sides == [False, True]:
+            return logical_not(xs[0])
+    if node.primitive is logical_or.primitive and algebra.same(*xs):
+        return xs[0]
+    return _rewriter.emit(node.primitive, node.params, *xs)[0]

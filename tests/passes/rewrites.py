@@ -55,11 +55,17 @@ class Masking(Rewrite):
         The results for a tangent of twos.
     linear
         How many of the inputs are linear.
+    operation
+        What the rule is shown for, if it is for several operations.
     """
 
     given: tuple[Any, ...]
     results: tuple[Any, ...]
     linear: int = 1
+    operation: str = ""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} {self.operation}".strip()
 
     @property
     def flags(self) -> tuple[bool, ...]:

@@ -1,0 +1,367 @@
+"""Supports: they hold every entry that is not zero, and cost no more than what they support."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.parse import parse
+from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.program import Program
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.ops.complex import conj_p, imag_p, real_p
+from funcdiff.ops.contract import Contraction, contract_p
+from funcdiff.ops.indexing import Indexed, gather_p, scatter_add_p
+from funcdiff.ops.reductions import cumsum_p
+from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, slice_p
+from funcdiff.ops.structural import (
+    Axis,
+    Dtype,
+    Permutation,
+    Reversal,
+    Shape,
+    concatenate_p,
+    convert_p,
+    permute_p,
+    reshape_p,
+    reverse,
+    reverse_p,
+    select_p,
+)
+from funcdiff.passes import masking, support
+from funcdiff.passes.simplify import simplify_linear
+from funcdiff.passes.support import Support, Supports
+from funcdiff.space import (
+    Axes,
+    Broadcast,
+    add_p,
+    broadcast_p,
+    mul_p,
+    neg_p,
+    reduce_sum_p,
+    zeros,
+)
+from tests.passes.rewrites import run
+
+REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+EVEN = Slice((0, 1), (3, 4), (2, 1))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An operation; of its operands, types are masked, shapes are not, arrays are given."""
+
+    primitive: Primitive[Any]
+    params: Params
+    operands: tuple[ArrayType | tuple[int, ...] | np.ndarray[Any, Any], ...]
+
+    def __str__(self) -> str:
+        return self.primitive.name
+
+
+def _masked(*shape: int, dtype: np.dtype[Any] = REAL) -> ArrayType:
+    return ArrayType(shape, dtype)
+
+
+MASK = np.array([[True, False, True, False]] * 3)
+ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 1, 1])
+
+SAMPLES = [
+    Sample(reshape_p, Shape((6, 2)), (_masked(3, 4),)),
+    Sample(permute_p, Permutation((2, 0, 1)), (_masked(2, 3, 4),)),
+    Sample(reverse_p, Reversal((1,)), (_masked(3, 4),)),
+    Sample(broadcast_p, Broadcast((3, 2, 4), (0, 2)), (_masked(3, 4),)),
+    Sample(slice_p, EVEN, (_masked(3, 4),)),
+    Sample(add_slice_p, EVEN, (_masked(3, 4), _masked(2, 3))),
+    Sample(add_slice_p, EVEN, (_masked(3, 4), (2, 3))),
+    Sample(add_slice_p, EVEN, ((3, 4), _masked(2, 3))),
+    Sample(concatenate_p, Axis(1), (_masked(3, 4), (3, 1), _masked(3, 2))),
+    Sample(cumsum_p, Axis(1), (_masked(3, 4),)),
+    Sample(select_p, NONE, (MASK, _masked(3, 4), _masked(3, 4))),
+    Sample(select_p, NONE, (MASK, (3, 4), _masked(3, 4))),
+    Sample(gather_p, Indexed((0,)), (_masked(3, 4), ROWS)),
+    Sample(gather_p, Indexed((0, 1)), (_masked(3, 4), ROWS, COLUMNS)),
+    Sample(scatter_add_p, Indexed((0,)), (_masked(3, 4), _masked(3, 4), ROWS)),
+    Sample(scatter_add_p, Indexed((0, 1)), (_masked(3, 4), (3,), ROWS, COLUMNS)),
+    Sample(scatter_add_p, Indexed((0,)), ((3, 4), _masked(3, 4), ROWS)),
+    Sample(neg_p, NONE, (_masked(3, 4),)),
+    Sample(mul_p, NONE, (_masked(3, 4), (3, 4))),
+    Sample(mul_p, NONE, ((3, 4), _masked(3, 4))),
+    Sample(mul_p, NONE, (_masked(3, 4), _masked(3, 4))),
+    Sample(convert_p, Dtype(np.dtype(np.float32)), (_masked(3, 4),)),
+    Sample(convert_p, Dtype(REAL), (_masked(3, 4, dtype=COMPLEX),)),
+    Sample(conj_p, NONE, (_masked(3, 4, dtype=COMPLEX),)),
+    Sample(real_p, NONE, (_masked(3, 4, dtype=COMPLEX),)),
+    Sample(imag_p, NONE, (_masked(3, 4, dtype=COMPLEX),)),
+    Sample(add_p, NONE, (_masked(3, 4), _masked(3, 4))),
+    Sample(add_p, NONE, (_masked(3, 4), (3, 4))),
+    Sample(reduce_sum_p, Axes((0, 2)), (_masked(2, 3, 2),)),
+    Sample(contract_p, Contraction((0, 1), (1, 2), (2, 0)), (_masked(3, 4), (4, 2))),
+    Sample(contract_p, Contraction((0, 1), (2, 1, 0), (2, 0)), ((3, 4), _masked(2, 4, 3))),
+    Sample(contract_p, Contraction((0, 1), (0, 1), ()), (_masked(3, 4), (3, 4))),
+    Sample(contract_p, Contraction((), (0, 1), (1, 0)), ((), _masked(3, 4))),
+    Sample(contract_p, Contraction((0, 1), (1, 2), (2, 0)), (_masked(3, 4), _masked(4, 2))),
+]
+
+
+def _numbers(type_: ArrayType, random: np.random.Generator) -> Any:
+    if type_.dtype == BOOL:
+        return np.asarray(random.random(type_.shape) < 0.3)
+    x = random.normal(size=type_.shape)
+    return np.asarray(x + 1j * random.normal(size=type_.shape) if type_.dtype == COMPLEX else x)
+
+
+def _supported(sample: Sample) -> tuple[Program, list[Any]]:
+    """Return a program of a result and its support, and what is given of its inputs."""
+    supports = Supports()
+    given: list[np.ndarray[Any, Any] | None] = []
+    with Builder("a test", closed=True, shares=True) as builder:
+        xs = []
+        for operand in sample.operands:
+            if isinstance(operand, np.ndarray):
+                xs.append(builder.input(ArrayType(operand.shape, operand.dtype)))
+                given.append(operand)
+                continue
+            type_ = operand if isinstance(operand, ArrayType) else ArrayType(operand, REAL)
+            xs.append(builder.input(type_))
+            given.append(None)
+            if isinstance(operand, ArrayType):
+                mask = builder.input(type_.with_dtype(BOOL))
+                given.append(None)
+                xs[-1] = _noted(supports, select_p, NONE, mask, xs[-1], zeros(type_))
+        y = _noted(supports, sample.primitive, sample.params, *xs)
+        some = supports.of(y)
+        where = constant(some, y.type.with_dtype(BOOL))
+        if isinstance(some, Support):
+            where = supports.record(some)
+        return builder.program([y, where]), given
+
+
+def _noted(supports: Supports, primitive: Primitive[Any], params: Params, *xs: Tracer) -> Tracer:
+    (y,) = bind(primitive, params, *xs)
+    supports.note(y, primitive, params, xs)
+    return y
+
+
+def _is_sum(sample: Sample) -> bool:
+    return sample.primitive not in (mul_p, contract_p)
+
+
+def test_every_operation_with_a_rule_has_a_sample() -> None:
+    assert {sample.primitive for sample in SAMPLES} == set(support._RULES)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_a_support_holds_the_entries_that_are_not_zero_and_no_others(sample: Sample) -> None:
+    """A product of two masked arrays, which is not linear, has the support of one factor."""
+    random = np.random.default_rng(0)
+    program, given = _supported(sample)
+    for _ in range(10):
+        arrays = [
+            _numbers(type_, random) if array is None else array
+            for array, type_ in zip(given, program.input_types, strict=True)
+        ]
+        y, some = run(program, arrays)
+        assert some.shape == y.shape
+        assert some.dtype == BOOL
+        assert not ((y != 0) & ~some).any()
+        if sum(isinstance(x, ArrayType) for x in sample.operands) < 2 or _is_sum(sample):
+            np.testing.assert_array_equal(y != 0, some)
+
+
+# ---- everywhere, and long chains -----------------------------------------------------------------
+
+
+def _simplified(inputs: str, linear: Sequence[bool], *lines: str) -> str:
+    body = "".join(f"  {line}\n" for line in lines)
+    return str(simplify_linear(parse(f"program({inputs}) {{\n{body}}}"), tuple(linear)))
+
+
+def test_elements_read_one_by_one_need_no_mask_once_all_are_read() -> None:
+    def f(x: Any) -> Any:
+        y = np.sqrt(x)
+        return y[0] * y[1] + y[2]
+
+    def partial(x: Any) -> Any:
+        y = np.sqrt(x)
+        return y[0] * y[2]
+
+    x = np.array([1.0, 9.0, 4.0])
+    for function, masks in ((f, 0), (partial, 1)):
+        program = fd.trace(fd.grad(function))(x)
+        assert sum(eq.primitive is select_p for eq in program.equations) == masks
+
+
+def test_where_nothing_is_added_is_found_although_masks_are_added_elsewhere() -> None:
+    text = _simplified(
+        "%0: f64[3], %1: f64[2], %2: bool[2], %3: f64[3]",
+        (True, True, False, False),
+        "%4: f64[2] = select %2, %1, 0.0:f64[2]",
+        "%5: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} %0, %4",
+        "%6: f64[3] = mul %5, %3",
+        "return %6",
+    )
+    assert text.count("select") == 1
+
+
+def _piece(k: int) -> Slice:
+    return Slice((k,), (k + 1,), (1,))
+
+
+def _write(supports: Supports, total: Tracer, u: Tracer, _i: Tracer, k: int) -> Tracer:
+    return _noted(supports, add_slice_p, _piece(k), total, u)
+
+
+def _scatter(supports: Supports, total: Tracer, u: Tracer, i: Tracer, _k: int) -> Tracer:
+    return _noted(supports, scatter_add_p, Indexed((0,)), total, u, i)
+
+
+def _turn_and_add(supports: Supports, total: Tracer, u: Tracer, _i: Tracer, k: int) -> Tracer:
+    padded = _noted(supports, add_slice_p, _piece(k), zeros(total.type), u)
+    turned = _noted(supports, reverse_p, Reversal((0,)), total)
+    return _noted(supports, add_p, NONE, turned, padded)
+
+
+Step = Callable[[Supports, Tracer, Tracer, Tracer, int], Tracer]
+LENGTH = 5000
+
+
+@pytest.mark.parametrize("step", [_write, _scatter, _turn_and_add])
+def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
+    step: Step, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the sum is multiplied, so asked for its support, at every step."""
+    emitted = _counted(monkeypatch)
+    supports = Supports()
+    with Builder("a test", closed=True, shares=True) as builder:
+        u = builder.input(ArrayType((1,), REAL))
+        i = builder.input(ArrayType((1,), np.dtype(np.int64)))
+        total = zeros(ArrayType((LENGTH + 1,), REAL))
+        for k in range(LENGTH):
+            total = step(supports, total, u, i, k)
+            some = supports.of(total)
+            assert isinstance(some, Support)
+            assert not supports.is_everywhere(some)
+            supports.record(some)
+    assert len(emitted) <= 6 * LENGTH
+
+
+def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    emitted = _counted(monkeypatch)
+    supports = Supports()
+    with Builder("a test", closed=True, shares=True) as builder:
+        u = builder.input(ArrayType((1,), REAL))
+        total = zeros(ArrayType((LENGTH,), REAL))
+        for k in range(LENGTH):
+            total = _write(supports, total, u, u, k)
+        some = supports.of(total)
+        assert isinstance(some, Support)
+        assert supports.is_everywhere(some)
+    assert len(emitted) == LENGTH
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Support]:
+    """Return a list that every step that is recorded from now on will be in."""
+    emitted: list[Support] = []
+    emit = support._emit
+
+    def counting(node: Support, xs: Sequence[Tracer]) -> Tracer:
+        emitted.append(node)
+        return emit(node, xs)
+
+    monkeypatch.setattr(support, "_emit", counting)
+    return emitted
+
+
+# ---- coefficients that cannot spoil a zero -------------------------------------------------------
+
+FINITE: list[Callable[[Any], Any]] = [
+    np.cos,
+    lambda x: 1 - np.tanh(x) * np.tanh(x),
+    lambda x: -2 * np.sin(x[::-1]) + np.arctan(x),
+    lambda x: np.sign(x).reshape(1, 3)[0],
+]
+OTHERS: list[Callable[[Any], Any]] = [
+    lambda x: x,
+    lambda x: 1 / x,
+    np.sqrt,
+    np.exp,
+    lambda x: np.cos(x) / x,
+    lambda x: np.cos(x) * x,
+    lambda x: 1e308 * np.cos(x) * 10,
+    lambda x: np.inf * np.cos(x),
+    lambda x: np.nan + np.cos(x),
+    lambda x: np.tanh(1j * x),
+]
+
+
+def _masks(coefficient: Callable[[Any], Any]) -> int:
+    """Return how many masks there are in the product of padding, turned around, and a number."""
+    with Builder("a test", closed=True) as builder:
+        u, x = builder.input(ArrayType((2,), REAL)), builder.input(ArrayType((3,), REAL))
+        padded = reverse(add_slice(zeros(x.type), u, Slice((0,), (2,), (1,))), (0,))
+        program = builder.program([np.multiply(padded, coefficient(x))])  # type: ignore[call-overload]
+    linear = simplify_linear(program, (True, False))
+    return sum(eq.primitive is select_p for eq in linear.equations)
+
+
+@pytest.mark.parametrize("coefficient", FINITE)
+def test_no_mask_is_recorded_for_a_coefficient_that_is_visibly_finite(
+    coefficient: Callable[[Any], Any],
+) -> None:
+    assert _masks(coefficient) == 0
+
+
+@pytest.mark.parametrize("coefficient", OTHERS)
+def test_a_mask_is_recorded_for_a_coefficient_that_may_be_infinite(
+    coefficient: Callable[[Any], Any],
+) -> None:
+    assert _masks(coefficient) == 1
+
+
+def test_only_a_coefficient_that_is_visibly_finite_is_taken_for_it() -> None:
+    with Builder("a test", closed=True) as builder:
+        x = builder.input(ArrayType((3,), REAL))
+        assert all(masking._is_finite(f(x)) for f in FINITE)
+        assert not any(masking._is_finite(f(x)) for f in OTHERS)
+
+
+# ---- end to end ----------------------------------------------------------------------------------
+
+
+def _first_and_last(x: Any) -> Any:
+    y = np.sqrt(x)
+    return y[0] + y[2]
+
+
+X = np.array([1.0, 0.0, 4.0])
+ROOTS: list[tuple[Callable[[Any], Any], np.ndarray[Any, Any], list[int]]] = [
+    (lambda x: (-np.sqrt(x))[:1].sum(), X, [-1, 0, 0]),
+    (lambda x: (1 - np.sqrt(x))[np.array([0, 2])].sum(), X, [-1, 0, -1]),
+    (lambda x: np.cumsum(np.sqrt(x[::-1]))[:1].sum(), X[[1, 0, 2]], [0, 0, 1]),
+    (lambda x: np.roll(np.sqrt(x), 1)[np.array([0, 1])].sum(), X, [1, 0, 1]),
+    (lambda x: (np.sqrt(x)[:, None] @ np.ones((1, 2)))[0].sum(), X, [2, 0, 0]),
+    (lambda x: np.sqrt(np.concatenate([x, np.zeros(1)])).sum(), np.ones(3), [1, 1, 1]),
+    (_first_and_last, X, [1, 0, 1]),
+    (lambda x: np.sqrt(x).astype(np.float32)[:1].sum(), X, [1, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "times"), ROOTS)
+def test_roots_that_are_not_used_contribute_true_zeros(
+    f: Callable[[Any], Any], x: np.ndarray[Any, Any], times: list[int]
+) -> None:
+    """The functions are sums of roots, each taken so many times."""
+    used = np.where(x == 0, 1, x)  # a root at 0 is never used
+    count = np.array(times)
+    first, second = count * used**-0.5 / 2, np.diag(count * used**-1.5 / -4)
+    np.testing.assert_array_equal(fd.grad(f)(x), first)
+    np.testing.assert_array_equal(fd.jacfwd(f)(x), first)
+    np.testing.assert_array_equal(fd.jacfwd(fd.grad(f))(x), second)
+    np.testing.assert_array_equal(fd.jacrev(fd.jacfwd(f))(x), second)
