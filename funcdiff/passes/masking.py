@@ -12,10 +12,9 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,15 +23,14 @@ from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import made_by
 from funcdiff.ops.cond import Cond
-from funcdiff.ops.elementwise import arctan, cos, sign, sin, sub, tanh
 from funcdiff.ops.indexing import gather_p, scatter_add_p
 from funcdiff.ops.scan import Scan, linear_inputs
 from funcdiff.ops.slicing import add_slice_p, slice_p
-from funcdiff.ops.structural import permute_p, reshape_p, reverse_p, select_p
+from funcdiff.ops.structural import select_p
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
 from funcdiff.passes.support import Support, Supports
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, splat, zeros
+from funcdiff.space import mul_p, neg_p, splat, zeros
 
 
 def _is_zero(x: Tracer) -> bool:
@@ -116,7 +114,8 @@ def _scale_supported(supports: Supports) -> Rule:
         """u · c = select(support(u), u · c, 0)."""
         for u, c in ((x, y), (y, x)):
             support = supports.of(u)
-            if not isinstance(support, Support) or splat(c) is not None or _is_finite(c):
+            number = splat(c)
+            if not isinstance(support, Support) or (number is not None and np.isfinite(number)):
                 continue
             if supports.is_everywhere(support):
                 supports.forget(u)
@@ -125,35 +124,6 @@ def _scale_supported(supports: Supports) -> Rule:
         return None
 
     return rule
-
-
-_BOUNDED: Final = {op.primitive for op in (sin, cos, tanh, arctan, sign)}
-_MOVING: Final = {neg_p, broadcast_p, reshape_p, permute_p, reverse_p, slice_p}
-
-
-def _is_finite(c: Tracer) -> bool:
-    """Whether a coefficient is visibly finite at finite inputs, so that it cannot spoil a zero."""
-    return math.isfinite(_bound(c))
-
-
-def _bound(c: Tracer, depth: int = 5) -> float:
-    """Return what no entry of a coefficient visibly exceeds in size; infinity if there is none."""
-    value = splat(c)
-    if value is not None:
-        return float(abs(value))
-    if depth == 0 or c.builder is None or c.dtype.kind != "f":  # complex functions have poles
-        return np.inf
-    head = (c.builder.entries[c.atom] or (None,))[0]  # type: ignore[index]
-    primitive = getattr(head, "primitive", None)
-    if primitive in _BOUNDED:
-        return 2.0
-    if primitive not in _MOVING and primitive not in (add_p, sub.primitive, mul_p):
-        return np.inf
-    found = made_by(c, cast("Primitive[Any]", primitive))
-    assert found is not None
-    bounds = [_bound(x, depth - 1) for x in found[1]]
-    bound = math.prod(bounds) if primitive is mul_p else sum(bounds)
-    return bound if bound <= np.finfo(c.dtype).max else np.inf
 
 
 rules: Final[Rules] = {

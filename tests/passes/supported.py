@@ -248,11 +248,11 @@ CASES = [
         %3: f64[3] = scatter_add{axes=(0,)} 0.0:f64[3], %0, 1:i64[2]
         %4: f64[3] = reverse{axes=(0,)} %3
         %5: f64[3] = sin %1
-        %6: f64[3] = mul %4, %5
-        %7: bool[3] = scatter_add{axes=(0,)} False:bool[3], True:bool[2], 1:i64[2]
-        %8: bool[3] = reverse{axes=(0,)} %7
-        %9: f64[3] = mul %6, %2
-        %10: f64[3] = select %8, %9, 0.0:f64[3]
+        %6: bool[3] = scatter_add{axes=(0,)} False:bool[3], True:bool[2], 1:i64[2]
+        %7: bool[3] = reverse{axes=(0,)} %6
+        %8: f64[3] = mul %4, %5
+        %9: f64[3] = mul %8, %2
+        %10: f64[3] = select %7, %9, 0.0:f64[3]
         return %10
         """,
         (np.full(3, np.pi / 2), np.array([NAN, 3, INF])),
