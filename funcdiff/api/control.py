@@ -21,6 +21,7 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy import mutation
 from funcdiff.ops.cond import cond as cond_op
 from funcdiff.ops.logic import operations
 from funcdiff.ops.scan import Scan
@@ -86,7 +87,8 @@ def cond(
     array([1., 1.])
     """
     if not isinstance(pred, Tracer):
-        return true_fn(*operands) if pred else false_fn(*operands)
+        taken = true_fn(*operands) if pred else false_fn(*operands)
+        return pytree.map(lambda leaf: _detached(leaf, pytree.flatten(operands)[0]), taken)
     if pred.shape:
         raise InputError(
             f"cond needs a scalar condition, got {pred.type} at {user_location()}. "
@@ -119,6 +121,15 @@ def cond(
     results = _emit(rule, [pred, *xs, *captures])
     value: Y = rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
     return value
+
+
+def _detached(leaf: Any, operands: Sequence[Any]) -> Any:
+    """Return a result that shares no memory with the operands, as if a program had made it."""
+    if isinstance(leaf, Tracer):
+        return mutation.fresh(leaf)
+    if isinstance(leaf, np.ndarray) and any(np.may_share_memory(leaf, x) for x in operands):
+        return leaf.copy()
+    return leaf
 
 
 def _applied(f: Callable[..., Any], structure: pytree.Structure) -> Callable[[list[Tracer]], Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand
 from funcdiff.api.signatures import P, X
@@ -87,4 +89,6 @@ def stop_gradient(x: X) -> X:
 
 
 def _stopped(leaf: Any) -> Any:
-    return structural.stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf
+    if isinstance(leaf, Tracer):
+        return structural.stop_gradient(leaf)
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf

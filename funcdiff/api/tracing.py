@@ -15,6 +15,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording
 from funcdiff.core.walk import inline
 from funcdiff.errors import LostDerivativeError, OutputError, user_location
+from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import array, innermost
 
 
@@ -173,7 +174,8 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         tracers, builder = traced(operands), innermost()
         for x in tracers:
             builder.ref(x)  # raises for an escaped one, even if the program does not use it
-        return list(inline(program, tracers))
+        # handles of their own: changing one in place must not change an argument or a residual
+        return [mutation.fresh(y) for y in inline(program, tracers)]
     try:
         with np.errstate(all="ignore"):
             results = executable(program)(*operands)

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.core.types import FLOAT, ArrayType, complex_dtype
+from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import Traced, array, fit, promoted
+from funcdiff.numpy.promotion import Traced, array, fit
 from funcdiff.numpy.ufuncs import apply, elementwise, resolve
 from funcdiff.ops import elementwise as ops
 from funcdiff.ops import extrema, logic  # noqa: F401  (enter their ufuncs)
 from funcdiff.ops.complex import conj, imaginary_part, join, modulus, real_part
-from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.structural import convert
 
 
@@ -71,14 +70,6 @@ def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
     (dtype,) = resolve(np.frexp, (x.dtype,))
     x = convert(x, dtype)
     return ops.frexp_mantissa(x), ops.frexp_exponent(x)
-
-
-@implements(np.float_power)
-def float_power(x: Any, y: Any) -> Tracer:
-    """Return x**y in at least double precision."""
-    x, y = promoted(x, y)
-    dtype = np.result_type(x.dtype, FLOAT)
-    return elementwise(by_ufunc[np.power], np.power, (convert(x, dtype), convert(y, dtype)))
 
 
 @implements(np.real)

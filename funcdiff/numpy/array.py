@@ -304,10 +304,10 @@ class Array(Tracer):
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
-    clip, copy, put = map(_method, (np.clip, np.copy, np.put))
+    choose, clip, put = map(_method, (np.choose, np.clip, np.put))
     conj = conjugate = _method(np.conjugate)
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
-    max, mean, min, prod, ptp = map(_method, (np.max, np.mean, np.min, np.prod, np.ptp))
+    max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
     nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
     searchsorted, squeeze, std, sum = map(_method, (np.searchsorted, np.squeeze, np.std, np.sum))
     swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
@@ -329,13 +329,13 @@ class Array(Tracer):
             )
         return mutation.fresh(convert(self, target)) if copy or target != self.dtype else self
 
-    def choose(self, choices: Any, **kwargs: Any) -> Any:
-        """Do what ``np.choose`` does."""
-        return np.choose(self, choices, **kwargs)
-
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Do what ``np.compress`` does."""
         return np.compress(condition, self, axis, out)
+
+    def copy(self, order: Any = "C") -> Any:
+        """Return a copy, laid out in memory in the given order."""
+        return np.copy(self, order)
 
     def flatten(self, order: Any = "C") -> Any:
         """Return a copy collapsed to one axis."""

@@ -15,7 +15,7 @@ from weakref import ref
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.promotion import array, fit
 from funcdiff.ops.indexing import gather, scatter_add
@@ -27,13 +27,14 @@ Make: TypeAlias = Callable[[Any], Any]
 class Memory:
     """What a handle knows about the handles that may share its memory."""
 
-    __slots__ = ("base", "make", "positions", "views")
+    __slots__ = ("base", "make", "order", "positions", "views")
 
     def __init__(self, base: Tracer | None = None, make: Make | None = None) -> None:
         self.base = base
         self.make = make
         self.views: list[ref[Tracer]] = []
         self.positions: np.ndarray[Any, Any] | None = None
+        self.order: str | None = None
 
 
 class Place(NamedTuple):
@@ -65,6 +66,14 @@ def view(base: Tracer, result: Tracer, make: Make) -> Tracer:
 def fresh(x: Tracer) -> Tracer:
     """Return another handle on the same value, for what NumPy would copy."""
     return type(x)(x.builder, x.atom, x.type)
+
+
+def copied(x: Tracer, order: str) -> Tracer:
+    """Return another handle on the same value, laid out in memory in the given order."""
+    y = fresh(x)
+    if order in ("C", "F"):
+        memory(y).order = order
+    return y
 
 
 def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:
@@ -106,7 +115,7 @@ def assign(x: Tracer, value: Tracer) -> None:
         )
     whole = _positions(root)  # before the change: NumPy's memory keeps its layout
     _point(root, value if root is x else _replaced(root, positions, value))
-    _refresh(root, whole)
+    _refresh(root, whole, root)
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
@@ -178,19 +187,43 @@ def _point(x: Tracer, value: Tracer) -> None:
 def _positions(root: Tracer) -> np.ndarray[Any, Any]:
     """Return the number of every element, laid out in memory as NumPy lays the array out.
 
-    An eager trace knows the layout from the value; without values it is taken to be C order.
+    An eager trace knows the layout from the value.  What has no value is laid out in C order
+    here, and `_made` refuses what would depend on that.
     """
     record = memory(root)
     if record.positions is None:
         positions = np.arange(root.type.size).reshape(root.shape)
-        builder = root.builder
-        if root.ndim > 1 and builder is not None and builder.eager:
-            with np.errstate(all="ignore"):
-                like = np.empty_like(builder.value(root.atom), dtype=positions.dtype)
-            like[...] = positions
-            positions = like
+        if root.ndim > 1:
+            record.order = record.order or _layout_of_value(root)
+            positions = np.array(positions, order=record.order or "C")  # type: ignore[call-overload]
         record.positions = positions
     return record.positions
+
+
+def _layout_of_value(root: Tracer) -> str | None:
+    """Return "C" or "F" for the layout of an array's value, None if it has none or another."""
+    if root.builder is None:
+        return "C"
+    try:
+        with np.errstate(all="ignore"):
+            value = np.empty_like(root.builder.value(root.atom))
+    except ConcreteValueError:
+        return None
+    return "C" if value.flags.c_contiguous else ("F" if value.flags.f_contiguous else None)
+
+
+def _made(make: Make, positions: np.ndarray[Any, Any], root: Tracer) -> np.ndarray[Any, Any]:
+    """Make a view of positions; refuse if it depends on an unknown layout whether it is one."""
+    made = np.asarray(make(positions))
+    if memory(root).order is None and root.ndim > 1:
+        other = np.array(positions, order="F" if positions.flags.c_contiguous else "C")
+        if np.shares_memory(make(other), other) != np.shares_memory(made, positions):
+            raise UnsupportedNumPyError(
+                f"an array was changed in place at {user_location()}, of which another is a view "
+                "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
+                "instead of y *= 2, or take a copy: v = y.ravel().copy()."
+            )
+    return made
 
 
 def _locate(x: Tracer) -> Place:
@@ -204,7 +237,7 @@ def _locate(x: Tracer) -> Place:
     root = handles.pop()
     positions = _positions(root)
     for make, handle in zip(reversed(chain), reversed(handles), strict=True):
-        made = np.asarray(make(positions))
+        made = _made(make, positions, root)
         if not np.shares_memory(made, positions):  # NumPy copied: that copy is the root
             root, made = handle, _positions(handle)
         positions = made
@@ -220,7 +253,7 @@ def _replaced(root: Tracer, positions: np.ndarray[Any, Any], value: Tracer) -> T
     return reshape(gather(both, [array(source)], (0,)), root.shape)
 
 
-def _refresh(base: Tracer, positions: np.ndarray[Any, Any]) -> None:
+def _refresh(base: Tracer, positions: np.ndarray[Any, Any], root: Tracer) -> None:
     """Make the views of `base` again, and theirs, as far as NumPy shares memory."""
     record = memory(base)
     record.views = [link for link in record.views if link() is not None]
@@ -230,7 +263,7 @@ def _refresh(base: Tracer, positions: np.ndarray[Any, Any]) -> None:
             continue
         make = memory(handle).make
         assert make is not None
-        made = np.asarray(make(positions))
+        made = _made(make, positions, root)
         if np.shares_memory(made, positions):
             _point(handle, make(base))
-            _refresh(handle, made)
+            _refresh(handle, made, root)

@@ -59,8 +59,8 @@ def _literal(kind: str, value: Any, type_: ArrayType) -> Literal:
 
 def scalar(value: Any, type_: ArrayType) -> Traced:
     """Return a Python number filled to a type: a literal or, while the builder lifts, an input."""
-    if not value:  # the table of numbers would take -0.0 for 0.0
-        return constant(value, type_)
+    if not value or (type(value) is complex and not (value.real and value.imag)):
+        return constant(value, type_)  # the table of numbers would take -0.0 for 0.0
     builder = innermost()
     ref = builder.numbers.get((value, type_))
     if ref is None:

@@ -276,8 +276,8 @@ def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
 
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
-    """Return a copy; its layout in memory is not observable."""
-    return mutation.fresh(array(a))
+    """Return a copy."""
+    return mutation.copied(array(a), order)
 
 
 @implements("astype")

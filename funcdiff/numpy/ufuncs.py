@@ -90,6 +90,8 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     number = splat(exponent) if isinstance(exponent, Tracer) else exponent
     if type(number) not in (int, float) and not isinstance(number, np.generic):
         return apply(np.power, x, exponent)
+    if isinstance(number, np.generic):  # not weak, like Python's numbers
+        x = convert(x, _power_dtype(x.dtype, x.ndim == 0, number))
     if x.type.differentiable or number == 2:
         if number in (0, 1):
             return constant(1, x.type) if number == 0 else mutation.fresh(x)
@@ -98,6 +100,13 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     if x.type.differentiable and not isinstance(number, np.generic):
         return by_ufunc[np.power](x, constant(number, x.type))
     return apply(np.power, x, exponent)
+
+
+def _power_dtype(dtype: np.dtype[Any], is_scalar: bool, number: Any) -> np.dtype[Any]:
+    """Return the dtype that this NumPy gives to a power with a NumPy scalar as exponent."""
+    base: Any = dtype.type(1) if is_scalar else np.ones(1, dtype)
+    result: np.dtype[Any] = np.asarray(base**number).dtype
+    return result
 
 
 _POWERS: Final[dict[Any, np.ufunc]] = {2: np.square, 0.5: np.sqrt, -1: np.reciprocal}

@@ -78,6 +78,7 @@ def _power_exponent(x: Any, n: Any, y: Any) -> Any:
 
 
 power = elementwise("power", np.power, _power_base, _power_exponent)
+float_power = elementwise("float_power", np.float_power, _power_base, _power_exponent)
 sqrt = elementwise("sqrt", np.sqrt, lambda x, y: 0.5 / y)
 # of a sum of squares, whose root has a kink where it is 0, and of a root, whose square is x:
 # what `passes.kinks` puts for sqrt and square, with the same values

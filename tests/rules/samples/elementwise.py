@@ -29,6 +29,7 @@ DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
     "arccosh": ((1.4, 3.0),),
     "arctanh": ((-0.7, 0.6),),
     "power": ((0.4, 2.5), (-1.6, 2.3)),
+    "float_power": ((0.4, 2.5), (-1.6, 2.3)),
     "div": ((-2.3, 2.0), (0.6, 1.9)),
     "remainder": ((-2.3, 2.0), (0.6, 1.9)),
     "fmod": ((-2.3, 2.0), (0.6, 1.9)),
@@ -81,8 +82,9 @@ def _samples(name: str) -> list[Sample]:
         found += [
             sample(f, *points(2, 3)),
             sample(f, *points(0, 2), order=1),
-            sample(f, *(np.float32(x) for x in points()), order=1),
         ]
+    if _accepts(primitive, np.float32, count):
+        found.append(sample(f, *(np.float32(x) for x in points()), order=1))
     if name in HOLOMORPHIC:
         found.append(sample(f, *(complex_(2, start=1 + 7 * k) for k in range(count))))
     integer = name not in NOT_UFUNCS
