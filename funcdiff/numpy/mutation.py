@@ -15,11 +15,22 @@ from weakref import ref
 import numpy as np
 
 from funcdiff.core.builder import Tracer
+from funcdiff.core.walk import made_by
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.promotion import array, fit
-from funcdiff.ops.indexing import gather, scatter_add
-from funcdiff.ops.structural import concatenate, convert, reshape
+from funcdiff.ops.contract import contract_p
+from funcdiff.ops.indexing import gather, gather_p, scatter_add, scatter_add_p
+from funcdiff.ops.structural import (
+    concatenate,
+    concatenate_p,
+    convert,
+    permute_p,
+    reshape,
+    reshape_p,
+    reverse_p,
+    select_p,
+)
 
 Make: TypeAlias = Callable[[Any], Any]
 
@@ -200,10 +211,18 @@ def _positions(root: Tracer) -> np.ndarray[Any, Any]:
     return record.positions
 
 
+_LAID_OUT_OTHERWISE: Final = (
+    gather_p, scatter_add_p, concatenate_p, select_p, contract_p, permute_p, reverse_p, reshape_p,
+)  # fmt: skip
+"""Operations of which NumPy functions are made that may lay their result out in another way."""
+
+
 def _layout_of_value(root: Tracer) -> str | None:
-    """Return "C" or "F" for the layout of an array's value, None if it has none or another."""
+    """Return "C" or "F" for the layout of an array's value, None if it is not known."""
     if root.builder is None:
         return "C"
+    if any(made_by(root, primitive) for primitive in _LAID_OUT_OTHERWISE):
+        return None
     try:
         with np.errstate(all="ignore"):
             value = np.empty_like(root.builder.value(root.atom))

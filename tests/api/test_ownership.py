@@ -121,6 +121,24 @@ def test_a_view_that_depends_on_an_unknown_layout_is_refused() -> None:
         fd.vmap(f)(np.ones((2, 3, 4)))
 
 
+@pytest.mark.parametrize("make", [
+    lambda x: np.select([x.T > -1], [x.T]),
+    lambda x: np.delete(x.T, 0, 0),
+    lambda x: np.einsum("ij,jk->ki", x, x.T),
+])  # fmt: skip
+def test_a_layout_that_numpy_may_choose_otherwise_is_never_guessed(
+    make: Callable[[Any], Any],
+) -> None:
+    def f(x: Any) -> Any:
+        y = make(x)
+        r = y.reshape(-1)
+        r *= 2
+        return y.sum()
+
+    with pytest.raises(UnsupportedNumPyError, match="by its layout in memory"):
+        fd.grad(f)(MATRIX)
+
+
 def test_an_array_is_changed_in_place_under_vmap_of_grad() -> None:
     def f(x: Any) -> Any:
         y = x * 1
