@@ -88,7 +88,8 @@ def cond(
     """
     if not isinstance(pred, Tracer):
         taken = true_fn(*operands) if pred else false_fn(*operands)
-        return pytree.map(lambda leaf: _detached(leaf, pytree.flatten(operands)[0]), taken)
+        given, _ = pytree.flatten(operands)
+        return pytree.map(lambda leaf: _detached(leaf, given), taken)
     if pred.shape:
         raise InputError(
             f"cond needs a scalar condition, got {pred.type} at {user_location()}. "

@@ -154,7 +154,7 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
         )
     if out.shape != result.shape:
         raise ValueError(
-            f"{name}: out has shape {out.shape}, but the result has shape {result.shape}, "
+            f"{name}: out= has shape {out.shape}, but the result has shape {result.shape}, "
             f"at {user_location()}"
         )
     if not np.can_cast(result.dtype, out.dtype, casting):

@@ -63,7 +63,10 @@ def accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
     """Return the dtype in which NumPy adds or multiplies: small integers are widened."""
     if dtype is not None:
         return known_dtype(dtype)
-    return out.type.dtype if isinstance(out, Tracer) else _default_accumulator(x.dtype)
+    if isinstance(out, Tracer):
+        joined: np.dtype[Any] = np.result_type(x.dtype, out.dtype)
+        return joined
+    return _default_accumulator(x.dtype)
 
 
 def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -81,18 +84,11 @@ def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Tra
 
 
 def stored(name: str, result: Tracer, out: Any) -> Traced:
-    """Write a result into ``out=`` if there is one, and return what the function returns."""
-    if out is None:
-        return mutation.fresh(result)
-    if not isinstance(out, Tracer):
-        raise unsupported(f"{name}(out=) with an ordinary array", "Use the function's result.")
-    if out.shape != result.shape:
-        raise ValueError(
-            f"{name}: out= has shape {out.shape}, the result has shape {result.shape}, "
-            f"at {user_location()}"
-        )
-    mutation.assign(out, fit(result, out.type))
-    return out
+    """Return a reduction, written into ``out=`` if there is one, which must have its dtype.
+
+    NumPy casts intermediate results into another one on the way, truncating; that is refused.
+    """
+    return mutation.store(name, mutation.fresh(result), out, casting="equiv")
 
 
 def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:

@@ -10,8 +10,8 @@ from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import default, implements, refuse
+from funcdiff.numpy.mutation import store
 from funcdiff.numpy.promotion import Traced, array, fit
-from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.bessel import bessel_i0
 from funcdiff.ops.complex import imag, imaginary_part, join, real
@@ -24,7 +24,7 @@ from funcdiff.ops.structural import concatenate, convert, stop_gradient
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Traced:
     """Round to the given number of decimals; halves go to the even neighbour."""
-    return stored("np.round", _rounded(array(a), int(decimals)), out)
+    return store("np.round", _rounded(array(a), int(decimals)), out)
 
 
 def _rounded(x: Any, decimals: int) -> Traced:
@@ -42,7 +42,7 @@ def _rounded(x: Any, decimals: int) -> Traced:
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Traced:
     """Round towards zero."""
-    return stored("np.fix", array(np.trunc(x)), out)
+    return store("np.fix", array(np.trunc(x)), out)
 
 
 # ---- limits ----------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def clip(
         high = None if type(high) is int and high >= limits.max else high
     x = x if low is None else np.maximum(x, low)
     x = x if high is None else np.minimum(x, high)
-    return stored("np.clip", x, out)
+    return store("np.clip", x, out)
 
 
 @implements(np.nan_to_num)
@@ -94,7 +94,7 @@ def nan_to_num(
     parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]
     repaired = [_repaired(part, nan, posinf, neginf) for part in parts]
     result = join(*repaired) if len(repaired) == 2 else repaired[0]
-    return result if copy or not z.shape else stored("np.nan_to_num", result, z)
+    return result if copy or not z.shape else store("np.nan_to_num", result, z)
 
 
 def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
@@ -173,7 +173,7 @@ def _infinite(name: str, x: Traced, out: Any, *, negative: bool) -> Traced:
         raise TypeError(
             f"{name} is not defined for complex values, at {user_location()}; take a part first"
         )
-    return stored(name, array(np.equal(x, -np.inf if negative else np.inf)), out)
+    return store(name, array(np.equal(x, -np.inf if negative else np.inf)), out)
 
 
 @implements(np.isposinf)

@@ -38,7 +38,10 @@ def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
         return known_dtype(dtype)
     if x.dtype.kind in "biu":
         return FLOAT
-    return out.dtype if isinstance(out, Tracer) else x.dtype
+    joined: np.dtype[Any] = (
+        np.result_type(x.dtype, out.dtype) if isinstance(out, Tracer) else x.dtype
+    )
+    return joined
 
 
 # ---- mean and average ----------------------------------------------------------------------------

@@ -271,8 +271,35 @@ def test_an_ordinary_array_cannot_receive_a_traced_result() -> None:
         fd.grad(lambda x: NP.sum(x, out=np.zeros(())))(np.ones(2))
 
 
+REDUCED = np.array([[1.7, 3.4, 8.5], [1.7, 5.1, 1.7]])
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.prod, np.max, np.mean, np.median, np.std])
+def test_out_of_the_dtype_of_a_reduction_holds_numpys_value(reduce: Any) -> None:
+    def f(x: Any) -> Any:
+        return reduce(x, axis=0, out=np.zeros_like(x[0]))
+
+    np.testing.assert_array_equal(fd.vjp(f, REDUCED)[0], f(REDUCED))
+
+
+def test_a_sum_is_computed_in_the_wider_dtype_of_out() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x, axis=0, out=np.zeros_like(x[0], dtype=np.float64))
+
+    x = REDUCED.astype(np.float32)
+    value = fd.vjp(f, x)[0]
+    assert value.dtype == np.float64
+    np.testing.assert_array_equal(value, f(x))
+
+
+@pytest.mark.parametrize("reduce", [np.sum, np.prod, np.max, np.mean, np.median, np.std])
+def test_out_into_which_a_reduction_would_be_truncated_is_refused(reduce: Any) -> None:
+    with pytest.raises(TypeError, match="cannot cast the result from"):
+        fd.vjp(lambda x: reduce(x, axis=0, out=np.zeros_like(x[0], dtype=int)), REDUCED)
+
+
 def test_out_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"out= has shape \(2,\), the result has shape \(\)"):
+    with pytest.raises(ValueError, match=r"out= has shape \(2,\), but the result has shape \(\)"):
         fd.grad(lambda x: np.sum(x, out=np.zeros_like(x)))(np.ones(2))
 
 
