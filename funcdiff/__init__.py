@@ -1,12 +1,30 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
-from funcdiff import errors, numpy, pytree, testing
+from funcdiff import errors, numpy, pytree, scipy, testing
 from funcdiff.api.batching import vmap
-from funcdiff.api.control import cond, scan
+from funcdiff.api.caches import cache_info, clear_caches
+from funcdiff.api.checkpoint import checkpoint
+from funcdiff.api.control import cond, switch
+from funcdiff.api.curvature import gauss_newton_product, hvp, vhp
+from funcdiff.api.custom import custom_jvp, custom_vjp
+from funcdiff.api.derivative import derivative, directional_derivative
+from funcdiff.api.elementwise import elementwise_grad
 from funcdiff.api.gradient import grad, value_and_grad
+from funcdiff.api.hessian import hessian, value_grad_and_hessian
+from funcdiff.api.implicit import custom_root, fixed_point
 from funcdiff.api.inspection import stop_gradient, trace
-from funcdiff.api.jacobian import hessian, jacfwd, jacobian, jacrev
-from funcdiff.api.products import hvp, jvp, linearize, vjp
+from funcdiff.api.jacobian import jacfwd, jacobian, jacrev, value_and_jacobian
+from funcdiff.api.jit import jit
+from funcdiff.api.linear_equations import custom_linear_solve
+from funcdiff.api.linearization import linearize
+from funcdiff.api.loops import fori_loop, while_loop
+from funcdiff.api.opaque import primitive
+from funcdiff.api.prefixes import associative_scan
+from funcdiff.api.products import jvp, vjp
+from funcdiff.api.queries import depends_on, is_linear
+from funcdiff.api.scanning import map, scan  # noqa: A004
+from funcdiff.api.taps import tap, tap_grads, tap_values
+from funcdiff.api.transposition import linear_transpose
 from funcdiff.api.vectors import ravel_pytree
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
@@ -14,26 +32,55 @@ from funcdiff.core.program import Program
 
 __all__ = [
     "Program",
+    "associative_scan",
+    "cache_info",
+    "checkpoint",
+    "clear_caches",
     "cond",
+    "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
+    "custom_vjp",
+    "depends_on",
+    "derivative",
+    "directional_derivative",
+    "elementwise_grad",
     "errors",
     "evaluate",
+    "fixed_point",
+    "fori_loop",
+    "gauss_newton_product",
     "grad",
     "hessian",
     "hvp",
+    "is_linear",
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
+    "linear_transpose",
     "linearize",
+    "map",
     "numpy",
     "parse",
+    "primitive",
     "pytree",
     "ravel_pytree",
     "scan",
+    "scipy",
     "stop_gradient",
+    "switch",
+    "tap",
+    "tap_grads",
+    "tap_values",
     "testing",
     "trace",
     "value_and_grad",
+    "value_and_jacobian",
+    "value_grad_and_hessian",
+    "vhp",
     "vjp",
     "vmap",
+    "while_loop",
 ]

@@ -12,7 +12,9 @@
     ├── OutputError (TypeError)                 a function returned what the transform cannot use
     ├── CotangentError (ValueError)             a cotangent or tangent does not fit its output
     ├── NotDifferentiableError (TypeError)      a derivative that does not exist was asked for
+    ├── ConvergenceError (ArithmeticError)      an iteration found no solution
     ├── PytreeError (ValueError)                containers that cannot be taken apart or matched
+    ├── MissingDependencyError (ImportError)    an optional package is needed and not installed
     ├── ProgramError
     │   ├── ParseError (ValueError)             text that is not a program
     │   └── VerificationError (ValueError)      a program that breaks an invariant
@@ -83,8 +85,16 @@ class NotDifferentiableError(FuncdiffError, TypeError):
     """A derivative that does not exist, or that funcdiff refuses to guess, was asked for."""
 
 
+class ConvergenceError(FuncdiffError, ArithmeticError):
+    """An iteration found no solution; the message has the last change."""
+
+
 class PytreeError(FuncdiffError, ValueError):
     """Containers that cannot be taken apart, put together or matched."""
+
+
+class MissingDependencyError(FuncdiffError, ImportError):
+    """An optional package is needed for this and not installed: SciPy for ``scipy.special``."""
 
 
 class ProgramError(FuncdiffError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,8 +14,6 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.promotion import array
-
-Argnums: TypeAlias = int | Sequence[int]
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
@@ -34,33 +33,9 @@ class FunctionName:
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
 
 
-def normalized_argnums(argnums: Argnums, count: int, name: FunctionName) -> tuple[int, ...]:
-    """Return argument numbers counted from the front.
-
-    Raises
-    ------
-    InputError
-        If one is out of range or twice there.
-    """
-    given = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
-    for k in given:
-        if not isinstance(k, int) or isinstance(k, bool):
-            raise InputError(f"argnums must be an int or a tuple of ints, got {argnums!r}")
-        if not -count <= k < count:
-            raise InputError(
-                f"argnums={argnums} is out of range: {name} was called with {count} positional "
-                f"argument{'s' * (count != 1)}, at {user_location()}. Arguments given by keyword "
-                "cannot be differentiated; give them by position."
-            )
-    positions = tuple(k % count for k in given)
-    if len(set(positions)) != len(positions):
-        raise InputError(f"argnums={argnums} names an argument twice")
-    return positions
-
-
 def is_numeric(leaf: Any) -> bool:
     """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
-    if isinstance(leaf, bool):
+    if isinstance(leaf, bool | enum.Enum):
         return False
     if isinstance(leaf, Tracer | int | float | complex):
         return True
@@ -86,7 +61,7 @@ def type_of(x: Any) -> ArrayType:
     return x.type if isinstance(x, Tracer) else ArrayType(x.shape, x.dtype)
 
 
-def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: str) -> Any:
+def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
     """Return a leaf of a differentiated argument as an operand.
 
     Raises
@@ -99,6 +74,8 @@ def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: str
         return x
     path = f"{argument}{pytree.paths(structure)[k]}"
     what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    if isinstance(leaf, np.bool_):
+        what = f"the boolean {leaf}"
     raise InputError(
         f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
         f"({'.astype(float)' if np.ndim(x) else 'such as 2.0'}), keep it out of the "

@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import (
-    Argnums,
-    FunctionName,
-    differentiable,
-    is_numeric,
-    normalized_argnums,
-)
+from funcdiff.api.arguments import differentiable, is_numeric
+from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, record
 from funcdiff.core.builder import Tracer
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy.promotion import is_weak
+from funcdiff.pytree.hidden import fault_of
 
 
 class Inputs(NamedTuple):
@@ -33,12 +30,15 @@ class Inputs(NamedTuple):
         For each leaf of all of them, whether it is differentiated.
     others
         The leaves that are not.
+    weak
+        For each operand, whether it came as a Python number.
     """
 
     operands: list[Any]
     structures: tuple[pytree.Structure, ...]
     numeric: tuple[bool, ...]
     others: list[Any]
+    weak: tuple[bool, ...]
 
     def rebuild(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Put one value per operand back into containers like the arguments."""
@@ -50,12 +50,16 @@ class Inputs(NamedTuple):
         )
 
 
-def inputs_of(arguments: Sequence[Any], names: Callable[[int], str]) -> Inputs:
-    """Take differentiated arguments apart; integer leaves are errors, strings pass through."""
+def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Inputs:
+    """Take differentiated arguments apart; integer leaves are errors, strings pass through.
+
+    ``names(k)`` is what messages call an argument, shown only if there is one.
+    """
     if len(arguments) == 1 and type(arguments[0]) is np.ndarray:  # the most common call
         operand = differentiable(arguments[0], pytree.LEAF, 0, names(0))
-        return Inputs([operand], (pytree.LEAF,), (True,), [])
+        return Inputs([operand], (pytree.LEAF,), (True,), [], (False,))
     operands: list[Any] = []
+    weak: list[bool] = []
     structures, numeric, others = [], [], []
     for position, argument in enumerate(arguments):
         leaves, structure = pytree.flatten(argument)
@@ -65,43 +69,73 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], str]) -> Inputs:
             numeric.append(flag)
             if flag:
                 operands.append(differentiable(leaf, structure, k, names(position)))
+                weak.append(is_weak(leaf))
             else:
-                _refuse_unknown_container(leaf, structure, k, names(position))
+                _refuse_hidden_numbers(leaf, structure, k, names(position))
                 others.append(leaf)
-    return Inputs(operands, tuple(structures), tuple(numeric), others)
+    return Inputs(operands, tuple(structures), tuple(numeric), others, tuple(weak))
 
 
 def call_traced(
     f: Callable[..., Any],
-    argnums: Argnums,
-    args: tuple[Any, ...],
+    selection: Selection,
+    args: Sequence[Any],
     kwargs: dict[str, Any],
     *,
-    has_aux: bool,
+    has_aux: bool = False,
+    orders: int = 1,
 ) -> tuple[Inputs, Trace]:
-    """Trace a call of `f`, differentiated in some positional arguments."""
-    positions = normalized_argnums(argnums, len(args), FunctionName(f))
-    inputs = inputs_of([args[k] for k in positions], lambda k: f"argument {positions[k]}")
+    """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
+    inputs, call = call_parts(f, selection, args, kwargs)
+    trace = record(
+        f, inputs.operands, call, has_aux=has_aux, orders=orders, weak=inputs.weak
+    )  # fmt: skip
+    return inputs, trace
+
+
+def call_parts(
+    f: Callable[..., Any], selection: Selection, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Inputs, Callable[[list[Tracer]], Any]]:
+    """Take a call apart: its differentiated arguments, and `f` as a function of their leaves."""
+    places = selection.places(args, kwargs)
+    chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
+    inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
 
     def call(tracers: list[Tracer]) -> Any:
-        changed = list(args)
-        for k, value in zip(positions, inputs.rebuild(tracers), strict=True):
-            changed[k] = value
-        return f(*changed, **kwargs)
+        changed, named = list(args), dict(kwargs)
+        for place, value in zip(places, inputs.rebuild(tracers), strict=True):
+            if isinstance(place, int):
+                changed[place] = value
+            else:
+                named[place] = value
+        return f(*changed, **named)
 
-    return inputs, record(f, inputs.operands, call, has_aux=has_aux)
+    return inputs, call
 
 
-def _refuse_unknown_container(
-    leaf: Any, structure: pytree.Structure, k: int, argument: str
+def _refuse_hidden_numbers(
+    leaf: Any, structure: pytree.Structure, k: int, argument: object
 ) -> None:
     """Refuse what would pass through undifferentiated although it may hold arrays."""
-    if isinstance(leaf, dict | list | tuple | set | frozenset):
+    fault = fault_of(leaf, alone=structure is pytree.LEAF)
+    if fault is not None:
         raise InputError(
-            f"{argument}{pytree.paths(structure)[k]} is a {type(leaf).__name__}, a container that "
-            f"is not known by that type, at {user_location()}. Register it with "
-            "fd.pytree.register, or convert it to a plain dict, list or tuple."
+            f"{argument}{pytree.paths(structure)[k]} {fault.problem}, at {user_location()}. "
+            f"{fault.cure}"
         )
+
+
+def check_outputs(trace: Trace, selection: Selection, transform: str) -> None:
+    """Refuse results that have no derivative: integers and booleans."""
+    numeric = zip(pytree.paths(trace.structure), trace.numeric, strict=True)
+    paths = [path for path, flag in numeric if flag]
+    for y, path in zip(trace.outputs, paths, strict=False):  # auxiliary outputs come behind
+        if not y.type.differentiable:
+            raise OutputError(
+                f"{transform} needs floating or complex results; the result{path} of "
+                f"{selection.name} is {y.type}, at {user_location()}. Return it as an auxiliary "
+                "result, with has_aux=True, or make it a float."
+            )
 
 
 def like_inputs(values: Sequence[Any], inputs: Inputs) -> list[Any]:

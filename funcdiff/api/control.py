@@ -1,52 +1,33 @@
-"""Control flow as functions: `cond` and `scan`, with the signatures of ``jax.lax``.
+"""Branching as functions: `cond` and `switch`, with the signatures of ``jax.lax``.
 
-Python's own ``if`` and ``for`` work in traced functions.  These two are for what they cannot do:
-a branch that depends on batched values, and a long loop that should be recorded once.
+Python's own ``if`` works in traced functions.  These two are for what it cannot do: a branch that
+depends on batched values, or inside a loop that is recorded once.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric, operand, traced, type_of
-from funcdiff.api.signatures import Array, Carry, Differentiable, Primals, Y
-from funcdiff.api.tracing import Trace, rebuild, record, run
+from funcdiff.api.arguments import FunctionName, type_of
+from funcdiff.api.bodies import detached, emit, numbers, preserving, record_body
+from funcdiff.api.signatures import Array, Primals, Y
+from funcdiff.api.tracing import Trace, rebuild
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy import mutation
+from funcdiff.numpy.promotion import is_weak
 from funcdiff.ops.cond import cond as cond_op
 from funcdiff.ops.logic import operations
-from funcdiff.ops.scan import Scan
-from funcdiff.ops.scan import scan as scan_op
 from funcdiff.ops.structural import convert
 from funcdiff.space import zeros
-
-
-def _emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
-    """Record what `rule` does to the operands where one is traced, else compute it."""
-    if any(isinstance(x, Tracer) for x in operands):
-        return list(rule(traced(operands)))
-    with Builder("control flow", closed=True) as builder:
-        xs = [builder.input(type_of(x)) for x in operands]
-        program = builder.program(rule(xs))
-    return run(program, operands)
-
-
-def _numbers(leaves: Sequence[Any], what: str, paths: Sequence[str]) -> list[Any]:
-    for leaf, path in zip(leaves, paths, strict=True):
-        if not is_numeric(leaf) and not isinstance(leaf, bool | np.bool_):
-            if isinstance(leaf, np.ndarray) and leaf.dtype == bool:
-                continue
-            raise InputError(f"{what}{path} is {leaf!r}, not an array, at {user_location()}")
-    return [operand(leaf) for leaf in leaves]
 
 
 def cond(
@@ -87,50 +68,122 @@ def cond(
     array([1., 1.])
     """
     if not isinstance(pred, Tracer):
-        taken = true_fn(*operands) if pred else false_fn(*operands)
-        given, _ = pytree.flatten(operands)
-        return pytree.map(lambda leaf: _detached(leaf, given), taken)
+        return _taken(true_fn if pred else false_fn, operands)
     if pred.shape:
         raise InputError(
             f"cond needs a scalar condition, got {pred.type} at {user_location()}. "
             "Use np.where(mask, x, y) for arrays."
         )
-    leaves, structure = pytree.flatten(operands)
-    xs = _numbers(leaves, "operands", pytree.paths(structure))
-    types = [type_of(x) for x in xs]
-    traces = [
-        record(
-            f, xs, _applied(f, structure), eager=False, lifts=False, types=types
+
+    def chosen(index: Tracer) -> Tracer:
+        return convert(operations["not_equal"](index, zeros(index.type)), INT)
+
+    result: Y = _branching("cond", pred, chosen, (false_fn, true_fn), operands)
+    return result
+
+
+def switch(
+    index: int | np.integer[Any] | Array,
+    branches: Sequence[Callable[[*Primals], Y]],
+    *operands: *Primals,
+) -> Y:
+    """Return ``branches[index](*operands)``, with `index` kept between the first and the last.
+
+    Parameters
+    ----------
+    index
+        An integer scalar.  One below 0 stands for 0, one beyond the end for the last branch.
+        If it is not traced, that branch is called, and nothing else happens.
+    branches
+        Functions of the operands; their results must agree in structure, shapes and dtypes.
+        They may close over traced arrays.
+    *operands
+        Any containers of arrays.
+
+    Returns
+    -------
+    any
+        The result of the branch that was taken.  Under `vmap` with a batched `index`, all
+        branches run and the results are selected.
+
+    Raises
+    ------
+    InputError
+        If `index` is not an integer scalar, or there are no branches.
+    OutputError
+        If the branches return different structures or types.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> f = lambda k, x: fd.switch(k, [np.sin, np.cos, np.tan], x)
+    >>> fd.vmap(f, in_axes=(0, None))(np.array([0, 1, 7]), 0.0)
+    array([0., 1., 0.])
+    """
+    functions = tuple(branches)
+    if not functions:
+        raise InputError(f"switch needs at least one branch, at {user_location()}")
+    dtype, shape = (
+        (index.dtype, index.shape)
+        if isinstance(index, Tracer)
+        else (np.asarray(index).dtype, np.shape(index))
+    )
+    if dtype.kind not in "iu" or shape:
+        raise InputError(
+            f"switch needs an integer scalar as its index, got one of dtype {dtype} and shape "
+            f"{shape}, at {user_location()}. Use x.astype(int), or fd.cond for a boolean."
         )
-        for f in (false_fn, true_fn)
-    ]  # fmt: skip
+    if not isinstance(index, Tracer):
+        k = min(max(operator.index(np.asarray(index)[()]), 0), len(functions) - 1)
+        return _taken(functions[k], operands)
+    if len(functions) == 1:
+        return _taken(functions[0], operands)
+    result: Y = _branching("switch", index, lambda k: convert(k, INT), functions, operands)
+    return result
+
+
+def _taken(f: Callable[..., Y], operands: Sequence[Any]) -> Y:
+    given, _ = pytree.flatten(operands)
+    return pytree.map(lambda leaf: detached(leaf, given), f(*operands))
+
+
+def _branching(
+    name: str,
+    index: Tracer,
+    chosen: Callable[[Tracer], Tracer],
+    functions: Sequence[Callable[..., Any]],
+    operands: Sequence[Any],
+) -> Any:
+    """Trace every branch, and record the equation that chooses among them."""
+    leaves, structure = pytree.flatten(operands)
+    xs = numbers(leaves, "operands", pytree.paths(structure))
+    types = [type_of(x) for x in xs]
+    paths = [f"operands{path}" for path in pytree.paths(structure)]
+
+    def applied(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
+        who = f"{FunctionName(f)} is a branch of {name}, but"
+        return preserving(_applied(f, structure), who, paths.__getitem__)
+
+    weak = list(map(is_weak, leaves))
+    traces = [record_body(f, xs, types, applied(f), weak=weak) for f in functions]
     programs = [program_of(*trace.recording) for trace in traces]
-    _check_branches(traces, programs, (false_fn, true_fn))
+    for k in range(1, len(functions)):
+        _check_pair(name, [traces[0], traces[k]], [programs[0], programs[k]],
+                    [functions[0], functions[k]])  # fmt: skip
     captures = [c for trace in traces for c in trace.captures]
     captured = [t for program in programs for t in program.input_types[len(xs) :]]
-    first = len(traces[0].captures)
-    branches = (
-        _with_captures(programs[0], len(xs), captured, 0),
-        _with_captures(programs[1], len(xs), captured, first),
+    starts = [sum(len(t.captures) for t in traces[:k]) for k in range(len(traces))]
+    branches = tuple(
+        _with_captures(program, len(xs), captured, start)
+        for program, start in zip(programs, starts, strict=True)
     )
 
     def rule(tracers: list[Tracer]) -> Sequence[Tracer]:
-        index, *rest = tracers
-        chosen = operations["not_equal"](index, zeros(index.type))
-        return cond_op(convert(chosen, INT), branches, rest)
+        return cond_op(chosen(tracers[0]), branches, tracers[1:])
 
-    results = _emit(rule, [pred, *xs, *captures])
-    value: Y = rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
-    return value
-
-
-def _detached(leaf: Any, operands: Sequence[Any]) -> Any:
-    """Return a result that shares no memory with the operands, as if a program had made it."""
-    if isinstance(leaf, Tracer):
-        return mutation.fresh(leaf)
-    if isinstance(leaf, np.ndarray) and any(np.may_share_memory(leaf, x) for x in operands):
-        return leaf.copy()
-    return leaf
+    results = emit(rule, [index, *xs, *captures])
+    return rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
 
 
 def _applied(f: Callable[..., Any], structure: pytree.Structure) -> Callable[[list[Tracer]], Any]:
@@ -148,157 +201,31 @@ def _with_captures(
         return builder.program(inline(program, [*xs, *values[start : start + own]]))
 
 
-def _check_branches(
-    traces: Sequence[Trace], programs: Sequence[Program], functions: Sequence[Callable[..., Any]]
+def _check_pair(
+    name: str,
+    traces: Sequence[Trace],
+    programs: Sequence[Program],
+    functions: Sequence[Callable[..., Any]],
 ) -> None:
-    false, true = traces
-    if (false.structure, false.others) != (true.structure, true.others):
+    """Raise OutputError if two branches return different things, naming the first leaf."""
+    first, other = traces
+    path = ""
+    if (first.structure, first.numeric, first.others) != (
+        other.structure, other.numeric, other.others,
+    ):  # fmt: skip
         shown = [str(trace.structure) for trace in traces]
-    elif programs[0].output_types != programs[1].output_types:
-        shown = [str(program.output_types) for program in programs]
     else:
-        return
+        numeric = zip(pytree.paths(first.structure), first.numeric, strict=True)
+        paths = [path for path, flag in numeric if flag]
+        pairs = zip(programs[0].output_types, programs[1].output_types, strict=True)
+        differing = [(p, a, b) for p, (a, b) in zip(paths, pairs, strict=True) if a is not b]
+        if not differing:
+            return
+        path, *types = differing[0]
+        shown = [str(t) for t in types]
     raise OutputError(
-        f"the branches of cond must return the same, but {FunctionName(functions[1])} returned "
-        f"{shown[1]} and {FunctionName(functions[0])} returned {shown[0]}, at {user_location()}. "
+        f"the branches of {name} must return the same, but {FunctionName(functions[1])} returned "
+        f"{shown[1]} and {FunctionName(functions[0])} returned {shown[0]}"
+        f"{f' as result{path}' if path else ''}, at {user_location()}. "
         "Convert or reshape one of the results."
     )
-
-
-@overload
-def scan(
-    f: Callable[[Carry, Any], tuple[Carry, Differentiable]],
-    init: Carry,
-    xs: Any = None,
-    length: int | None = None,
-    *,
-    reverse: bool = False,
-) -> tuple[Carry, Array]: ...
-@overload
-def scan(
-    f: Callable[[Carry, Any], tuple[Carry, Y]],
-    init: Carry,
-    xs: Any = None,
-    length: int | None = None,
-    *,
-    reverse: bool = False,
-) -> tuple[Carry, Y]: ...
-def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    *,
-    reverse: bool = False,
-) -> tuple[Any, Any]:
-    """Fold a function over the leading axis of arrays, and stack its results.
-
-    Computes ``for x in xs: carry, y = f(carry, x)`` and returns the last carry and all ``y``.
-
-    Parameters
-    ----------
-    f
-        ``f(carry, x) -> (carry, y)``.  It is traced once, so it must return the carry in the
-        structure, shapes and dtypes in which it came.  It may close over traced arrays.
-    init
-        The first carry, any container of arrays.
-    xs
-        Container of arrays of shape ``(length, ...)``, or None.
-    length
-        The number of iterations; needed only if `xs` is None.
-    reverse
-        Whether to walk from the end to the beginning; ``y`` stays in place.
-
-    Returns
-    -------
-    carry
-        Like `init`.
-    ys
-        Like ``y``, with an axis of length `length` in front.
-
-    Raises
-    ------
-    InputError
-        If the lengths disagree or none is known.
-    OutputError
-        If `f` does not return a pair, or changes the type of the carry.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import funcdiff as fd
-    >>> fd.scan(lambda total, x: (total + x, total * x), 0.0, np.arange(4.0))
-    (np.float64(6.0), array([0., 0., 2., 9.]))
-    """
-    carry, carry_structure = pytree.flatten(init)
-    rows, rows_structure = pytree.flatten(xs)
-    carry = _numbers(carry, "init", pytree.paths(carry_structure))
-    rows = _numbers(rows, "xs", pytree.paths(rows_structure))
-    length = _length(rows, length, pytree.paths(rows_structure))
-    types = [type_of(x) for x in carry]
-    types += [type_of(x).with_shape(x.shape[1:]) for x in rows]
-
-    def call(tracers: list[Tracer]) -> Any:
-        c = pytree.unflatten(carry_structure, tracers[: len(carry)])
-        return f(c, pytree.unflatten(rows_structure, tracers[len(carry) :]))
-
-    trace = record(f, [*carry, *rows], lambda ts: _checked_pair(call(ts), f), has_aux=True,
-                   eager=False, lifts=False, types=types)  # fmt: skip
-    assert trace.aux is not None
-    program = program_of(*trace.recording)
-    _check_carry(trace, program, types[: len(carry)], carry_structure, f)
-    constants = len(trace.captures)
-    with Builder("scan", closed=True) as builder:
-        inputs = [builder.input(t) for t in program.input_types[len(types) :]]
-        state = [builder.input(t) for t in types]
-        body = builder.program(inline(program, [*state, *inputs]))
-    p = Scan(body, constants, len(carry), length, reverse)
-    results = _emit(lambda ts: scan_op(p, ts), [*trace.captures, *carry, *rows])
-    last = pytree.unflatten(carry_structure, results[: len(carry)])
-    return last, rebuild(trace.aux.structure, trace.aux.numeric, results[len(carry) :], [])
-
-
-def _length(rows: Sequence[Any], length: int | None, paths: Sequence[str]) -> int:
-    for x, path in zip(rows, paths, strict=True):
-        if not x.shape:
-            raise InputError(f"scan walks along the first axis, but xs{path} is 0-d")
-        if length is not None and x.shape[0] != length:
-            raise InputError(
-                f"scan: xs{path} has length {x.shape[0]}, not {length}, at {user_location()}"
-            )
-        length = x.shape[0]
-    if length is None:
-        raise InputError(f"scan without xs needs length=, at {user_location()}")
-    return length
-
-
-def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise OutputError(
-            f"the function of scan must return (carry, y), but {FunctionName(f)} returned a "
-            f"{type(result).__name__}, at {user_location()}. Return (carry, None) without y."
-        )
-    return result
-
-
-def _check_carry(
-    trace: Trace,
-    program: Program,
-    types: Sequence[ArrayType],
-    structure: pytree.Structure,
-    f: Callable[..., Any],
-) -> None:
-    if trace.structure != structure or not all(trace.numeric):
-        raise OutputError(
-            f"the carry of scan came as {structure} but {FunctionName(f)} returned "
-            f"{trace.structure}, at {user_location()}. It has to stay the same."
-        )
-    paths = pytree.paths(structure)
-    for path, before, after in zip(paths, types, program.output_types, strict=False):
-        if before is not after:
-            raise OutputError(
-                f"the carry{path} of scan came as {before} but {FunctionName(f)} returned {after}, "
-                f"at {user_location()}. Give init{path} the dtype and shape of the result."
-            )
-    if trace.aux is not None and not all(trace.aux.numeric):
-        raise OutputError(f"the second result of {FunctionName(f)} must hold arrays only")

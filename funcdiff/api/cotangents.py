@@ -13,6 +13,7 @@ from funcdiff.api.tracing import Trace
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, user_location
+from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
 def checked_cotangents(
@@ -32,14 +33,13 @@ def checked_cotangents(
             f"returned {_shown(trace.structure, types)}, at {user_location()}. Give f_vjp(v) with "
             "v like the output, as in y.backward(gradient=v)."
         )
-    leaves, structure = pytree.flatten(given[0])
-    if structure != trace.structure:
-        raise CotangentError(
-            f"the cotangent has structure {structure}, the output of {name} has "
-            f"{trace.structure}, at {user_location()}. They have to be alike."
-        )
+    leaves = _matched(given[0], trace.structure, "the cotangent", f"the output of {name}")
     numbers = [leaf for leaf, flag in zip(leaves, trace.numeric, strict=True) if flag]
-    paths = [p for p, flag in zip(pytree.paths(structure), trace.numeric, strict=True) if flag]
+    every = pytree.paths(trace.structure)
+    for leaf, flag, path in zip(leaves, trace.numeric, every, strict=True):
+        if not flag:
+            _refuse_number(leaf, f"the cotangent{path}", "the output")
+    paths = [p for p, flag in zip(every, trace.numeric, strict=True) if flag]
     return [
         fitted(v, t, f"the cotangent{path}", "the output")
         for v, t, path in zip(numbers, types, paths, strict=True)
@@ -55,17 +55,36 @@ def checked_tangents(
     """Return one operand per differentiated leaf for the given tangents."""
     flags, xs, result = iter(numeric), iter(operands), []
     for k, (tangent, expected) in enumerate(zip(given, structures, strict=True)):
-        leaves, structure = pytree.flatten(tangent)
-        if structure != expected:
-            raise CotangentError(
-                f"tangents[{k}] has structure {structure}, the primal has {expected}, "
-                f"at {user_location()}. They have to be alike."
-            )
-        for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
+        leaves = _matched(tangent, expected, f"tangents[{k}]", "the primal")
+        for leaf, path in zip(leaves, pytree.paths(expected), strict=True):
             if next(flags):
                 where = f"tangents[{k}]{path}"
                 result.append(fitted(leaf, type_of(next(xs)), where, "the primal"))
+            else:
+                _refuse_number(leaf, f"tangents[{k}]{path}", "the primal")
     return result
+
+
+def _refuse_number(leaf: Any, what: str, target: str) -> None:
+    """Refuse a number where there is nothing to differentiate: it would be lost silently."""
+    if is_numeric(leaf):
+        raise CotangentError(
+            f"{what} is a number, but {target} is none there (a function, a string, None or a "
+            f"bool), at {user_location()}. Give a container like {target}, with {target}'s own "
+            "value in that place."
+        )
+
+
+def _matched(tree: Any, structure: pytree.Structure, what: str, target: str) -> list[Any]:
+    """List the leaves of a (co)tangent in the order of its structure; dicts match by key."""
+    try:
+        return leaves_like(structure, tree)
+    except MismatchError as error:
+        place = f"{target} at {error.path}" if error.path else target
+        raise CotangentError(
+            f"{what}{error.path} has structure {error.found}, {place} has {error.expected}, at "
+            f"{user_location()}. They have to be alike: the same containers, keys and lengths."
+        ) from None
 
 
 def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
-from funcdiff.api.arguments import FunctionName
-from funcdiff.api.calls import call_traced, like_inputs
-from funcdiff.api.programs import gradient_program
+from funcdiff.api.scalars import parts_of
+from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
+    Argnames,
     Argnums,
     Aux,
     ComplexScalar,
     ComplexValue,
+    First,
     FirstArg,
     No,
     OfFirst,
@@ -26,15 +27,11 @@ from funcdiff.api.signatures import (
     X,
     Yes,
 )
-from funcdiff.api.tracing import Trace, run
-from funcdiff.core.types import ArrayType
-from funcdiff.errors import OutputError, user_location
-from funcdiff.pytree import LEAF
 
 
 @overload
 def grad(
-    f: OfFirst[X, P, RealScalar], argnums: Literal[0] = 0, *, has_aux: No = False
+    f: OfFirst[X, P, RealScalar], argnums: First = None, *, has_aux: No = False
 ) -> OfFirst[X, P, X]: ...
 
 
@@ -70,7 +67,7 @@ def grad(
 
 @overload
 def grad(
-    f: OfFirst[X, P, tuple[RealScalar, Aux]], argnums: Literal[0] = 0, *, has_aux: Yes
+    f: OfFirst[X, P, tuple[RealScalar, Aux]], argnums: First = None, *, has_aux: Yes
 ) -> OfFirst[X, P, tuple[X, Aux]]: ...
 
 
@@ -110,7 +107,7 @@ def grad(
 @overload
 def grad(
     f: OfFirst[X, P, ComplexScalar],
-    argnums: Literal[0] = 0,
+    argnums: First = None,
     *,
     has_aux: No = False,
     holomorphic: Yes,
@@ -127,12 +124,42 @@ def grad(f: Callable[..., tuple[RealScalar, Any]], argnums: Argnums, *, has_aux:
 
 @overload
 def grad(
-    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool
+    f: Callable[P, RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+) -> Callable[P, Any]: ...
+
+
+@overload
+def grad(
+    f: Callable[P, tuple[RealScalar, Aux]],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: Yes,
+) -> Callable[P, tuple[Any, Aux]]: ...
+
+
+@overload
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool,
 ) -> Any: ...
 
 
 def grad(
-    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Any:
     """Return a function that computes the gradient of a scalar function, ``∇f``.
 
@@ -141,7 +168,11 @@ def grad(
     f
         Function that returns a real scalar (shape ``()``).  It may use Python control flow.
     argnums
-        Which positional arguments to differentiate: an int, which may be negative, or a tuple.
+        Which arguments to differentiate: an int, or a tuple of ints.  A negative one counts from
+        the last argument given by position.  The first, unless `argnames` is given.
+    argnames
+        Names of parameters to differentiate, alone or after those of `argnums`: a str or a tuple.
+        The arguments may be given by position or by keyword.
     has_aux
         Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
     holomorphic
@@ -153,13 +184,14 @@ def grad(
     -------
     callable
         Of the arguments of `f`, returning a gradient like the differentiated argument in
-        structure, shapes and dtypes (a tuple of them if `argnums` is a tuple), or
-        ``(gradient, aux)``.
+        structure, shapes and dtypes (a tuple of them if `argnums` or `argnames` is a tuple or
+        both are given), or ``(gradient, aux)``.
 
     Raises
     ------
     InputError
-        When called, if a differentiated leaf is an integer or boolean array.
+        If `f` has no parameter of that name; when called, if an argument is not there or a
+        differentiated leaf is an integer or boolean array.
     OutputError
         When called, if `f` does not return a real scalar.
 
@@ -169,12 +201,15 @@ def grad(
     >>> import funcdiff as fd
     >>> fd.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0, 3.0]))
     array([2., 4., 6.])
+    >>> fd.grad(lambda x, scale: scale * x**2, argnames="scale")(3.0, scale=2.0)
+    np.float64(9.0)
     """
+    selection = Selection(f, argnums, argnames)
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _differentiated(
-            f, argnums, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
         )
         return (parts.gradient, parts.aux) if has_aux else parts.gradient
 
@@ -183,7 +218,7 @@ def grad(
 
 @overload
 def value_and_grad(
-    f: OfFirst[X, P, Value], argnums: Literal[0] = 0, *, has_aux: No = False
+    f: OfFirst[X, P, Value], argnums: First = None, *, has_aux: No = False
 ) -> OfFirst[X, P, tuple[Value, X]]: ...
 
 
@@ -219,7 +254,7 @@ def value_and_grad(
 
 @overload
 def value_and_grad(
-    f: OfFirst[X, P, tuple[Value, Aux]], argnums: Literal[0] = 0, *, has_aux: Yes
+    f: OfFirst[X, P, tuple[Value, Aux]], argnums: First = None, *, has_aux: Yes
 ) -> OfFirst[X, P, tuple[tuple[Value, Aux], X]]: ...
 
 
@@ -258,7 +293,7 @@ def value_and_grad(
 @overload
 def value_and_grad(
     f: OfFirst[X, P, ComplexValue],
-    argnums: Literal[0] = 0,
+    argnums: First = None,
     *,
     has_aux: No = False,
     holomorphic: Yes,
@@ -279,12 +314,42 @@ def value_and_grad(
 
 @overload
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool
+    f: Callable[P, Value],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+) -> Callable[P, tuple[Value, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, tuple[Value, Aux]],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: Yes,
+) -> Callable[P, tuple[tuple[Value, Aux], Any]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool,
 ) -> Any: ...
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Any:
     """Return a function that computes a scalar function and its gradient together, ``(f, ∇f)``.
 
@@ -308,67 +373,13 @@ def value_and_grad(
     >>> fd.value_and_grad(np.prod)(np.array([2.0, 3.0, 0.0]))
     (np.float64(0.0), array([0., 0., 6.]))
     """
+    selection = Selection(f, argnums, argnames)
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _differentiated(
-            f, argnums, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
         )
         return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
 
     return value_and_gradient
-
-
-class _Parts(NamedTuple):
-    """What a gradient program computes."""
-
-    gradient: Any
-    value: Any
-    aux: Any
-
-
-def _differentiated(
-    f: Callable[..., Any],
-    argnums: Argnums,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    has_aux: bool,
-    holomorphic: bool,
-    wants_value: bool,
-) -> _Parts:
-    inputs, trace = call_traced(f, argnums, args, kwargs, has_aux=has_aux)
-    count = len(inputs.operands)
-    program, output = gradient_program(
-        trace.recording, count, holomorphic=holomorphic, wants_value=wants_value
-    )
-    if program is None or not trace.is_array:
-        raise _not_scalar(f, trace, output, holomorphic=holomorphic)
-    results = run(program, [*inputs.operands, *trace.captures], trace)
-    trees = inputs.rebuild(like_inputs(results[:count], inputs))
-    aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
-    return _Parts(
-        trees[0] if isinstance(argnums, int) else trees,
-        results[count] if wants_value else None,
-        aux,
-    )
-
-
-def _not_scalar(
-    f: Callable[..., Any], trace: Trace, output: ArrayType | None, *, holomorphic: bool
-) -> OutputError:
-    got: object = output
-    cure = "Return one element (y[0]) or a sum (y.sum()), or use fd.jacobian or fd.vjp."
-    if output is None or not trace.is_array:
-        got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
-        cure = "Return the scalar alone, or (scalar, rest) with has_aux=True."
-    elif not output.shape:
-        cure = {
-            "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",
-            "f": "With holomorphic=True the result must be complex.",
-        }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
-    kind = "complex" if holomorphic else "real"
-    return OutputError(
-        f"grad needs a function that returns a {kind} scalar; {FunctionName(f)} returned {got}, "
-        f"at {user_location()}. {cure}"
-    )

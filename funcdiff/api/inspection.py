@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, operand
+from funcdiff.api.invocation import Invocation
 from funcdiff.api.signatures import P, X
 from funcdiff.api.tracing import record
 from funcdiff.core.builder import Tracer
@@ -48,18 +48,15 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
 
     @wraps(f)
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
-        leaves, structure = pytree.flatten((args, kwargs))
-        places = [k for k, leaf in enumerate(leaves) if is_numeric(leaf)]
-        operands = [operand(leaves[k]) for k in places]
+        invocation = Invocation(args, kwargs)
 
         def call(tracers: list[Tracer]) -> Any:
-            changed = list(leaves)
-            for k, tracer in zip(places, tracers, strict=True):
-                changed[k] = tracer
-            positional, named = pytree.unflatten(structure, changed)
+            positional, named = invocation.arguments(tracers)
             return f(*positional, **named)
 
-        recorded = record(f, operands, call, lifts=False)
+        recorded = record(
+            f, invocation.operands, call, lifts=False, orders=0, taps={}, weak=invocation.weak
+        )
         return simplify(program_of(*recorded.recording))
 
     return traced

@@ -1,67 +1,114 @@
-"""Jacobians and Hessians as arrays, each by one batched pass."""
+"""Jacobians as arrays, each by one batched pass or in chunks of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, overload
 
-from funcdiff.api.arguments import FunctionName, type_of
-from funcdiff.api.calls import Inputs, call_traced
-from funcdiff.api.gradient import grad
-from funcdiff.api.programs import linearized, pullback
-from funcdiff.api.signatures import Argnums, Array, ArrayArg, Differentiable, OfFirst, P, RealScalar
-from funcdiff.api.tracing import Trace, rebuild, run
-from funcdiff.core.builder import Builder, Tracer, constant
-from funcdiff.core.memo import memoised
-from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
-from funcdiff.core.types import INT, ArrayType
-from funcdiff.core.walk import inline
-from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.ops.logic import equal
-from funcdiff.ops.slicing import slice_along
-from funcdiff.ops.structural import convert, iota, permute, reshape
-from funcdiff.passes.simplify import simplify, simplify_linear
-from funcdiff.space import add, zeros
-from funcdiff.transforms.vmap import vmap
-
-Mode: TypeAlias = Literal["forward", "reverse"] | None
+from funcdiff.api.blocks import Mode
+from funcdiff.api.dense import jacobian_of_call
+from funcdiff.api.selection import Selection
+from funcdiff.api.signatures import (
+    Argnames,
+    Argnums,
+    Array,
+    ArrayArg,
+    Aux,
+    Differentiable,
+    DifferentiableValue,
+    First,
+    No,
+    OfFirst,
+    P,
+    Yes,
+)
 
 
 @overload
 def jacobian(
-    f: OfFirst[ArrayArg, P, Differentiable], argnums: Literal[0] = 0, *, holomorphic: bool = False
+    f: OfFirst[ArrayArg, P, Differentiable],
+    argnums: First = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: No = False,
 ) -> OfFirst[ArrayArg, P, Array]: ...
 @overload
-def jacobian(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any: ...
-def jacobian(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any:
+def jacobian(
+    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
+    argnums: First = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: Yes,
+) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+@overload
+def jacobian(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def jacobian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any: ...
+def jacobian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Return a function that computes the Jacobian, ``J[i, j] = ∂yᵢ/∂xⱼ``.
 
-    Forward or reverse mode is chosen by the smaller of input and output.
+    All columns are pushed forward, or all rows pulled back, in one batched pass.
 
     Parameters
     ----------
     f
         Function of arrays or containers of arrays, returning the same.
-    argnums
-        Which positional arguments to differentiate: an int, which may be negative, or a tuple.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`.
+    mode
+        ``"forward"``: by columns, at the cost of one push per element of the inputs; or
+        ``"reverse"``: by rows, one pull per element of the outputs.  By default the cheaper.
+    chunk_size
+        How many columns or rows are computed at a time, to bound the memory of what is between
+        inputs and outputs; by default all.
     holomorphic
         Whether `f` is holomorphic; needed for complex arguments.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
 
     Returns
     -------
     callable
         Of the arguments of `f`, returning a container like its result, of containers like the
-        differentiated argument (a tuple of those if `argnums` is a tuple), of arrays of shape
-        ``(*y.shape, *x.shape)``.
+        differentiated argument (a tuple of those as by `grad`), of arrays of shape
+        ``(*y.shape, *x.shape)``; or ``(jacobian, aux)``.
 
     Raises
     ------
     InputError
-        When called, if a differentiated leaf is an integer or boolean array, or complex without
-        ``holomorphic=True``.
+        If `mode` or `chunk_size` are none; when called, if a differentiated leaf is an integer or
+        boolean array, or complex without ``holomorphic=True``.
     OutputError
         When called, if a result is not floating or complex.
 
@@ -73,16 +120,65 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool =
     array([[1., 2.],
            [3., 4.]])
     """
-    return _jacobian(f, argnums, None, holomorphic=holomorphic)
+    derive = jacobian_of_call(
+        f, Selection(f, argnums, argnames), mode=mode, chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    )  # fmt: skip
+
+    @wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), J = derive(args, kwargs)
+        return (J, aux) if has_aux else J
+
+    return jacobian_of
 
 
 @overload
 def jacfwd(
-    f: OfFirst[ArrayArg, P, Differentiable], argnums: Literal[0] = 0, *, holomorphic: bool = False
+    f: OfFirst[ArrayArg, P, Differentiable],
+    argnums: First = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: No = False,
 ) -> OfFirst[ArrayArg, P, Array]: ...
 @overload
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any: ...
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any:
+def jacfwd(
+    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
+    argnums: First = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: Yes,
+) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+@overload
+def jacfwd(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def jacfwd(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any: ...
+def jacfwd(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Return the function of `jacobian`, computed column by column in forward mode, batched.
 
     Examples
@@ -92,16 +188,65 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = F
     >>> fd.jacfwd(lambda x: np.stack([x, x**2]))(3.0)
     array([1., 6.])
     """
-    return _jacobian(f, argnums, "forward", holomorphic=holomorphic)
+    derive = jacobian_of_call(
+        f, Selection(f, argnums, argnames), mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    )  # fmt: skip
+
+    @wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), J = derive(args, kwargs)
+        return (J, aux) if has_aux else J
+
+    return jacobian_of
 
 
 @overload
 def jacrev(
-    f: OfFirst[ArrayArg, P, Differentiable], argnums: Literal[0] = 0, *, holomorphic: bool = False
+    f: OfFirst[ArrayArg, P, Differentiable],
+    argnums: First = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: No = False,
 ) -> OfFirst[ArrayArg, P, Array]: ...
 @overload
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any: ...
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = False) -> Any:
+def jacrev(
+    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
+    argnums: First = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: Yes,
+) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+@overload
+def jacrev(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def jacrev(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any: ...
+def jacrev(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Return the function of `jacobian`, computed row by row in reverse mode, batched.
 
     Examples
@@ -111,166 +256,104 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, holomorphic: bool = F
     >>> fd.jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
     array([5., 2.])
     """
-    return _jacobian(f, argnums, "reverse", holomorphic=holomorphic)
+    derive = jacobian_of_call(
+        f, Selection(f, argnums, argnames), mode="reverse", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    )  # fmt: skip
+
+    @wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), J = derive(args, kwargs)
+        return (J, aux) if has_aux else J
+
+    return jacobian_of
 
 
 @overload
-def hessian(
-    f: OfFirst[ArrayArg, P, RealScalar], argnums: Literal[0] = 0
-) -> OfFirst[ArrayArg, P, Array]: ...
+def value_and_jacobian(
+    f: OfFirst[ArrayArg, P, DifferentiableValue],
+    argnums: First = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: No = False,
+) -> OfFirst[ArrayArg, P, tuple[DifferentiableValue, Array]]: ...
 @overload
-def hessian(f: Callable[..., RealScalar], argnums: Argnums = 0) -> Any: ...
-def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Any:
-    """Return a function that computes the Hessian of a scalar function, ``∂²f/∂xᵢ∂xⱼ``.
+def value_and_jacobian(
+    f: OfFirst[ArrayArg, P, tuple[DifferentiableValue, Aux]],
+    argnums: First = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: Yes,
+) -> OfFirst[ArrayArg, P, tuple[tuple[DifferentiableValue, Aux], Array]]: ...
+@overload
+def value_and_jacobian(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def value_and_jacobian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any: ...
+def value_and_jacobian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    mode: Mode = None,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """Return a function that computes a function and its Jacobian together, ``(f, J)``.
 
-    Computed forward over reverse: the gradient, pushed along all directions at once.
-
-    Parameters
-    ----------
-    f
-        Function that returns a real scalar.
-    argnums
-        Which positional arguments to differentiate: an int, which may be negative, or a tuple.
+    The parameters are those of `jacobian`; `f` is evaluated once.
 
     Returns
     -------
     callable
-        Of the arguments of `f`, returning a container like the differentiated argument, of
-        containers like it, of arrays of shape ``(*x.shape, *x.shape)``.
+        Of the arguments of `f`, returning ``(y, jacobian)``, or ``((y, aux), jacobian)`` if
+        `has_aux`.
 
     Raises
     ------
     InputError, OutputError
-        When called, as by `grad`.
+        As by `jacobian`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import funcdiff as fd
-    >>> fd.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
-    array([[4., 6.],
-           [6., 0.]])
+    >>> y, J = fd.value_and_jacobian(np.square)(np.array([1.0, 3.0]))
+    >>> y
+    array([1., 9.])
+    >>> J
+    array([[2., 0.],
+           [0., 6.]])
     """
-    return _jacobian(grad(f, argnums), argnums, "forward", holomorphic=False)
+    derive = jacobian_of_call(
+        f, Selection(f, argnums, argnames), mode=mode, chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
+    )  # fmt: skip
 
-
-def _jacobian(f: Callable[..., Any], argnums: Argnums, mode: Mode, *, holomorphic: bool) -> Any:
     @wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        inputs, trace = call_traced(f, argnums, args, kwargs, has_aux=False)
-        if not holomorphic:
-            _refuse_complex(inputs)
-        program, wrong = _jacobian_program(trace.recording, len(inputs.operands), mode)
-        if program is None:
-            raise OutputError(
-                f"jacobian needs floating or complex results; {FunctionName(f)} returned {wrong}, "
-                f"at {user_location()}."
-            )
-        blocks = run(program, [*inputs.operands, *trace.captures], trace)
-        return _assembled(blocks, inputs, trace, single=isinstance(argnums, int))
+    def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (value, aux), J = derive(args, kwargs)
+        return ((value, aux) if has_aux else value), J
 
-    return jacobian_of
-
-
-def _refuse_complex(inputs: Inputs) -> None:
-    if any(type_of(x).dtype.kind == "c" for x in inputs.operands):
-        raise InputError(
-            f"the Jacobian by a complex argument was asked for at {user_location()}. Pass "
-            "holomorphic=True if the function is holomorphic; else differentiate it as a function "
-            "of real and imaginary parts."
-        )
-
-
-def _assembled(blocks: Sequence[Any], inputs: Inputs, trace: Trace, *, single: bool) -> Any:
-    """Put the blocks, row by row, into containers like the inputs, in one like the output."""
-    columns = len(inputs.operands)
-    rows = []
-    for k in range(sum(trace.numeric)):
-        trees = inputs.rebuild(blocks[k * columns : (k + 1) * columns])
-        rows.append(trees[0] if single else trees)
-    return rebuild(trace.structure, trace.numeric, rows, trace.others)
-
-
-class _Derived(NamedTuple):
-    """The program of the blocks of a Jacobian, or the output type that has none."""
-
-    program: Program | None
-    wrong: ArrayType | None
-
-
-@memoised
-def _jacobian_program(recording: Recording, count: int, mode: Mode) -> _Derived:
-    program = simplify(program_of(*recording))
-    xs, ys = program.input_types[:count], program.output_types
-    for y in ys:
-        if not y.differentiable:
-            return _Derived(None, y)
-    mixed = any(y.dtype.kind == "c" for y in ys) and all(x.dtype.kind == "f" for x in xs)
-    if mode is None:
-        narrow = sum(x.size for x in xs) <= sum(y.size for y in ys)
-        mode = "forward" if narrow or mixed else "reverse"
-    if mode == "reverse" and mixed:
-        # rows of real and imaginary parts would be two pulls; columns are one push
-        mode = "forward"
-    split = linearized(program, count, complete=True)
-    linear = simplify_linear(split.linear, (True,) * count + (False,) * split.residuals)
-    with Builder("jacobian", closed=True, shares=True) as builder:
-        operands = [builder.input(t) for t in program.input_types]
-        residuals = inline(split.primal, operands)[len(ys) :]
-        known = (False,) * len(residuals)
-        if mode == "forward":
-            size, basis = _basis(xs)
-            pushed, _ = vmap(linear, size, (*(True for _ in xs), *known), _every(ys))
-            columns = inline(pushed, [*basis, *residuals])
-            blocks = [
-                _last(part, y, x)
-                for column, y in zip(columns, ys, strict=True)
-                for part, x in zip(_parts(column, xs), xs, strict=True)
-            ]
-        else:
-            size, basis = _basis(ys)
-            pulled, _ = vmap(
-                pullback(split, count, _every(ys)), size, (*known, *_every(ys)), _every(xs)
-            )
-            rows = [_parts(row, ys) for row in inline(pulled, [*residuals, *basis])]
-            blocks = [
-                reshape(rows[j][k], (*y.shape, *x.shape))
-                for k, y in enumerate(ys)
-                for j, x in enumerate(xs)
-            ]
-        return _Derived(simplify(builder.program(blocks)), None)
-
-
-def _every(types: Sequence[ArrayType]) -> tuple[bool, ...]:
-    return (True,) * len(types)
-
-
-def _starts(types: Sequence[ArrayType]) -> list[int]:
-    return list(accumulate((t.size for t in types), initial=0))
-
-
-def _basis(types: Sequence[ArrayType]) -> tuple[int, list[Tracer]]:
-    """Return the size of a space of several arrays, and its unit vectors stacked, by array."""
-    *starts, size = _starts(types)
-    vectors = []
-    for start, t in zip(starts, types, strict=True):
-        shape = (size, t.size)
-        column = add(iota(shape, 1), constant(start, ArrayType(shape, INT)))
-        unit = (
-            convert(equal(iota(shape, 0), column), t.dtype)
-            if t.size
-            else zeros(ArrayType(shape, t.dtype))
-        )
-        vectors.append(reshape(unit, (size, *t.shape)))
-    return size, vectors
-
-
-def _parts(x: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:
-    """Split the leading axis of `x`, which counts unit vectors, by array."""
-    starts = _starts(types)
-    return [slice_along(x, 0, a, b) for a, b in pairwise(starts)]
-
-
-def _last(part: Tracer, y: ArrayType, x: ArrayType) -> Tracer:
-    """Move the axis of the unit vectors behind and give it the shape of `x`."""
-    return reshape(permute(part, (*range(1, part.ndim), 0)), (*y.shape, *x.shape))
+    return value_and_jacobian_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from funcdiff.api.linearity import hides
 from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.memo import memoised
-from funcdiff.core.program import Program
+from funcdiff.core.program import Program, used
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -23,6 +24,26 @@ def linearized(program: Program, count: int, *, complete: bool = False) -> Linea
     """Split a program at its first `count` inputs; `complete` gives every output a tangent."""
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     return linearize(program, active, (True,) * len(program.outputs) if complete else ())
+
+
+def split_results(
+    program: Program, count: int, results: int, *, complete: bool = False
+) -> Linearized:
+    """Split a program whose outputs after the first `results` are values only: auxiliary ones."""
+    if results == len(program.outputs):
+        return linearized(program, count, complete=complete)
+    split = linearized(selected(program, slice(results)), count, complete=complete)
+    with Builder("linearize", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        values = inline(split.primal, xs)
+        others = inline(selected(program, slice(results, None)), xs)
+        primal = builder.program([*values[:results], *others, *values[results:]])
+    return split._replace(primal=primal)
+
+
+def selected(program: Program, outputs: slice) -> Program:
+    """Return a program of some of the outputs only."""
+    return simplify(Program(program.inputs, program.equations, program.outputs[outputs]))
 
 
 def pullback(split: Linearized, count: int, present: Mask) -> Program:
@@ -44,14 +65,19 @@ class Gradient(NamedTuple):
 
 @memoised
 def gradient_program(
-    recording: Recording, count: int, *, holomorphic: bool, wants_value: bool
+    recording: Recording,
+    count: int,
+    *,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool = False,
 ) -> Gradient:
-    """Derive the gradient in the first `count` inputs."""
+    """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array."""
     program = simplify(program_of(*recording))
     if not program.outputs:
         return Gradient(None, None)
     type_ = program.output_types[0]
-    if type_.shape or type_.dtype.kind != ("c" if holomorphic else "f"):
+    if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
         return Gradient(None, type_)
     split = linearized(program, count)
     with Builder("grad", closed=True, shares=True) as builder:
@@ -67,6 +93,28 @@ def gradient_program(
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
         return Gradient(builder.program(outputs), type_)
+
+
+@memoised
+def derivative_program(recording: Recording, place: int, n: int, results: int) -> Program:
+    """Derive the n-th derivatives of the first `results` outputs by one scalar input.
+
+    The other outputs follow as they are.
+    """
+    program = simplify(program_of(*recording))
+    types = program.input_types
+    active = tuple(k == place for k in range(len(types)))
+    derived = selected(program, slice(results))
+    for _ in range(n):
+        pushed, _ = push_program(derived, active, (True,) * results)
+        with Builder("derivative", closed=True, shares=True) as builder:
+            xs = [builder.input(t) for t in types]
+            outputs = inline(pushed, [*xs, constant(1, types[place])])
+            derived = simplify(builder.program(outputs[results:]))
+    with Builder("derivative", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in types]
+        others = inline(selected(program, slice(results, None)), xs)
+        return simplify(builder.program([*inline(derived, xs), *others]))
 
 
 class Pullback(NamedTuple):
@@ -94,15 +142,14 @@ class Pullback(NamedTuple):
 def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
     """Derive the pullback of the first `results` outputs to the first `count` inputs."""
     program = simplify(program_of(*recording))
-    split = linearized(program, count)
-    kept = tuple(k < results for k, flag in enumerate(split.mask) if flag)
-    types, mask = program.output_types[:results], split.mask[:results]
+    split = split_results(program, count, results)
+    types, mask = program.output_types[:results], split.mask
     with Builder("vjp", closed=True, shares=True) as builder:
         residuals = [builder.input(t) for t in split.linear.input_types[count:]]
         cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
         if cts:
-            pulled = simplified(pullback(split, count, kept), [*residuals, *cts])
+            pulled = simplified(pullback(split, count, (True,) * len(cts)), [*residuals, *cts])
             outputs = [conj(ct) for ct in pulled]
         return Pullback(simplify(split.primal), builder.program(outputs), types, mask)
 
@@ -123,10 +170,37 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
 
 
 @memoised
-def linearize_programs(recording: Recording, count: int) -> Linearized:
-    """Derive the value and the linear function of tangents."""
-    split = linearized(simplify(program_of(*recording)), count, complete=True)
+def linearize_programs(recording: Recording, count: int, results: int) -> Linearized:
+    """Derive the values, and the first `results` as a linear function of tangents."""
+    program = simplify(program_of(*recording))
+    split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
     return split._replace(
         primal=simplify(split.primal), linear=simplify_linear(split.linear, linear)
     )
+
+
+@memoised
+def transposed_program(recording: Recording, count: int) -> Program | None:
+    """Transpose a program that is linear in its first `count` inputs.
+
+    The result is a function of the other inputs and the cotangents.  There is none if the
+    derivative depends on the point, or something has no derivative, as ``np.floor(x)``: then the
+    program is not linear.
+    """
+    program = simplify(program_of(*recording))
+    split = linearized(program, count, complete=True)
+    point = selected(split.primal, slice(len(program.outputs), None))
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    if not used(point).isdisjoint(point.inputs[:count]) or hides(
+        program, active, trusts_rules=True
+    ):
+        return None
+    types = program.input_types
+    with Builder("transpose", closed=True, shares=True) as builder:
+        known = [builder.input(t) for t in types[count:]]
+        cts = [builder.input(t) for t in program.output_types]
+        residuals = inline(point, [*map(zeros, types[:count]), *known])
+        pulled = pullback(split, count, (True,) * len(cts))
+        transposed = builder.program(inline(pulled, [*residuals, *cts]))
+    return simplify_linear(transposed, (False,) * len(known) + (True,) * len(cts))

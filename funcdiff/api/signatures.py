@@ -30,19 +30,41 @@ ComplexScalar = complex | np.number[Any]
 """What ``grad(f, holomorphic=True)`` accepts."""
 
 Array = NDArray[Any]
+"""An array of any shape and dtype; NumPy's types say little of shapes."""
+
+FloatArray = NDArray[np.floating[Any]]
+"""An array of real floating numbers, so that a checker knows what sums and products of it are."""
+
 Differentiable = RealScalar | ComplexScalar | Array
+"""What has a derivative: a number or an array, in no container."""
 
 Value = TypeVar("Value", bound=RealScalar)
 ComplexValue = TypeVar("ComplexValue", bound=ComplexScalar)
 ArrayArg = TypeVar("ArrayArg", bound=Differentiable)
+Number = TypeVar("Number", bound=ComplexScalar)
+DifferentiableValue = TypeVar("DifferentiableValue", bound=Differentiable)
 
 Argnums = int | Sequence[int]
+"""Which positional arguments are differentiated."""
+
+Argnames = str | Sequence[str]
+"""Which arguments are differentiated, by name."""
+
+First = Literal[0] | None
+"""The argument that is differentiated if none is chosen."""
+
 No = Literal[False]
 Yes = Literal[True]
 
 OfFirst = Callable[Concatenate[X, P], Y]
 OfSecond = Callable[Concatenate[FirstArg, X, P], Y]
 OfThird = Callable[Concatenate[FirstArg, SecondArg, X, P], Y]
+
+Pullback = Callable[[Y], tuple[*Primals]]
+"""The `f_vjp` of `vjp`: ``Pullback[Y, X1, X2]`` takes a cotangent and returns one per primal."""
+
+Pushforward = Callable[[*Primals], Y]
+"""The `f_jvp` of `linearize`: ``Pushforward[X1, X2, Y]`` takes a tangent per primal."""
 
 
 class ScalarPullback(Protocol[Cotangent, *Primals]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,8 @@ class Trace(NamedTuple):
         What the function returned beside its result, or None.
     locate
         Trace again, noting lines, and return the place in the user's code that fails to run.
+    outputs
+        The outputs, as handles of the trace.
     """
 
     recording: Recording
@@ -53,6 +56,7 @@ class Trace(NamedTuple):
         return self.structure is pytree.LEAF and self.numeric == (True,)
 
     locate: Callable[[], str | None]
+    outputs: list[Tracer]
 
 
 class Aux(NamedTuple):
@@ -76,6 +80,11 @@ def record(
     eager: bool = True,
     lifts: bool = True,
     types: Sequence[Any] | None = None,
+    orders: int = 1,
+    pending: int | None = None,
+    severed: bool = False,
+    taps: dict[str, Any] | None = None,
+    weak: Sequence[bool] = (),
 ) -> Trace:
     """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
 
@@ -95,13 +104,31 @@ def record(
         Whether numbers that may differ from call to call become inputs.
     types
         Types of the inputs, if they are not those of the operands.
+    orders
+        How many times what is recorded will be differentiated on account of this trace.
+    pending
+        As `Builder` has it, if that does not follow from the enclosing trace.
+    severed
+        Whether no derivative goes through, so that concrete values may be taken out.
+    taps
+        Where names given to values are noted, if not where the enclosing trace does.
+    weak
+        Which operands, from the first on, stand for Python numbers (see `Tracer.weak`).
     """
     name = FunctionName(f)
     outside = current_builder()
     lifts = lifts and (outside is None or outside.lifts)
-    with Builder(name, lifts=lifts, eager=eager) as builder:
+    if pending is None:
+        pending = 2 * orders + (outside.pending if outside is not None else 0)
+    if taps is None and outside is not None:
+        taps = outside.taps
+    with Builder(
+        name, lifts=lifts, eager=eager, pending=pending, severed=severed, taps=taps
+    ) as builder:
         given = types or [type_of(x) for x in operands]
-        tracers = [builder.input(t, x) for t, x in zip(given, operands, strict=True)]
+        # without `eager` the operands are stacks or first values, not those of the inputs
+        values = operands if eager else [None for _ in operands]
+        tracers = _inputs(builder, given, values, weak)
         returned = _called(call, tracers)
         result, aux = _pair(returned, name) if has_aux else (returned, None)
         outputs, structure, numeric, others = _outputs(result)
@@ -114,10 +141,20 @@ def record(
 
     def locate() -> str | None:
         with Builder(name, eager=True, located=True) as again:
-            call([again.input(t, x) for t, x in zip(given, operands, strict=True)])
+            call(_inputs(again, given, operands, weak))
             return again.first_failure() if eager else None
 
-    return Trace(recording, builder.captures, structure, numeric, others, aux_parts, locate)
+    return Trace(
+        recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs
+    )
+
+
+def _inputs(
+    builder: Builder, types: Sequence[Any], operands: Sequence[Any], weak: Sequence[bool]
+) -> list[Tracer]:
+    flags = chain(weak, repeat(False))
+    pairs = zip(types, operands, strict=True)
+    return [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
 
 
 def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
@@ -144,7 +181,11 @@ def _outputs(
 ) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(is_numeric(leaf) for leaf in leaves)
-    outputs = [array(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
+    outputs = [
+        leaf if isinstance(leaf, Tracer) else array(leaf)  # a weak one stays weak, for residuals
+        for leaf, flag in zip(leaves, numeric, strict=True)
+        if flag
+    ]
     others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
     return outputs, structure, numeric, others
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand, type_of
 from funcdiff.api.signatures import Array, X
 from funcdiff.core.builder import Tracer
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 
 
@@ -20,7 +22,8 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     Parameters
     ----------
     tree
-        Container of numbers and arrays; strings, flags and None are kept aside.
+        Container of numbers and arrays, all floating or complex or all integers; strings, flags
+        and None are kept aside.
 
     Returns
     -------
@@ -33,7 +36,9 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     Raises
     ------
     InputError
-        By ``unravel``, if the vector has another shape.
+        If integers stand beside floating numbers: a vector of floats would change them, and the
+        way back would round.  By ``unravel``, if the vector has another shape, or has an
+        imaginary part where a leaf is real.
 
     Examples
     --------
@@ -49,23 +54,25 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     numeric = [is_numeric(leaf) for leaf in leaves]
     values = [operand(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
     types = [type_of(x) for x in values]
+    paths = [p for p, flag in zip(pytree.paths(structure), numeric, strict=True) if flag]
+    _refuse_integers_beside_floats(types, paths)
     parts = [np.ravel(x) for x in values]
     vector: Array = np.concatenate(parts) if parts else np.zeros(0)
-    dtype = vector.dtype
-    ends = np.cumsum([t.size for t in types], dtype=int).tolist()
+    shape, dtype = vector.shape, vector.dtype
+    ends = list(accumulate(t.size for t in types))
 
     def unravel(flat: Array) -> X:
         x: Any = flat if isinstance(flat, Tracer) else np.asarray(flat)
-        if x.shape != vector.shape:
+        if x.shape != shape:
             raise InputError(
-                f"unravel needs a vector of shape {vector.shape}, got {x.shape}, "
-                f"at {user_location()}"
+                f"unravel needs a vector of shape {shape}, got {x.shape}, at {user_location()}. "
+                "Give one number for each element, in the order of the vector from ravel_pytree."
             )
         pieces = []
-        for type_, end in zip(types, ends, strict=True):
+        for type_, end, path in zip(types, ends, paths, strict=True):
             piece = np.reshape(x[end - type_.size : end], type_.shape)
-            kept = x.dtype == dtype and type_.dtype != dtype
-            piece = piece.astype(type_.dtype) if kept else piece
+            if x.dtype == dtype and type_.dtype != dtype:
+                piece = _converted(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         found = iter(pieces)
         rebuilt = [
@@ -75,3 +82,28 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
         return result
 
     return vector, unravel
+
+
+def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:
+    if not any(t.differentiable for t in types):
+        return
+    for type_, path in zip(types, paths, strict=True):
+        if not type_.differentiable:
+            raise InputError(
+                f"ravel_pytree: tree{path} is of type {type_}, beside floating numbers, at "
+                f"{user_location()}: the way back from one vector would round it. Make it a "
+                "float, keep it out of the container, or mark its dataclass field as static "
+                "(field(metadata={'static': True}))."
+            )
+
+
+def _converted(piece: Any, type_: ArrayType, path: str) -> Any:
+    """Return a part of the vector in the dtype that its leaf had."""
+    if piece.dtype.kind == "c" and type_.dtype.kind != "c":
+        if not isinstance(piece, Tracer) and np.any(piece.imag):
+            raise InputError(
+                f"unravel: tree{path} is real, but the vector has an imaginary part there, at "
+                f"{user_location()}. Give a vector that is real there, or make the leaf complex."
+            )
+        piece = piece.real
+    return piece.astype(type_.dtype)

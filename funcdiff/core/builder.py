@@ -5,7 +5,8 @@ Recording is hot: an equation costs a look-up, a tuple and a handle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, ClassVar, Final
 
@@ -17,6 +18,9 @@ from funcdiff.core.recording import Entry, LocatedEntries, Recording, Ref, progr
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
+
+_UNKNOWN: Final[Any] = object()
+"""Stands for the value of what depends on an input without one."""
 
 direct: Final[dict[Any, Any]] = {}
 """What the front end records straight away, by function and operand types."""
@@ -42,6 +46,8 @@ class Tracer:
     """
 
     __slots__ = ("__weakref__", "atom", "builder", "type", "views")
+    weak: ClassVar[bool] = False
+    """Whether this stands for a Python number, whose dtype gives way to that of an array."""
     views: Any
     """What the front end knows of the handles that share this one's memory, once it has any."""
 
@@ -87,10 +93,20 @@ class Builder:
         Whether inputs have concrete values, so that ``if x > 0`` can be decided.
     located
         Whether the place in the user's code of every equation is noted.
+    pending
+        How many levels deep derivative rules of the user's are traced: two for every time that
+        the program may still be differentiated, for a rule may be transposed, too.
+    severed
+        Whether no derivative goes through the program, so that concrete values may leave it.
+    taps
+        Where names given to values are noted; None if nobody asks for them, so that naming a
+        value records nothing.
     """
 
     handle: ClassVar[type[Tracer]] = Tracer
     """The class of the tracers: NumPy's front end puts its array in here."""
+    weak_handle: ClassVar[type[Tracer]] = Tracer
+    """The class of the tracers of inputs that stand for Python numbers."""
 
     def __init__(
         self,
@@ -102,6 +118,9 @@ class Builder:
         lifts: bool = False,
         eager: bool = False,
         located: bool = False,
+        pending: int = 0,
+        severed: bool = False,
+        taps: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.entries: list[Entry] = LocatedEntries() if located else []
@@ -110,6 +129,9 @@ class Builder:
         self.hoists = hoists
         self.lifts = lifts
         self.eager = eager
+        self.pending = pending
+        self.severed = severed
+        self.taps = taps
         self.parent: Builder | None = None
         self.shares = shares
         self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
@@ -135,12 +157,15 @@ class Builder:
 
     # ---- recording -------------------------------------------------------------------------
 
-    def input(self, type_: ArrayType, value: Any = None) -> Tracer:
-        """Add an input; `value` is its concrete value, or a tracer of an enclosing builder."""
+    def input(self, type_: ArrayType, value: Any = None, *, weak: bool = False) -> Tracer:
+        """Add an input; `value` is its concrete value, or a tracer of an enclosing builder.
+
+        A `weak` one stands for a Python number; what is computed with it is not weak any more.
+        """
         number = len(self.entries)
         self.entries.append((type_,))
         self._inputs[number] = value
-        return self.handle(self, number, type_)
+        return (self.weak_handle if weak else self.handle)(self, number, type_)
 
     def record(self, op: Operation, operands: Sequence[Ref]) -> tuple[Tracer, ...]:
         """Append an equation and return its results."""
@@ -224,16 +249,28 @@ class Builder:
         for number in range(len(values), atom + 1):
             if number < len(values):  # a further result of the equation before
                 continue
-            op, *operands = self.entries[number]
+            op, *refs = self.entries[number]
             if isinstance(op, ArrayType):
                 values.append(self._input_value(number))
                 continue
-            result = op.function(*map(self._known, operands))
+            operands = list(map(self._known, refs))
+            if any(x is _UNKNOWN for x in operands):
+                values.extend(_UNKNOWN for _ in op.results)
+                continue
+            result = op.function(*operands)
             if len(op.results) == 1:
                 values.append(result)
             else:
                 values.extend(result)
-        return values[atom]
+        found = values[atom]
+        if found is _UNKNOWN:
+            raise ConcreteValueError(
+                f"{self.name} was asked for a concrete value at {user_location()}, but it is "
+                "traced without values (inside vmap, cond, scan or jit). Write np.where(c, a, b) "
+                "or fd.cond(c, f, g, x) instead of if, fd.scan or fd.while_loop instead of while; "
+                "under jit, name what decides in static_argnames, or leave jit out."
+            )
+        return found
 
     def first_failure(self) -> str | None:
         """Evaluate what has been recorded; return the place of the first equation that raises."""
@@ -254,13 +291,12 @@ class Builder:
             if isinstance(value.atom, Literal):
                 return value.atom.array
             assert value.builder is not None
-            return value.builder.value(value.atom)
+            try:
+                return value.builder.value(value.atom)
+            except ConcreteValueError:
+                return _UNKNOWN
         if value is None or not self.eager:
-            raise ConcreteValueError(
-                f"{self.name} was asked for a concrete value at {user_location()}, but it is "
-                "traced without values (inside vmap, cond, scan or trace). Write np.where(c, a, b) "
-                "or fd.cond(c, f, g, x) instead of if, and fd.scan instead of while."
-            )
+            return _UNKNOWN
         return value
 
     # ---- the end ---------------------------------------------------------------------------
@@ -274,6 +310,16 @@ class Builder:
         """Return the program that computes `outputs`, without what they do not need."""
         refs = tuple(map(self.ref, outputs))
         return program_of(tuple(self.entries), refs)
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Let no builder record: code that runs with concrete arrays is no part of a trace."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def constant(value: Any, type_: ArrayType) -> Tracer:

@@ -178,7 +178,7 @@ def _is_static(value: Any) -> bool:
         return value in DTYPE_NAMES
     if type(value) is float:
         return value == value
-    return value is None or type(value) in (bool, int, str, ArrayType, Program)
+    return value is None or isinstance(value, str) or type(value) in (bool, int, ArrayType, Program)
 
 
 def _programs(value: Any) -> Iterator[Program]:

@@ -8,23 +8,27 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.overwriting import functions
+from funcdiff.core.program import Atom, Literal, Program, Var
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.errors import InputError, InternalError, user_location
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
-IN_PLACE: Final[dict[Primitive[Any], Callable[[Any], Callable[..., Any]]]] = {}
-"""Variants of `impl` that may overwrite their first operand, which dies with the equation.
 
-Only primitives whose result owns fresh memory belong here: a chain of them then accumulates
-into one buffer.  Default for the others: none.
-"""
+class Promotion:
+    """What becomes of a program that comes back: a backend sets its compiler here."""
+
+    compiler: Callable[[Program], Callable[..., list[Any]] | None] | None = None
+    after = 4
+    """Runs in the interpreter before a program is compiled."""
+
+
+promotion: Final = Promotion()
 
 
 class Executable:
-    """A program prepared for the interpreter.
+    """A program prepared for the interpreter, which is promoted to compiled code if it comes back.
 
     Variables live in slots; a slot is used again once its value is dead, which is also what
     frees the value.
@@ -32,12 +36,33 @@ class Executable:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._runs = 0
+        self._compiled: Callable[..., list[Any]] | None = None
         self._steps: list[Step] = []
         self._template: list[Any] = []
         self._prepare()
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs for concrete inputs, in order."""
+        compiled = self._compiled
+        if compiled is not None:
+            try:
+                return compiled(*arrays)
+            except Exception:
+                return self.interpret(*arrays)  # which raises again, and says where
+        self._runs += 1
+        if self._runs > promotion.after:
+            self.promote()
+        return self.interpret(*arrays)
+
+    def promote(self) -> None:
+        """Compile the program, if there is a compiler and it takes it."""
+        self._runs = 0
+        if promotion.compiler is not None:
+            self._compiled = promotion.compiler(self.program)
+
+    def interpret(self, *arrays: Any) -> list[Any]:
+        """Return the outputs for concrete inputs, by walking the program."""
         if len(arrays) != len(self.program.inputs):
             raise InternalError(
                 f"{len(arrays)} arrays were given to a program of {len(self.program.inputs)} "
@@ -65,12 +90,11 @@ class Executable:
 
     def _prepare(self) -> None:
         program = self.program
-        last, uses = _uses(program)
+        last = last_uses(program)
         slots: list[int] = list(range(len(program.inputs)))
         template: list[Any] = [None] * len(slots)
         literals: dict[Literal, int] = {}
         free: list[int] = []
-        chained: set[int] = set()
 
         def slot(atom: Atom) -> int:
             if isinstance(atom, Var):
@@ -86,9 +110,9 @@ class Executable:
             template.append(None)
             return len(template) - 1
 
-        for index, eq in enumerate(program.equations):
+        pairs = zip(program.equations, functions(program, last), strict=True)
+        for index, (eq, function) in enumerate(pairs):
             operands = [slot(atom) for atom in eq.operands]
-            function = self._function(eq, uses, chained)
             dead = {atom.number for atom in eq.operands if isinstance(atom, Var)}
             free.extend(slots[k] for k in dead if last[k] == index)
             results = [new() for _ in eq.results]
@@ -99,17 +123,6 @@ class Executable:
             self._steps.append(_step(function, operands, results))
         self._outputs = [slot(atom) for atom in program.outputs]
         self._template = template
-
-    @staticmethod
-    def _function(eq: Equation, uses: list[int], chained: set[int]) -> Callable[..., Any]:
-        """Return the function of an equation; in place if it is the one user of a chain."""
-        if eq.primitive not in IN_PLACE:
-            return eq.operation.function
-        first = eq.operands[0]
-        chained.add(eq.results[0].number)
-        if isinstance(first, Var) and first.number in chained and uses[first.number] == 1:
-            return IN_PLACE[eq.primitive](eq.params)
-        return eq.operation.function
 
 
 def _step(function: Callable[..., Any], operands: list[int], results: list[int]) -> Step:
@@ -122,23 +135,20 @@ def _step(function: Callable[..., Any], operands: list[int], results: list[int])
     return function, operands, 0, results[0]
 
 
-def _uses(program: Program) -> tuple[list[int], list[int]]:
-    """Return, for each variable, the index of its last use and how often it is used."""
+def last_uses(program: Program) -> list[int]:
+    """Return, for each variable, the index of the equation that uses it last."""
     count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
     last = [-1] * count
-    uses = [0] * count
     for index, eq in enumerate(program.equations):
         for result in eq.results:
             last[result.number] = index
         for atom in eq.operands:
             if isinstance(atom, Var):
                 last[atom.number] = index
-                uses[atom.number] += 1
     for atom in program.outputs:
         if isinstance(atom, Var):
             last[atom.number] = len(program.equations)
-            uses[atom.number] += 1
-    return last, uses
+    return last
 
 
 @memoised

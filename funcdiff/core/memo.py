@@ -57,6 +57,9 @@ class Memoised(Generic[P, R]):
                 self._weight -= _weight(oldest)
         return result
 
+    def __len__(self) -> int:
+        return len(self._results)
+
     @property
     def weight(self) -> int:
         """How many equations are kept."""

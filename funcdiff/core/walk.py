@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from funcdiff.core.builder import Builder, Tracer, bind
-from funcdiff.core.primitive import Operation, Primitive
+from funcdiff.core.primitive import Operation, Params, Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program
 from funcdiff.errors import InternalError
 
@@ -50,6 +51,26 @@ def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | 
         for ref, type_ in zip(refs, head.operands, strict=True)
     ]
     return head.params, operands
+
+
+def nested(params: Params) -> Iterator[Program]:
+    """Yield the programs that parameters hold."""
+    for field in fields(params):
+        value = getattr(params, field.name)
+        for entry in value if isinstance(value, tuple) else (value,):
+            if isinstance(entry, Program):
+                yield entry
+
+
+def opened(program: Program, body: Callable[[Equation], Program | None]) -> Program:
+    """Return the program with what `body` gives for an equation, if anything, in its place."""
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        inner = body(eq)
+        return bind(eq.primitive, eq.params, *xs) if inner is None else walk(inner, xs, rule)
+
+    with Builder("opened", closed=True) as builder:
+        return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 
 def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:

@@ -14,6 +14,7 @@ Examples
 
 from typing import Any
 
+import funcdiff.numpy.array
 import funcdiff.numpy.einsum
 import funcdiff.numpy.linalg  # noqa: F401
 from funcdiff.numpy import (  # noqa: F401
@@ -22,17 +23,25 @@ from funcdiff.numpy import (  # noqa: F401
     convolution,
     creation,
     cumulative,
+    decompositions,
     diagonals,
+    fourier,
+    histograms,
     inspection,
     joining,
     nans,
     norms,
     padding,
+    placing,
+    polynomials,
+    positions,
     products,
     quantiles,
     reductions,
     rounding,
     selecting,
+    sets,
+    singular,
     sorting,
     statistics,
 )

@@ -43,11 +43,20 @@ def sign(z: Traced) -> Traced:
     """Return the sign; of a complex number z/|z|, and 0 at 0."""
     if z.dtype.kind != "c":
         return elementwise(ops.sign, np.sign, (z,))
-    radius = absolute(z)
-    zero = radius == 0
-    safe = np.where(zero, 1, radius)
-    x, y = (np.where(zero, 0, part / safe) for part in (real_part(z), imaginary_part(z)))
-    return join(array(x), array(y))
+    parts: tuple[Any, Any] = real_part(z), imaginary_part(z)
+    radius: Any = apply(np.hypot, *parts)  # the absolute value, to the bits that np.sign has
+    infinite: Any = np.isinf(radius)
+    either = (radius == 0) | infinite
+    nowhere = infinite & apply(np.isinf, parts[0]) & apply(np.isinf, parts[1])
+    safe = np.where(nowhere, np.nan, np.where(either, 1, radius))
+    # of an infinite number in the direction of an axis the sign is that direction
+    x, y = (np.where(either, _unit(part), part) for part in parts)
+    return join(array(x / safe), array(y / safe))
+
+
+def _unit(part: Tracer) -> Any:
+    """Return 1 or -1 for an infinite number, else 0."""
+    return np.where(apply(np.isinf, part), apply(np.sign, part), 0)
 
 
 @implements(np.divmod)
@@ -73,15 +82,15 @@ def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
 
 
 @implements(np.real)
-def real(z: Tracer) -> Tracer:
+def real(val: Tracer) -> Tracer:
     """Return the real part."""
-    return mutation.view(z, real_part(z), np.real)
+    return mutation.view(val, real_part(val), np.real)
 
 
 @implements(np.imag)
-def imag(z: Tracer) -> Tracer:
+def imag(val: Tracer) -> Tracer:
     """Return the imaginary part."""
-    return mutation.view(z, imaginary_part(z), np.imag)
+    return mutation.view(val, imaginary_part(val), np.imag)
 
 
 @implements(np.angle)

@@ -94,7 +94,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
         raise ValueError(
             f"'shift' {shift} and 'axis' {axis} do not match in length, at {user_location()}"
         )
-    pairs = zip(axes * (count // len(axes)), shifts * (count // len(shifts)), strict=True)
+    pairs = zip(
+        axes * (count // (len(axes) or 1)), shifts * (count // (len(shifts) or 1)), strict=True
+    )
     for one, by in pairs:
         x = _rolled(x, normalized_axis(one, x.ndim), by)
     return mutation.fresh(x)

@@ -12,9 +12,9 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
-from funcdiff.numpy import dispatch, indexing, mutation, ufuncs
-from funcdiff.numpy.promotion import fit
-from funcdiff.ops.structural import convert, stop_gradient_p
+from funcdiff.numpy import assignment, dispatch, flat, indexing, mutation, ufunc_methods, ufuncs
+from funcdiff.numpy.values import concrete_value, constant_value
+from funcdiff.ops.structural import convert
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -97,6 +97,11 @@ def _method(function: Any) -> Any:
     return method
 
 
+def _conjugated(x: Any, **keywords: Any) -> Any:
+    """Return the conjugate; a real array itself, as the method of an ndarray does."""
+    return x if not keywords and x.dtype.kind != "c" else np.conjugate(x, **keywords)
+
+
 class Array(Tracer):
     """A traced array."""
 
@@ -108,7 +113,7 @@ class Array(Tracer):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if kwargs or method != "__call__":
-            return ufuncs.call_method(ufunc, method, inputs, kwargs)
+            return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
         if len(inputs) == 1 and builder is not None and builder is current_builder():
             op = builder.direct.get((ufunc, self.type))
@@ -123,13 +128,25 @@ class Array(Tracer):
         return dispatch.call(func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        value = _constant_value(self, "np.asarray(x), or a function that NumPy cannot dispatch,")
+        value = constant_value(self, "np.asarray(x), or a function that NumPy cannot dispatch,")
         return np.array(value, dtype)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return np
 
     # ---- attributes ------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.type.shape
+
+    @shape.setter
+    def shape(self, value: Any) -> NoReturn:
+        raise UnsupportedNumPyError(
+            f"x.shape = value was met at {user_location()}, where x is a traced array. "
+            "Write x = x.reshape(value) instead."
+        )
 
     @property
     def size(self) -> int:
@@ -161,23 +178,32 @@ class Array(Tracer):
         """The real part."""
         return np.real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        assignment.put_part(self, np.real, value)
+
     @property
     def imag(self) -> Any:
         """The imaginary part."""
         return np.imag(self)
 
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        assignment.put_part(self, np.imag, value)
+
     @property
-    def flat(self) -> Iterator[Array]:
-        """An iterator over the elements in C order."""
-        return iter(np.ravel(self))
+    def flat(self) -> flat.Flat:
+        """The elements in C order."""
+        return flat.Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        flat.write(self, slice(None), value)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.ndarray, name):
             raise AttributeError(f"a traced array, like an ndarray, has no attribute {name!r}")
-        raise UnsupportedNumPyError(
-            f"ndarray.{name} of a traced array is not supported, at {user_location()}. "
-            "Use a NumPy function, or fd.stop_gradient(x) where no derivative is needed."
-        )
+        raise dispatch.unsupported(f"ndarray.{name}")
 
     # ---- sequences -------------------------------------------------------------------------
 
@@ -195,13 +221,7 @@ class Array(Tracer):
         return indexing.take(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if mutation.is_own_result(self, index, value):  # x[i] += y has stored y in x already
-            return
-        raise UnsupportedNumPyError(
-            f"x[index] = value was met at {user_location()}, where x is a traced array. "
-            "Assignment into traced arrays is not supported yet: write "
-            "np.where(mask, value, x), np.concatenate, np.stack, or build a list and stack it."
-        )
+        assignment.put(self, index, value)
 
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
@@ -212,7 +232,7 @@ class Array(Tracer):
         return bool(concrete_value(self))
 
     def __int__(self) -> int:
-        return int(_constant_value(self, "int(x)"))
+        return int(constant_value(self, "int(x)"))
 
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
@@ -221,18 +241,18 @@ class Array(Tracer):
 
     def __float__(self) -> float:
         what = "float(x), math.sin(x), or storing x into an ordinary array,"
-        return float(_constant_value(self, what))
+        return float(constant_value(self, what))
 
     def __complex__(self) -> complex:
-        return complex(_constant_value(self, "complex(x)"))
+        return complex(constant_value(self, "complex(x)"))
 
     def item(self, *args: Any) -> Any:
         """Return an element as a Python number, if that loses no derivative."""
-        return _constant_value(self, "x.item()").item(*args)
+        return constant_value(self, "x.item()").item(*args)
 
     def tolist(self) -> Any:
         """Return nested lists of Python numbers, if that loses no derivative."""
-        return _constant_value(self, "x.tolist()").tolist()
+        return constant_value(self, "x.tolist()").tolist()
 
     def __repr__(self) -> str:
         builder = self.builder
@@ -305,7 +325,7 @@ class Array(Tracer):
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
     choose, clip, put = map(_method, (np.choose, np.clip, np.put))
-    conj = conjugate = _method(np.conjugate)
+    conj = conjugate = _conjugated
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
     max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
     nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
@@ -354,7 +374,7 @@ class Array(Tracer):
 
     def fill(self, value: Any) -> None:
         """Set every element to a value, in place."""
-        mutation.assign(self, fit(value, self.type))
+        assignment.put(self, ..., value)
 
     def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
         """Sort in place along an axis."""
@@ -369,32 +389,12 @@ class Array(Tracer):
         mutation.assign(self, result)
 
 
-def concrete_value(x: Tracer) -> Any:
-    """Return the value of an array of an eager trace; raises ConcreteValueError otherwise."""
-    if x.builder is None:
-        return x.atom.array  # type: ignore[union-attr]
-    return x.builder.value(x.atom)
+class Number(Array):
+    """A traced Python number: promotion makes its dtype give way to that of an array."""
 
-
-def _constant_value(x: Tracer, what: str) -> Any:
-    """Return the value of an array that has no derivative to lose."""
-    if x.builder is None or not x.type.differentiable or _is_stopped(x):
-        value = concrete_value(x)
-        return value if isinstance(value, np.generic) else np.array(value)
-    raise LostDerivativeError(
-        f"{what} was met at {user_location()}, where x is a traced array of type {x.type}. "
-        "That would drop its derivative silently. Keep computing with x and NumPy functions "
-        "(np.sin(x), not math.sin(x); funcdiff.numpy.array([x, y]), not np.array([x, y]); "
-        "np.stack(values), not array[i] = x); where no derivative is wanted, use "
-        "fd.stop_gradient(x)."
-    )
-
-
-def _is_stopped(x: Tracer) -> bool:
-    assert x.builder is not None
-    assert isinstance(x.atom, int)
-    entry = x.builder.entries[x.atom]
-    return bool(entry) and getattr(entry[0], "primitive", None) is stop_gradient_p
+    __slots__ = ()
+    weak = True
 
 
 Builder.handle = Array
+Builder.weak_handle = Number

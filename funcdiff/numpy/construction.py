@@ -14,10 +14,10 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.numpy import creation
-from funcdiff.numpy.array import concrete_value
 from funcdiff.numpy.joining import concatenate
 from funcdiff.numpy.promotion import array as as_array
 from funcdiff.numpy.promotion import promoted
+from funcdiff.numpy.values import concrete_value
 from funcdiff.ops import structural as ops
 from funcdiff.ops.slicing import slice_along
 
@@ -88,6 +88,31 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
     """
     make = creation.asarray if is_traced(a) else np.asarray
     return make(a, dtype, **keywords)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+    """Return the argument as an array of at least one axis, contiguous if it is not traced.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+
+    Returns
+    -------
+    array
+        NumPy's own if nothing in `a` is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.ascontiguousarray(2.0)
+    array([2.])
+    """
+    make = creation.ascontiguousarray if is_traced(a) else np.ascontiguousarray
+    return make(a, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:

@@ -7,6 +7,7 @@ NumPy sends the functions that take no array (``np.zeros``) here if they are cal
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from operator import index as as_int
 from typing import Any
 
@@ -113,9 +114,18 @@ def asarray(
     return array(a, dtype, copy=bool(copy))
 
 
-@implements(np.asanyarray, np.ascontiguousarray)
-def _same_array(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Traced:
-    return asarray(a, dtype, order, **keywords)
+@implements(np.asanyarray)
+def asanyarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
+) -> Traced:
+    """Do what `asarray` does; traced arrays have no subclasses."""
+    return asarray(a, dtype, order, device=device, copy=copy)
+
+
+@implements(np.ascontiguousarray)
+def ascontiguousarray(a: Any, dtype: Any = None) -> Traced:
+    """Return the argument as an array of at least one axis; its layout in memory is not known."""
+    return np.atleast_1d(asarray(a, dtype))
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -132,7 +142,7 @@ def _assembled(value: Any) -> Traced:
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
         return traced(np.asarray(value))
     # Python numbers are strong here: np.array([np.float32(1), 2.0]) is float64
-    strong = [v if isinstance(v, Tracer) else concrete(v) for v in leaves]
+    strong = [traced(v) if isinstance(v, Tracer) else concrete(v) for v in leaves]
     return _stacked(value, common_dtype(strong))
 
 
@@ -177,11 +187,10 @@ def full(
 def _plain(function: Callable[..., Any]) -> None:
     """Enter a function of plain numbers: with ``like=``, its array becomes a traced one."""
 
+    @implements(function)
+    @wraps(function)
     def ours(*args: Any, **kwargs: Any) -> Traced:
         return traced(function(*args, **kwargs))
-
-    ours.__name__ = function.__name__
-    implements(function)(ours)
 
 
 for _function in (np.arange, np.eye, np.identity, np.fromiter, np.tri):
@@ -271,8 +280,8 @@ def geomspace(
     end: Traced = traced(stop)
     if holds(begin == 0) or holds(end == 0):
         raise ValueError(f"Geometric sequence cannot include zero, at {user_location()}")
-    kinds = [] if dtype is None else [known_dtype(dtype)]
-    wide = np.result_type(common_dtype([start, stop, float(num)]), *kinds)
+    least = FLOAT if dtype is None else known_dtype(dtype)  # as NumPy has it: at least that
+    wide = np.result_type(common_dtype([start, stop, float(num)]), least)
     begin, end = convert(begin, wide), convert(end, wide)
     sign = np.sign(begin)
     first, last = begin / sign, end / sign

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.core.types import BOOL, FLOAT, real_dtype
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit
@@ -277,6 +277,12 @@ def interp(
 ) -> Traced:
     """Interpolate linearly between points; constant outside, the right slope at a point."""
     x, xp, fp = (array(z) for z in (x, xp, fp))
+    for name, dtype in (("x", x.dtype), ("xp", xp.dtype), ("fp", real_dtype(fp.dtype))):
+        if dtype.kind == "c" or (period is None and not np.can_cast(dtype, FLOAT)):
+            raise TypeError(
+                f"np.interp computes in float64, and {name} is {dtype}, at {user_location()}. "
+                "Convert it first, or take its real part."
+            )
     if fp.dtype.kind == "c":
         real, imaginary = (
             [None if z is None else part(array(z)) for z in (fp, left, right)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.refusals import refusal_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +57,11 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     except TypeError as error:
         if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
             keyword = str(error).rsplit("'", 2)[-2]
-            raise unsupported(f"{qualified_name(function)}({keyword}=)") from error
+            known = ", ".join(inspect.signature(ours).parameters)
+            raise unsupported(
+                f"{qualified_name(function)}({keyword}=)",
+                f"Leave {keyword} out; the parameters for traced arrays are {known}.",
+            ) from error
         raise
 
 
@@ -66,20 +72,32 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 
 def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
-    """Return the error for a function or keyword that is not covered, with near misses."""
+    """Return the error for a function or keyword that is not covered.
+
+    It gives the reason and the cure of the table of refusals, or else similar covered names.
+    """
+    refusal = refusal_of(name)
+    if refusal is not None:
+        advice = f" {refusal.reason} {cure or refusal.cure}"
+    elif cure:
+        advice = f" {cure}"
+    else:
+        advice = (
+            f"{_near_misses(name)} Write it with covered functions, or apply it to values that "
+            "need no derivative, outside the function or on fd.stop_gradient(x)."
+        )
+    return UnsupportedNumPyError(
+        f"{name} of a traced array is not supported, at {user_location()}.{advice}"
+    )
+
+
+def _near_misses(name: str) -> str:
     asked = name.split("(")[0].rsplit(".", 1)[-1]
     known = {f.__name__: qualified_name(f) for f in functions}
     known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
     known.pop(asked, None)
     near = [known[k] for k in difflib.get_close_matches(asked, sorted(known), n=3, cutoff=0.75)]
-    hint = f" Covered and similar: {', '.join(near)}." if near and not cure else ""
-    cure = cure or (
-        "Write it with covered functions, or apply it to values that need no derivative, "
-        "outside the function or on fd.stop_gradient(x)."
-    )
-    return UnsupportedNumPyError(
-        f"{name} of a traced array is not supported, at {user_location()}.{hint} {cure}"
-    )
+    return f" Covered and similar: {', '.join(near)}." if near else ""
 
 
 def refuse(name: str, **given: Any) -> None:

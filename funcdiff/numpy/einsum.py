@@ -13,7 +13,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.diagonals import diagonal
 from funcdiff.numpy.dispatch import implements, unsupported
-from funcdiff.numpy.promotion import array, promoted
+from funcdiff.numpy.promotion import array, promoted_arrays
 from funcdiff.ops import structural as ops
 from funcdiff.ops.contract import contract
 from funcdiff.space import reduce_sum
@@ -149,7 +149,7 @@ def _expanded(side: str, free: Labels) -> Labels:
 
 def _converted(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
     if dtype is None:
-        return promoted(*given)
+        return promoted_arrays(*given)
     target = np.dtype(dtype)
     xs = [array(x) for x in given]
     for x in xs:

@@ -31,18 +31,56 @@ class Basic(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Advanced(NamedTuple):
+    """An index with arrays: a box, positions along some of its axes, and an order of axes.
+
+    Attributes
+    ----------
+    basic
+        The box that slices and Nones leave, one axis for each item of the index.
+    positions
+        Arrays of positions along `axes` of the box; they broadcast to `common`.
+    order
+        Axes of the result in terms of what `gather` gives, which has those of `common` in front.
+    shape
+        Shape of the result.
+    """
+
+    basic: Basic
+    positions: list[Positions]
+    axes: tuple[int, ...]
+    common: tuple[int, ...]
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def indices(self) -> list[Any]:
+        """The positions as traced arrays of one shape."""
+        return [broadcast_to(array(i), self.common) for i in self.positions]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of the axes that are indexed."""
+        return tuple(self.basic.shape[axis] for axis in self.axes)
+
+
 def take(x: Tracer, index: Any) -> Any:
     """Return ``x[index]``."""
     if type(index) is int or (type(index) is tuple and all(type(i) is int for i in index)):
         return _element(x, index)
+    if is_advanced(index):
+        found = advanced(x.shape, index)
+        y = gather(apply(x, found.basic), found.indices, found.axes)
+        return permute(y, found.order)
+    result = apply(x, basic(x.shape, index))
+    return mutation.view(x, result, lambda base: base[index], index)
+
+
+def is_advanced(index: Any) -> bool:
+    """Return whether an index holds arrays, so that NumPy copies."""
     items = index if isinstance(index, tuple) else (index,)
-    if any(
-        isinstance(item, Tracer | np.ndarray | list | tuple | bool | np.bool_) for item in items
-    ):
-        return _advanced(x, items)
-    expanded = _expand(x.ndim, items)
-    result = _apply(x, _basic(x.shape, expanded, keep=()))
-    return mutation.view(x, result, lambda base: base[index])
+    kinds: Any = Tracer | np.ndarray | list | tuple | bool | np.bool_
+    return any(isinstance(item, kinds) for item in items)
 
 
 def _element(x: Tracer, index: Any) -> Any:
@@ -55,20 +93,26 @@ def _element(x: Tracer, index: Any) -> Any:
         for op in chain:
             entries.append((op, atom))
             atom = len(entries) - 1
-        return type(x)(builder, atom, chain[-1].result)
+        return builder.handle(builder, atom, chain[-1].result)
     before = len(builder.entries)
-    items = index if isinstance(index, tuple) else (index,)
-    result = _apply(x, _basic(x.shape, _expand(x.ndim, items), keep=()))
+    result = apply(x, basic(x.shape, index))
     if result.shape:
-        return mutation.view(x, result, lambda base: base[index])
+        return mutation.view(x, result, lambda base: base[index], index)
     chain = [entry[0] for entry in builder.entries[before:]]
     if x.builder is builder and not builder.shares and chain:
         remember(key, chain)
     return result
 
 
-def _apply(x: Tracer, basic: Basic) -> Tracer:
-    return reshape(reverse(take_slice(x, basic.cut), basic.reversed_axes), basic.shape)
+def basic(shape: tuple[int, ...], index: Any) -> Basic:
+    """Work out an index without arrays."""
+    items = index if isinstance(index, tuple) else (index,)
+    return _basic(shape, _expand(len(shape), items), keep=())
+
+
+def apply(x: Tracer, box: Basic) -> Tracer:
+    """Cut out, reverse and reshape."""
+    return reshape(reverse(take_slice(x, box.cut), box.reversed_axes), box.shape)
 
 
 def _expand(ndim: int, items: tuple[Any, ...]) -> list[Any]:
@@ -141,32 +185,31 @@ def _position(item: Any, axis: int, length: int) -> int:
     return position % length
 
 
-def _advanced(x: Tracer, items: tuple[Any, ...]) -> Any:
-    items = tuple(_as_item(item) for item in items)
+def advanced(shape: tuple[int, ...], index: Any) -> Advanced:
+    """Work out an index with arrays."""
+    items = tuple(_as_item(item) for item in (index if isinstance(index, tuple) else (index,)))
     expanded: list[Any] = []
-    for item in _expand(x.ndim, items):
+    for item in _expand(len(shape), items):
         if isinstance(item, np.ndarray) and item.dtype == BOOL and item.ndim:
-            _check_mask(item, x.shape, sum(map(_consumes, expanded)))
+            _check_mask(item, shape, sum(map(_consumes, expanded)))
             expanded.extend(item.nonzero())
         else:
             expanded.append(item)
     places = tuple(
         k for k, item in enumerate(expanded) if item is not None and not isinstance(item, slice)
     )
-    basic = _apply(x, _basic(x.shape, expanded, keep=places))
-    indices = [
-        _indices(expanded[k], basic.shape[k], sum(map(_consumes, expanded[:k]))) for k in places
+    box = _basic(shape, expanded, keep=places)
+    positions = [
+        _indices(expanded[k], box.shape[k], sum(map(_consumes, expanded[:k]))) for k in places
     ]
-    shape = _common_shape([i.shape for i in indices])
-    together = [broadcast_to(array(i), shape) for i in indices]
-    y = gather(basic, together, places)
-    adjacent = places == tuple(range(places[0], places[0] + len(places)))
-    if not adjacent or places[0] == 0:
-        return y
-    inner, before = len(shape), places[0]
-    return permute(
-        y, (*range(inner, inner + before), *range(inner), *range(inner + before, y.ndim))
-    )
+    common = _common_shape([i.shape for i in positions])
+    gathered = (*common, *(n for k, n in enumerate(box.shape) if k not in places))
+    inner, before, ndim = len(common), places[0], len(gathered)
+    if places != tuple(range(before, before + len(places))):
+        before = 0  # apart from each other: their axes come first
+    order = (*range(inner, inner + before), *range(inner), *range(inner + before, ndim))
+    result = tuple(gathered[axis] for axis in order)
+    return Advanced(box, positions, places, common, order, result)
 
 
 def _is_scalar_mask(item: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,11 @@ def _blank(value: Any) -> Any:
 
 
 def _asks_for_types(function: Callable[..., Any]) -> None:
+    @implements(function)
+    @wraps(function)
     def ours(*args: Any, **kwargs: Any) -> Any:
         blanks = {name: _blank(value) for name, value in kwargs.items()}
         return function(*map(_blank, args), **blanks)
-
-    ours.__name__ = function.__name__
-    implements(function)(ours)
 
 
 for _function in (

@@ -268,6 +268,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """
     x = array(arr)
     new = array(values)
+    if new.dtype.kind == "c" and x.dtype.kind != "c":
+        raise TypeError(
+            f"np.insert: complex values do not fit an array of dtype {x.dtype}, at "
+            f"{user_location()}. Convert it with .astype(complex)."
+        )
     new = fit(new, new.type.with_dtype(x.dtype))
     old_places = np.arange(x.type.size).reshape(x.shape)
     new_places = x.type.size + np.arange(new.type.size).reshape(new.shape)

@@ -1,4 +1,4 @@
-"""NumPy's linear algebra: solving, inverses, determinants, factorizations, powers and chains."""
+"""NumPy's linear algebra: solving, inverses, determinants, powers and chains."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.linalg import LinAlgError
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
-from funcdiff.numpy.dispatch import implements, refuse, unsupported
+from funcdiff.numpy import mutation
+from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, promoted
 from funcdiff.numpy.shape import normalized_axis
-from funcdiff.ops import determinants, factorizations, linalg
+from funcdiff.ops import determinants, linalg
 from funcdiff.ops.matrices import identity
 from funcdiff.ops.structural import convert, permute, reshape
 
-_EighResult: Final[Any] = type(np.linalg.eigh(np.eye(1)))
 _SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
 
 
@@ -33,7 +33,8 @@ def inexact(x: Any) -> Tracer:
     return matrix
 
 
-def _matrices(x: Any) -> Tracer:
+def matrix_stack(x: Any) -> Tracer:
+    """Return a stack of matrices; raises NumPy's LinAlgError for fewer than two axes."""
     matrices = inexact(x)
     if matrices.ndim < 2:
         raise LinAlgError(
@@ -44,7 +45,7 @@ def _matrices(x: Any) -> Tracer:
 
 def square_matrices(x: Any) -> Tracer:
     """Return a stack of square matrices; raises NumPy's LinAlgError for others."""
-    matrices = _matrices(x)
+    matrices = matrix_stack(x)
     if matrices.shape[-1] != matrices.shape[-2]:
         raise LinAlgError("Last 2 dimensions of the array must be square")
     return matrices
@@ -121,101 +122,6 @@ def tensorinv(a: Tracer, ind: int = 2) -> Tracer:
     return reshape(inv(reshape(a, (size, size))), (*columns, *rows))
 
 
-# ---- factorizations ------------------------------------------------------------------------------
-
-
-@implements(np.linalg.cholesky)
-def cholesky(a: Tracer, /, *, upper: bool = False) -> Tracer:
-    """Return the Cholesky factor; the gradient is symmetric."""
-    return factorizations.cholesky(square_matrices(a), lower=not upper)
-
-
-def _is_lower(UPLO: str) -> bool:
-    if UPLO.upper() not in ("L", "U"):
-        raise ValueError("UPLO argument must be 'L' or 'U'")
-    return UPLO.upper() == "L"
-
-
-@implements(np.linalg.eigh)
-def eigh(a: Tracer, UPLO: str = "L") -> Any:
-    """Return eigenvalues and eigenvectors of Hermitian matrices; the gradient is symmetric.
-
-    Forward mode is exact at equal eigenvalues.  Reverse mode averages over them, because a linear
-    map cannot tell how a direction parts them: (v * f(w)) @ v.T has its derivative there by jvp.
-    """
-    lower = _is_lower(UPLO)
-    return _EighResult(*factorizations.eigh(square_matrices(a), lower=lower))
-
-
-@implements(np.linalg.eigvalsh)
-def eigvalsh(a: Tracer, UPLO: str = "L") -> Tracer:
-    """Return eigenvalues of Hermitian matrices; the gradient is symmetric."""
-    return factorizations.eigvalsh(square_matrices(a), lower=_is_lower(UPLO))
-
-
-@implements(np.linalg.svdvals)
-def svdvals(x: Tracer, /) -> Tracer:
-    """Return the singular values."""
-    return factorizations.svdvals(_matrices(x))
-
-
-@implements(np.linalg.svd)
-def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
-    """Return the singular values; the vectors are not covered."""
-    if compute_uv:
-        raise unsupported("np.linalg.svd(compute_uv=True)", "Pass compute_uv=False for the values.")
-    if not hermitian:
-        return svdvals(a)
-    return np.sort(np.absolute(np.linalg.eigvalsh(a)))[..., ::-1]
-
-
-@implements(np.linalg.cond)
-def cond(x: Any, p: Any = None) -> Any:
-    """Return the condition number: of the singular values, or |A|·|A⁻¹| in another norm."""
-    matrices: Any = _matrices(x)
-    if 0 in matrices.shape[-2:]:
-        raise LinAlgError("cond is not defined on empty arrays")
-    if p is None or p in (2, -2):
-        s: Any = svdvals(matrices)
-        largest, smallest = s[..., 0], s[..., -1]
-        ratio = smallest / largest if p == -2 else largest / smallest
-    else:
-        ratio = _norm_of_both(matrices, p)
-    undefined = np.isnan(ratio) & ~np.any(np.isnan(matrices), axis=(-2, -1))
-    return np.where(undefined, np.inf, ratio)
-
-
-def _norm_of_both(x: Any, p: Any) -> Any:
-    """Return |A|·|A⁻¹|, infinite where there is no inverse."""
-    sign: Any = slogdet(x).sign
-    singular = sign == 0
-    unit: Any = identity(x.type)
-    inverse: Any = inv(np.where(singular[..., None, None], unit, x))
-    reciprocal = np.where(singular, np.inf, np.linalg.norm(inverse, p, (-2, -1)))
-    return np.linalg.norm(x, p, (-2, -1)) * reciprocal
-
-
-@implements(np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """Return how many singular values exceed a tolerance; it has no derivative."""
-    if rtol is not None and tol is not None:
-        raise ValueError("`tol` and `rtol` can't be both set.")
-    x: Any = array(A)
-    if x.ndim < 2:
-        return np.any(x != 0).astype(int)
-    s = svd(x, compute_uv=False, hermitian=hermitian)
-    if tol is not None:
-        limit = np.expand_dims(tol, -1)
-    elif rtol is not None:
-        limit = np.max(s, axis=-1, keepdims=True, initial=0) * np.expand_dims(rtol, -1)
-    else:
-        relative = max(x.shape[-2:]) * np.finfo(s.dtype).eps
-        limit = np.max(s, axis=-1, keepdims=True, initial=0) * relative
-    return np.count_nonzero(s > limit, axis=-1)
-
-
 # ---- powers and chains ---------------------------------------------------------------------------
 
 
@@ -248,12 +154,11 @@ def matrix_power(a: Any, n: Any) -> Any:
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
     """Return the product of a chain of matrices in the order of least cost."""
-    refuse("np.linalg.multi_dot", out=out)
     xs: list[Any] = [array(x) for x in arrays]
     if len(xs) < 2:
         raise ValueError("Expecting at least two arrays.")
     if len(xs) == 2:
-        return np.dot(xs[0], xs[1])
+        return mutation.store("np.linalg.multi_dot", np.dot(*xs), out, casting="no")
     first, last = xs[0].ndim, xs[-1].ndim
     if first == 1:
         xs[0] = reshape(xs[0], (1, *xs[0].shape))
@@ -261,7 +166,8 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
         xs[-1] = reshape(xs[-1], (*xs[-1].shape, 1))
     if any(x.ndim != 2 for x in xs):
         raise LinAlgError("arrays must be two-dimensional, but for vectors at the ends")
-    result = _chain(xs, _best_splits([x.shape[0] for x in xs] + [xs[-1].shape[1]]))
+    product = _chain(xs, _best_splits([x.shape[0] for x in xs] + [xs[-1].shape[1]]))
+    result = mutation.store("np.linalg.multi_dot", product, out, casting="no")
     kept = (*result.shape[:1] * (first > 1), *result.shape[1:] * (last > 1))
     return reshape(result, kept)
 

@@ -2,8 +2,8 @@
 
 The program is pure; what changes is the handle, which is pointed at the new value, so that every
 name bound to it sees the change.  A view remembers its base and how it was made.  After a change
-the views of the same memory are made again; whether NumPy would have given a view or a copy is
-asked of NumPy itself, by making the same view of an array of positions.
+the views of the same memory are made again; whether NumPy would have given a view or a copy, and
+of which elements, is asked of NumPy itself, by making the same view of an array without content.
 """
 
 from __future__ import annotations
@@ -14,45 +14,64 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.dispatch import unsupported
-from funcdiff.numpy.promotion import array, fit
+from funcdiff.numpy.promotion import fit, model_of
+from funcdiff.numpy.regions import NDArray, replaced
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.indexing import gather, gather_p, scatter_add, scatter_add_p
+from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.structural import (
-    concatenate,
     concatenate_p,
     convert,
     permute_p,
-    reshape,
     reshape_p,
     reverse_p,
     select_p,
 )
 
 Make: TypeAlias = Callable[[Any], Any]
+Models: TypeAlias = tuple[NDArray, ...]
+"""Arrays without content, laid out in memory as a handle's array may be: one, or in C and F."""
 
 
 class Memory:
-    """What a handle knows about the handles that may share its memory."""
+    """What a handle knows about the handles that may share its memory.
 
-    __slots__ = ("base", "make", "order", "positions", "views")
+    Attributes
+    ----------
+    base, make, index
+        A view is ``make(base)``, and ``base[index]`` if it was made by indexing.
+    views
+        The views that have this handle as their base.
+    order
+        "C" or "F" once the layout in memory is known.
+    origin
+        The value before the first change, which has that layout.
+    models
+        See `Models`; of an array that is no view.
+    """
 
-    def __init__(self, base: Tracer | None = None, make: Make | None = None) -> None:
+    __slots__ = ("base", "index", "make", "models", "order", "origin", "views")
+
+    def __init__(
+        self, base: Tracer | None = None, make: Make | None = None, index: Any = None
+    ) -> None:
         self.base = base
         self.make = make
+        self.index = index
         self.views: list[ref[Tracer]] = []
-        self.positions: np.ndarray[Any, Any] | None = None
         self.order: str | None = None
+        self.origin: Tracer | None = None
+        self.models: Models = ()
 
 
 class Place(NamedTuple):
-    """A handle, and the positions of its elements in the memory of its root."""
+    """The array whose memory a handle looks into, and what the handle's own array looks like."""
 
-    handle: Tracer
-    positions: np.ndarray[Any, Any]
+    root: Tracer
+    models: Models
 
 
 def memory(x: Tracer) -> Memory:
@@ -64,19 +83,30 @@ def memory(x: Tracer) -> Memory:
     return found
 
 
-def view(base: Tracer, result: Tracer, make: Make) -> Tracer:
+def view(base: Tracer, result: Tracer, make: Make, index: Any = None) -> Tracer:
     """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
     if result is base:
         result = fresh(base)
-    if base.type.shape and result.type.shape:  # 0-d results are scalars in NumPy: copies
+    if base.type.shape and (result.type.shape or _is_array(base, make)):
         memory(base).views.append(ref(result))
-        result.views = Memory(base, make)
+        result.views = Memory(base, make, index)
     return result
+
+
+def _is_array(base: Tracer, make: Make) -> bool:
+    """Whether NumPy's result without axes is an array (``x[0, ...]``) and not a number."""
+    return isinstance(make(np.empty(base.shape, base.dtype)), np.ndarray)
+
+
+def is_view(x: Tracer) -> bool:
+    """Return whether a handle may look into the memory of another."""
+    record = getattr(x, "views", None)
+    return record is not None and record.base is not None
 
 
 def fresh(x: Tracer) -> Tracer:
     """Return another handle on the same value, for what NumPy would copy."""
-    return type(x)(x.builder, x.atom, x.type)
+    return Builder.handle(x.builder, x.atom, x.type)
 
 
 def copied(x: Tracer, order: str) -> Tracer:
@@ -89,7 +119,7 @@ def copied(x: Tracer, order: str) -> Tracer:
 
 def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:
     """Do ``x = ufunc(x, operand)`` in place; a 0-d `x` is a scalar in NumPy and is rebound."""
-    if not x.type.shape:
+    if not x.type.shape and not is_view(x):
         return NotImplemented
     check_castable(ufunc, x, x, operand)
     value = getattr(x, _METHODS.get(ufunc, ""), lambda y: ufunc(x, y))(operand)
@@ -107,26 +137,50 @@ _METHODS: Final[dict[np.ufunc, str]] = {np.power: "__pow__"}
 
 def check_castable(ufunc: np.ufunc, x: Tracer, *operands: Any) -> None:
     """Let NumPy raise its own error if a result does not fit the dtype of `x`."""
-    given = [np.empty(0, o.dtype) if isinstance(o, Tracer) else o for o in operands]
+    given = [model_of(o) if isinstance(o, Tracer) else o for o in operands]
     empty = [o if np.ndim(o) == 0 else np.empty(0, np.asarray(o).dtype) for o in given]
     ufunc(*empty, out=np.empty(0, x.dtype))
 
 
-def assign(x: Tracer, value: Tracer) -> None:
-    """Change `x` in place to `value`, of the same type, for all that share its memory."""
-    if getattr(x, "views", None) is None:
-        _check_owner(x, value)
-        _point(x, value)
+def assign(x: Tracer, value: Tracer, part: Make | None = None) -> None:
+    """Change `x` in place to `value`, of the same type, for all that share its memory.
+
+    If a `part` is given, which makes a view, `value` is put there only.
+    """
+    if part is None and is_alone(x):
+        point(x, value)
         return
-    root, positions = _locate(x)
-    _check_owner(root, value)
-    if not positions.flags.writeable:
+    root, models = _locate(x)
+    target = np.asarray(models[0] if part is None else part(models[0]))
+    if not target.flags.writeable:
         raise ValueError(
-            f"output array is read-only, a broadcast view or a diagonal, at {user_location()}"
+            "assignment destination is read-only, a broadcast view or a diagonal, at "
+            f"{user_location()}"
         )
-    whole = _positions(root)  # before the change: NumPy's memory keeps its layout
-    _point(root, value if root is x else _replaced(root, positions, value))
-    _refresh(root, whole, root)
+    if part is not None or root is not x:
+        value = replaced(root, _models(root)[0], target, value)
+    point(root, value)
+    _refresh(root, _models(root), root)
+
+
+def is_alone(x: Tracer) -> bool:
+    """Return whether no other handle that is still in use may share memory with `x`."""
+    record = getattr(x, "views", None)
+    if record is None:
+        return True
+    if record.views:
+        record.views = [link for link in record.views if link() is not None]
+    return record.base is None and not record.views
+
+
+def point(x: Tracer, value: Tracer) -> None:
+    """Point a handle at another value: of `x` alone, not of what shares its memory."""
+    _check_owner(x, value)
+    if x.ndim > 1:
+        record = memory(x)
+        if record.order is None and record.origin is None:
+            record.origin = fresh(x)
+    x.builder, x.atom = value.builder, value.atom
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
@@ -169,50 +223,62 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
 def is_own_result(x: Tracer, index: Any, value: Any) -> bool:
     """Whether ``x[index] = value`` stores what ``x[index] += y`` has written through a view."""
     record = getattr(value, "views", None)
-    if not isinstance(record, Memory) or record.base is not x or record.make is None:
-        return False
-    positions = _positions(x)
-    return np.array_equal(record.make(positions), positions[index])
+    return record is not None and record.base is x and index is not None and record.index is index
 
 
-def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
-    """Do ``ufunc.at(x, index, value)`` for additions, where repeated positions accumulate."""
-    if ufunc not in (np.add, np.subtract):
-        raise UnsupportedNumPyError(
-            f"np.{ufunc.__name__}.at of a traced array is not supported, at {user_location()}. "
-            "np.add.at and np.subtract.at are."
-        )
-    check_castable(ufunc, x, x, *values)
-    positions = np.arange(x.type.size).reshape(x.shape)[index]
-    amount = fit(
-        values[0] if ufunc is np.add else np.negative(values[0]), x.type.with_shape(positions.shape)
-    )
-    flat = reshape(x, (x.type.size,))
-    assign(x, reshape(scatter_add(flat, amount, [array(positions)], (0,)), x.shape))
+# ---- whose memory, and where in it ---------------------------------------------------------------
 
 
-def _point(x: Tracer, value: Tracer) -> None:
-    x.builder, x.atom = value.builder, value.atom
-
-
-def _positions(root: Tracer) -> np.ndarray[Any, Any]:
-    """Return the number of every element, laid out in memory as NumPy lays the array out.
-
-    An eager trace knows the layout from the value.  What has no value is laid out in C order
-    here, and `_made` refuses what would depend on that.
-    """
+def _models(root: Tracer) -> Models:
+    """Return arrays laid out as that of `root`, which is no view, may be."""
     record = memory(root)
-    if record.positions is None:
-        positions = np.arange(root.type.size).reshape(root.shape)
-        if root.ndim > 1:
-            record.order = record.order or _layout_of_value(root)
-            positions = np.array(positions, order=record.order or "C")  # type: ignore[call-overload]
-        record.positions = positions
-    return record.positions
+    if not record.models:
+        orders = record.order or ("C" if root.ndim < 2 else "CF")
+        record.models = tuple(
+            np.empty(root.shape, root.dtype, order)  # type: ignore[call-overload]
+            for order in orders
+        )
+    return record.models
+
+
+def _locate(x: Tracer) -> Place:
+    record = memory(x)
+    if record.base is None:
+        return Place(x, _models(x))
+    assert record.make is not None
+    root, models = _locate(record.base)
+    made, shares = _made(record.make, models, root)
+    if not shares:  # NumPy copied: that copy is the root
+        return Place(x, _models(x))
+    return Place(root, made)
+
+
+def _made(make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
+    """Make a view of models; return whether it looks into their memory."""
+    made = [np.asarray(make(model)) for model in models]
+    shares = [np.may_share_memory(*pair) for pair in zip(made, models, strict=True)]
+    if all(shares) or not any(shares):
+        return tuple(made), shares[0]
+    k = "CF".index(_settled(root))
+    return (made[k],), shares[k]
+
+
+def _settled(root: Tracer) -> str:
+    """Return the layout of an array; refuse if it is not known."""
+    record = memory(root)
+    record.order = record.order or _layout_of_value(record.origin or root)
+    if record.order is None:
+        raise UnsupportedNumPyError(
+            f"an array was changed in place at {user_location()}, of which another is a view "
+            "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
+            "instead of y *= 2, or take a copy: v = y.ravel().copy()."
+        )
+    return record.order
 
 
 _LAID_OUT_OTHERWISE: Final = (
-    gather_p, scatter_add_p, concatenate_p, select_p, contract_p, permute_p, reverse_p, reshape_p,
+    gather_p, scatter_add_p, scatter_p, concatenate_p, select_p, contract_p, permute_p, reverse_p,
+    reshape_p,
 )  # fmt: skip
 """Operations of which NumPy functions are made that may lay their result out in another way."""
 
@@ -231,58 +297,16 @@ def _layout_of_value(root: Tracer) -> str | None:
     return "C" if value.flags.c_contiguous else ("F" if value.flags.f_contiguous else None)
 
 
-def _made(make: Make, positions: np.ndarray[Any, Any], root: Tracer) -> np.ndarray[Any, Any]:
-    """Make a view of positions; refuse if it depends on an unknown layout whether it is one."""
-    made = np.asarray(make(positions))
-    if memory(root).order is None and root.ndim > 1:
-        other = np.array(positions, order="F" if positions.flags.c_contiguous else "C")
-        if np.shares_memory(make(other), other) != np.shares_memory(made, positions):
-            raise UnsupportedNumPyError(
-                f"an array was changed in place at {user_location()}, of which another is a view "
-                "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
-                "instead of y *= 2, or take a copy: v = y.ravel().copy()."
-            )
-    return made
-
-
-def _locate(x: Tracer) -> Place:
-    """Return the root of the memory of `x`, and where in it the elements of `x` are."""
-    chain: list[Make] = []
-    handles = [x]
-    while (record := memory(handles[-1])).base is not None:
-        assert record.make is not None
-        chain.append(record.make)
-        handles.append(record.base)
-    root = handles.pop()
-    positions = _positions(root)
-    for make, handle in zip(reversed(chain), reversed(handles), strict=True):
-        made = _made(make, positions, root)
-        if not np.shares_memory(made, positions):  # NumPy copied: that copy is the root
-            root, made = handle, _positions(handle)
-        positions = made
-    return Place(root, positions)
-
-
-def _replaced(root: Tracer, positions: np.ndarray[Any, Any], value: Tracer) -> Tracer:
-    """Return `root` with the elements at `positions` replaced, bit for bit."""
-    size = root.type.size
-    source = np.arange(size)
-    source[positions.ravel()] = size + np.arange(positions.size)
-    both = concatenate([reshape(root, (size,)), reshape(value, (positions.size,))], 0)
-    return reshape(gather(both, [array(source)], (0,)), root.shape)
-
-
-def _refresh(base: Tracer, positions: np.ndarray[Any, Any], root: Tracer) -> None:
+def _refresh(base: Tracer, models: Models, root: Tracer) -> None:
     """Make the views of `base` again, and theirs, as far as NumPy shares memory."""
     record = memory(base)
-    record.views = [link for link in record.views if link() is not None]
-    for link in record.views:
-        handle = link()
-        if handle is None:
-            continue
+    handles = [handle for link in record.views if (handle := link()) is not None]
+    record.views = [ref(handle) for handle in handles]
+    for handle in handles:
         make = memory(handle).make
         assert make is not None
-        made = _made(make, positions, root)
-        if np.shares_memory(made, positions):
-            _point(handle, make(base))
+        made, shares = _made(make, models, root)
+        if shares:
+            value = make(base)
+            handle.builder, handle.atom = value.builder, value.atom
             _refresh(handle, made, root)

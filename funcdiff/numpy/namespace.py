@@ -18,7 +18,15 @@ import numpy as np
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import dispatch
 from funcdiff.numpy.concatenator import c_, r_
-from funcdiff.numpy.construction import arange, array, asarray, fromiter, full, is_traced
+from funcdiff.numpy.construction import (
+    arange,
+    array,
+    asarray,
+    ascontiguousarray,
+    fromiter,
+    full,
+    is_traced,
+)
 from funcdiff.ops.families import by_ufunc
 
 _OURS: Final[dict[str, Any]] = {
@@ -26,7 +34,7 @@ _OURS: Final[dict[str, Any]] = {
     "array": array,
     "asanyarray": asarray,
     "asarray": asarray,
-    "ascontiguousarray": asarray,
+    "ascontiguousarray": ascontiguousarray,
     "c_": c_,
     "fromiter": fromiter,
     "full": full,
@@ -37,9 +45,9 @@ _OURS: Final[dict[str, Any]] = {
 _PLAIN: Final = frozenset(
     {
         "broadcast_shapes", "diag_indices", "dtype", "empty", "errstate", "exceptions", "eye",
-        "finfo", "identity", "iinfo", "index_exp", "indices", "isdtype", "isscalar", "issubdtype",
-        "iterable", "mgrid", "ndarray", "ndindex", "ogrid", "ones", "promote_types", "random",
-        "s_", "tri", "tril_indices", "triu_indices", "ufunc", "zeros",
+        "fftfreq", "finfo", "identity", "iinfo", "index_exp", "indices", "isdtype", "isscalar",
+        "issubdtype", "iterable", "mgrid", "ndarray", "ndindex", "ogrid", "ones", "promote_types",
+        "random", "rfftfreq", "s_", "tri", "tril_indices", "triu_indices", "ufunc", "zeros",
     }
 )  # fmt: skip
 """What takes no array, or nothing to differentiate: NumPy's own."""

@@ -11,9 +11,9 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.linalg import svdvals
 from funcdiff.numpy.promotion import array
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
+from funcdiff.numpy.singular import svdvals
 from funcdiff.ops.complex import imaginary_part, real_part
 from funcdiff.ops.reductions import reduce_max, reduce_min
 from funcdiff.ops.structural import convert, permute, reshape
@@ -55,10 +55,10 @@ def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer
     return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
-def _root(powers: Any, root: Callable[[Any], Any] = np.sqrt) -> Any:
+def _root(powers: Any, root: Callable[[Any], Any] = np.sqrt, at_zero: float = 0.0) -> Any:
     """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
     zero = powers == 0
-    return np.where(zero, 0, root(np.where(zero, 1, powers)))
+    return np.where(zero, at_zero, root(np.where(zero, 1, powers)))
 
 
 def _length(x: Tracer) -> Any:
@@ -92,7 +92,8 @@ def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
     zero = sizes == 0  # where |x|ᵖ is 0 or infinite, the derivative is that of |x|, which is 0
     powers = np.where(zero, 0.0 if ord > 0 else np.inf, np.where(zero, 1, sizes) ** ord)
     total: Any = reduce_sum(array(powers), (axis,))
-    return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype))
+    at_zero = 0.0 if np.real(ord) > 0 else np.inf
+    return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype), at_zero)
 
 
 def _largest(x: Tracer, axis: int) -> Tracer:

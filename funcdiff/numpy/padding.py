@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation, promotion
-from funcdiff.numpy.dispatch import implements, unsupported
+from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
 from funcdiff.numpy.promotion import broadcast_to, fit
 from funcdiff.numpy.shape import normalized_axis, squeeze
@@ -43,11 +43,13 @@ _STATISTICS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tracer:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """Return the array with borders, filled as the mode says."""
-    _check(mode, kwargs)
     x = promotion.array(array)
     widths = _width_pairs(pad_width, x.ndim)
+    if callable(mode):
+        return _filled_by(mode, x, widths, kwargs)
+    _check(mode, kwargs)
     fill = _filling(x, mode, widths, kwargs)
     for axis, width in enumerate(widths):
         if any(width):
@@ -56,12 +58,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Tr
 
 
 def _check(mode: Any, given: dict[str, Any]) -> None:
-    if callable(mode):
-        raise unsupported(
-            "np.pad(mode=function)",
-            "Such a function fills its argument in place; use np.concatenate, or one of the modes "
-            f"{', '.join(sorted(_KEYWORDS))}.",
-        )
     if mode not in _KEYWORDS:
         raise ValueError(f"mode {mode!r} is not supported, at {user_location()}")
     unknown = set(given) - set(_KEYWORDS[mode])
@@ -79,8 +75,11 @@ def _pairs(value: Any, ndim: int) -> list[tuple[Any, Any]]:
     if isinstance(value, Tracer):
         every = broadcast_to(value, (ndim, 2))
         return [(take(every, (k, 0)), take(every, (k, 1))) for k in range(ndim)]
-    pairs = np.broadcast_to(np.asarray(value), (ndim, 2))
-    return [(before, behind) for before, behind in pairs.tolist()]
+    given = np.asarray(value)
+    pairs = np.broadcast_to(given, (ndim, 2))
+    # NumPy takes one number or pair for scalars of its own, which are strong, but not more of them
+    strong = given.size <= 2 and given.shape != (2, 1)
+    return [(before, behind) for before, behind in (pairs if strong else pairs.tolist())]
 
 
 def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
@@ -126,6 +125,23 @@ def _filling(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) 
     if given.get("reflect_type") == "odd":
         return lambda x, axis, width: _oddly_reflected(x, axis, width, mode == "symmetric")
     return lambda x, axis, width: _taken(x, axis, width, mode)
+
+
+def _filled_by(
+    function: Callable[..., Any], x: Any, widths: list[Widths], given: dict[str, Any]
+) -> Any:
+    """Let a function fill the borders of every vector along every axis, in place."""
+    for axis, width in enumerate(widths):
+        x = _joined(x, axis, _constants(x, axis, width, (0, 0)))
+    for axis, width in enumerate(widths):
+        vectors: Any = np.moveaxis(x, axis, -1)
+        places = list(np.ndindex(vectors.shape[:-1]))
+        rows: list[Any] = [mutation.fresh(take(vectors, (*place, slice(None)))) for place in places]
+        for row in rows:
+            function(row, width, axis, given)
+        if rows:
+            x = np.moveaxis(np.reshape(np.stack(rows), vectors.shape), -1, axis)
+    return mutation.fresh(x)
 
 
 def _joined(x: Tracer, axis: int, around: Pads) -> Tracer:

@@ -12,7 +12,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.arithmetic import conjugate
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.promotion import broadcast_shapes, broadcast_to, promoted_arrays
 from funcdiff.numpy.shape import (
     as_ints,
     expand_dims,
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @implements(np.matmul)
 def matmul(x: Any, y: Any) -> Tracer:
     """Return the matrix product; stacks of matrices broadcast."""
-    x, y = promoted(x, y)
+    x, y = promoted_arrays(x, y)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError(f"matmul: an operand is 0-d, at {user_location()}; use * instead")
     inner_left, inner_right = x.shape[-1], y.shape[max(-2, -y.ndim)]
@@ -88,7 +88,7 @@ def vecmat(x: Any, y: Any) -> Tracer:
 
 def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
     """Return promoted operands that have as many axes as the product needs."""
-    operands = promoted(x, y)
+    operands = promoted_arrays(x, y)
     for k, (z, needed) in enumerate(zip(operands, (left, right), strict=True)):
         if z.ndim < needed:
             raise ValueError(
@@ -112,7 +112,7 @@ def _check_sizes(name: str, x: Tracer, y: Tracer, left: int, right: int) -> None
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the product over the last axis of `a` and the last but one of `b`."""
-    x, y = promoted(a, b)
+    x, y = promoted_arrays(a, b)
     if not (x.ndim and y.ndim):
         return mutation.store("np.dot", np.multiply(x, y), out)
     return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
@@ -121,7 +121,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
     """Return the product over the last axes."""
-    x, y = promoted(a, b)
+    x, y = promoted_arrays(a, b)
     if not (x.ndim and y.ndim):
         return np.multiply(x, y)
     return _over("np.inner", x, y, [-1], [-1])
@@ -130,14 +130,14 @@ def inner(a: Any, b: Any, /) -> Any:
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
-    x, y = (ravel(z) for z in promoted(a, b))
+    x, y = (ravel(z) for z in promoted_arrays(a, b))
     return _over("np.vdot", conjugate(x), y, [0], [0])
 
 
 @implements(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     """Return the product over the given axes: a number of adjacent ones, or two lists."""
-    x, y = promoted(a, b)
+    x, y = promoted_arrays(a, b)
     if np.iterable(axes):
         left, right = (as_ints(side) for side in axes)
     else:
@@ -166,14 +166,14 @@ def _over(
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the products of all pairs of elements, as a matrix."""
-    x, y = (ravel(z) for z in promoted(a, b))
+    x, y = (ravel(z) for z in promoted_arrays(a, b))
     return mutation.store("np.outer", contract(x, y, (0,), (1,), (0, 1)), out)
 
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: blocks of `b`, one for each element of `a`."""
-    x, y = promoted(a, b)
+    x, y = promoted_arrays(a, b)
     if not (x.ndim and y.ndim):
         return np.multiply(x, y)
     ndim = max(x.ndim, y.ndim)
@@ -190,7 +190,7 @@ def cross(
     """Return the vector product of stacks of vectors in space."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promoted(a, b)
+    x, y = promoted_arrays(a, b)
     if not (x.ndim and y.ndim):
         raise ValueError(f"At least one array has zero dimension, at {user_location()}")
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)

@@ -1,6 +1,7 @@
 """From what users pass to what the strict operations take: dtypes, scalars and broadcasting.
 
-Promotion is NumPy's own (NEP 50): Python numbers are weak, everything else is strong.
+Promotion is NumPy's own (NEP 50): Python numbers are weak, traced ones too (`Tracer.weak`);
+everything else is strong.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer, constant, current_builder, direct, escaped
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.ops.structural import convert, reshape
 from funcdiff.space import broadcast
 
@@ -26,6 +27,9 @@ _DIRECT_KEPT: Final = 1 << 15
 
 WEAK: Final = (int, float, complex)
 """Types of Python numbers, whose dtype gives way to that of an array."""
+
+_PYTHON_TYPES: Final = {"i": int, "u": int, "f": float, "c": complex}
+"""Types of the numbers that weak tracers stand for, by the kind of their dtype."""
 
 _SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 """Numbers that stay literals; others become inputs, or programs would differ in each of them."""
@@ -98,20 +102,30 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
 def array(value: Any) -> Traced:
     """Return anything array-like as a tracer: a tracer itself, arrays as captures.
 
-    A Python number takes NumPy's default dtype.
+    A Python number takes NumPy's default dtype, and a traced one is weak no more.
     """
     if isinstance(value, Tracer):
-        return value
+        return Builder.handle(value.builder, value.atom, value.type) if value.weak else value
     if type(value) in WEAK or type(value) is bool:
         return scalar(value, ArrayType((), np.asarray(value).dtype))
     return innermost().capture(concrete(value))
 
 
+def is_weak(value: Any) -> bool:
+    """Whether a value is a Python number, or stands for one in a trace."""
+    return value.weak if isinstance(value, Tracer) else type(value) in WEAK
+
+
 def dtype_of(value: Any) -> Any:
     """Return a dtype, or the type of a Python number, which is weak."""
     if isinstance(value, Tracer):
-        return value.type.dtype
+        return _PYTHON_TYPES[value.type.dtype.kind] if value.weak else value.type.dtype
     return type(value) if type(value) in WEAK else concrete(value).dtype
+
+
+def model_of(x: Tracer) -> Any:
+    """Return what NumPy casts as it would cast `x`: an array without elements, or a number."""
+    return dtype_of(x)(1) if x.weak else np.empty(0, x.dtype)
 
 
 def shape_of(value: Any) -> Shape:
@@ -129,7 +143,19 @@ def fit(value: Any, type_: ArrayType) -> Traced:
         value = innermost().capture(concrete(value))
     if value.type is type_:
         return value
+    if value.weak and type_.dtype.kind in "iu":
+        _check_range(value, type_.dtype)
     return broadcast_to(convert(value, type_.dtype), type_.shape)
+
+
+def _check_range(x: Tracer, dtype: np.dtype[Any]) -> None:
+    """Let NumPy raise its own error if a traced Python integer does not fit an integer dtype."""
+    assert x.builder is not None
+    try:
+        value = x.builder.value(x.atom)
+    except ConcreteValueError:
+        return
+    dtype.type(int(value))
 
 
 def broadcast_to(x: Tracer, shape: Shape) -> Traced:
@@ -155,18 +181,25 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
     """Return NumPy's promoted dtype of array-likes, Python numbers being weak."""
-    return np.result_type(
-        *(
-            v if type(v) in WEAK else (v.dtype if isinstance(v, Tracer) else concrete(v).dtype)
-            for v in values
-        )
-    )
+    return np.result_type(*map(_weight, values))
+
+
+def _weight(value: Any) -> Any:
+    """Return what `np.result_type` takes for a value: a dtype, or a Python number."""
+    if isinstance(value, Tracer):
+        return dtype_of(value)(1) if value.weak else value.type.dtype
+    return value if type(value) in WEAK else concrete(value).dtype
 
 
 def promoted(*values: Any) -> list[Traced]:
     """Return tracers of one dtype, shapes as they were."""
     dtype = common_dtype(values)
     return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
+
+
+def promoted_arrays(*values: Any) -> list[Traced]:
+    """Return tracers of one dtype as functions do that are no ufuncs: Python numbers are strong."""
+    return promoted(*map(array, values))
 
 
 def matched(*values: Any) -> list[Traced]:

@@ -19,7 +19,7 @@ from funcdiff.numpy.cumulative import cumsum
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import holds
 from funcdiff.numpy.nans import nanmean
-from funcdiff.numpy.promotion import Traced, array, broadcast_to
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, is_weak
 from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axes
 from funcdiff.numpy.statistics import mean, weights_along
@@ -188,6 +188,8 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     """Return the interpolated order statistics; `weak` fractions take the dtype of the entries."""
     x = sample.entries
     n = np.maximum(sample.count, 1)
+    if q.dtype.kind == "f":  # for NumPy the number of entries is a Python one, which is weak
+        n = n.astype(q.dtype)
     position = _virtual_position(method, n, q)
     last = n - 1
     below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
@@ -196,7 +198,8 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     low, high = (_read(sample, k.astype(np.int64)) for k in (below, above))
     if np.ndim(part) == 1:
         part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))
-    dtype = x.dtype if weak and x.type.differentiable else FLOAT
+    strong = position.dtype if position.dtype.kind == "f" else FLOAT
+    dtype = x.dtype if weak and x.type.differentiable else strong
     weight, rest = (z.astype(dtype) for z in (part, 1 - part))
     span: Any = sub(high, low)
     return np.where(part >= 0.5, high - span * rest, low + span * weight)
@@ -233,7 +236,7 @@ def _quantile(
     x = array(a)
     if x.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    weak = type(q) in (int, float)
+    weak = is_weak(q)
     q = q if isinstance(q, Tracer) else np.asarray(q)
     q = np.true_divide(q, 100) if percent else q
     if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):

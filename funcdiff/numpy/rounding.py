@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
-from funcdiff.numpy.dispatch import default, implements, refuse
+from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.mutation import store
 from funcdiff.numpy.promotion import Traced, array, fit
 from funcdiff.numpy.shape import normalized_axis
@@ -60,7 +60,6 @@ def clip(
     **keywords: Any,
 ) -> Traced:
     """Limit values to an interval: ``minimum(maximum(a, min), max)``, on a bound by halves."""
-    refuse("np.clip", **keywords)
     if a_min is default and a_max is default:
         low, high = (None if bound is default else bound for bound in (min, max))
     elif a_min is default or a_max is default:
@@ -78,9 +77,23 @@ def clip(
         limits = np.iinfo(x.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if out is not None or keywords:
+        return _clipped(x, low, high, {"out": out, **keywords})
+    if low is None and high is None:
+        return mutation.fresh(x)
     x = x if low is None else np.maximum(x, low)
-    x = x if high is None else np.minimum(x, high)
-    return store("np.clip", x, out)
+    return x if high is None else np.minimum(x, high)
+
+
+def _clipped(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:
+    """Limit values by ufuncs with keywords; the last one takes where= and out=."""
+    if low is not None and high is not None:
+        kept = ("dtype", "casting", "signature")
+        x = np.maximum(x, low, **{k: v for k, v in keywords.items() if k in kept})
+        return np.minimum(x, high, **keywords)
+    if low is not None:
+        return np.maximum(x, low, **keywords)
+    return np.positive(x, **keywords) if high is None else np.minimum(x, high, **keywords)
 
 
 @implements(np.nan_to_num)
@@ -268,7 +281,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
         wrapped = np.where(np.logical_and(wrapped == -high, steps > 0), high, wrapped)
     correction = np.where(np.absolute(steps) < discont, 0, wrapped - steps)
     n = x.shape[along]
-    first = slice_along(x, along, 0, 1)
+    first = slice_along(x, along, 0, min(1, n))
     others: Traced = slice_along(x, along, min(1, n), n)
     others = others + np.cumsum(correction, along)
     return concatenate([convert(z, dtype) for z in (first, others)], along)

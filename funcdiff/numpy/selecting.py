@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import indexing, mutation
-from funcdiff.numpy.dispatch import implements, qualified_name, unsupported
+from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.joining import stack
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
 from funcdiff.numpy.shape import (
@@ -47,7 +47,7 @@ def where(condition: Any, *branches: Any) -> Any:
     x, y = matched(*branches)
     mask = _truth(condition)
     shape = broadcast_shapes(mask.shape, x.shape)
-    return ops.select(*(broadcast_to(v, shape) for v in (mask, x, y)))
+    return mutation.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
 
 
 def _truth(condition: Any) -> Any:
@@ -324,20 +324,3 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
             )
         value = result
     return value
-
-
-# ---- assignment --------------------------------------------------------------------------------
-
-
-def _refused(function: Callable[..., Any], cure: str) -> None:
-    @implements(function)
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise unsupported(qualified_name(function), cure)
-
-
-_refused(np.copyto, "Write x = np.where(mask, values, x) instead.")
-_refused(np.putmask, "Write x = np.where(mask, values, x) instead.")
-_refused(np.place, "Write x = np.where(mask, values, x) instead.")
-_refused(np.put, "Write x = np.where(mask, values, x), or build a list and stack it, instead.")
-_refused(np.put_along_axis, "Write x = np.where(mask, values, x) instead.")
-_refused(np.fill_diagonal, "Write x = np.where(np.eye(n, dtype=bool), values, x) instead.")

@@ -91,7 +91,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
 
 def _reads_in_order(x: Tracer, order: Any, name: str) -> str:
     """Return "C" or "F"; a traced array has no layout in memory for "A" and "K" to follow."""
-    if order is None or order == "C" or (x.ndim < 2 and order in ("A", "K")):
+    if order is None or order == "C" or (sum(n != 1 for n in x.shape) < 2 and order in ("A", "K")):
         return "C"
     if order == "F":
         return "F"

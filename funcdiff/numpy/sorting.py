@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import index as as_int
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.numpy.array import concrete_value
-from funcdiff.numpy.dispatch import default, implements, refuse, unsupported
+from funcdiff.numpy.dispatch import implements, refuse
 from funcdiff.numpy.promotion import array, promoted
 from funcdiff.numpy.shape import normalized_axis
+from funcdiff.numpy.values import known
 from funcdiff.ops import sorting as ops
 from funcdiff.ops.indexing import gather, take_along
 from funcdiff.ops.structural import reshape, reverse
@@ -117,7 +116,7 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
     if sorter is not None:
         row = gather(row, [array(sorter)], (0,))
     # a Python number is strong here, unlike in ufuncs
-    row, values = promoted(row, v if isinstance(v, Tracer) else np.asarray(v))
+    row, values = promoted(row, array(v) if isinstance(v, Tracer) else np.asarray(v))
     return ops.searchsorted(row, values, side)
 
 
@@ -125,63 +124,12 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the number of the bin of each value; the bins ascend or descend."""
     values, edges = array(x), array(bins)
-    known: Any = concrete_value(edges)
+    concrete: Any = known(bins)
     if values.dtype.kind == "c":
         raise TypeError("x may not be complex")
-    np.digitize(0, known)  # raises NumPy's error for bins that are not monotonic
+    np.digitize(0, concrete)  # raises NumPy's error for bins that are not monotonic
     side: ops.Side = "left" if right else "right"
-    if known.size and known[0] > known[-1]:
+    if concrete.size and concrete[0] > concrete[-1]:
         upwards = reverse(edges, (0,))
-        return len(known) - searchsorted(upwards, values, side)  # type: ignore[operator]
+        return len(concrete) - searchsorted(upwards, values, side)  # type: ignore[operator]
     return searchsorted(edges, values, side)
-
-
-@implements(np.unique)
-def unique(
-    ar: Any,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: Any = None,
-    *,
-    equal_nan: bool = True,
-    sorted: Any = default,
-) -> Any:
-    """Return the distinct elements in order; the derivative is that of their first occurrence.
-
-    How many there are depends on the values, so the positions are those of the concrete array.
-    """
-    if sorted is not default and not sorted:
-        raise unsupported("np.unique(sorted=False)", "Leave sorted out.")
-    x: Any = ar if axis is not None else reshape(ar, (ar.type.size,))
-    value = np.reshape(concrete_value(ar), ar.shape)
-    _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
-    place = 0 if axis is None else normalized_axis(axis, x.ndim)
-    parts = [x[(*(slice(None),) * place, index)]]
-    flags = (return_index, return_inverse, return_counts)
-    parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
-    return tuple(parts) if len(parts) > 1 else parts[0]
-
-
-_UNIQUE_KEYWORDS: Final = {
-    "indices": "return_index",
-    "inverse_indices": "return_inverse",
-    "counts": "return_counts",
-}
-
-
-def _named_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
-    """Return the array API's spelling of `unique`, of which every NaN is distinct."""
-    result = type(function(np.zeros(0)))
-
-    def ours(x: Tracer) -> Any:
-        keywords = {_UNIQUE_KEYWORDS[name]: True for name in result._fields[1:]}
-        return result(*unique(x, equal_nan=False, **keywords))
-
-    return ours
-
-
-implements(np.unique_values)(lambda x: unique(x, equal_nan=False))
-implements(np.unique_all)(_named_unique(np.unique_all))
-implements(np.unique_counts)(_named_unique(np.unique_counts))
-implements(np.unique_inverse)(_named_unique(np.unique_inverse))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
@@ -170,6 +171,16 @@ cond_p: Final = Primitive(
     _cond_batch,
     _cond_linearize,
 )
+
+
+def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:
+    if flags[0]:
+        return [True for _ in p.branches[0].outputs]
+    branches = [dependent(branch, flags[1:]) for branch in p.branches]
+    return [any(answers) for answers in zip(*branches, strict=True)]
+
+
+FLOWS[cond_p] = _through_cond
 
 
 def cond(

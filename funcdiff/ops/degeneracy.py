@@ -135,6 +135,17 @@ def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
 # ---- what depends on the choice of eigenvectors --------------------------------------------------
 
 
+GAUGE: Final = (
+    "the result depends on which eigenvectors eigh, or singular vectors svd, returns: those of a "
+    "value that occurs more than once are any basis of their space, and complex ones have any "
+    "phase. Such a result has no derivative. Use what does not depend on that choice: the values, "
+    "projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, (u * f(s)) @ vh, or abs(v)**2. The "
+    "vectors that full_matrices=True adds, and those of the singular value zero, are any basis of "
+    "a null space: pass full_matrices=False, or use the others alone."
+)
+"""What to say of a result that depends on a choice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gauge(Params):
     """Whether the operand is a cotangent, which has to be checked, or a tangent."""
@@ -142,7 +153,7 @@ class Gauge(Params):
     checked: bool
 
 
-def _differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
+def differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
     """Whether any of the parts is more than rounding error of `x`."""
     eps = np.finfo(x.dtype).eps
     scale = np.abs(x).max(axis=axes, keepdims=True, initial=0)
@@ -152,13 +163,8 @@ def _differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
 def _check(ct: Any, same: Any) -> Any:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
     skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
-    if _differ(skew, ct, (-1, -2)):
-        raise NotDifferentiableError(
-            "the result depends on which eigenvectors eigh returns: those of an eigenvalue that "
-            "occurs more than once are any basis of their space, and complex ones have any phase. "
-            "Such a result has no derivative. Use what does not depend on that choice: the "
-            "eigenvalues, projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, or abs(v)**2."
-        )
+    if differ(skew, ct, (-1, -2)):
+        raise NotDifferentiableError(GAUGE)
     return ct
 
 
@@ -200,12 +206,13 @@ def _average(x: Any, same: Any) -> Any:
 def _agreed(x: Any, same: Any) -> Any:
     """Return the averages, or raise if there is something to average."""
     apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
-    if _differ(apart, x[..., None], (-1, -2)):
+    if differ(apart, x[..., None], (-1, -2)):
         raise NotDifferentiableError(
-            "eigenvalues that are equal are used in different ways, so that the derivative "
-            "depends on how they part. If they and the eigenvectors make a function of the "
-            "matrix, write it as (v * f(w)) @ v.conj().T, f elementwise: that has its derivative "
-            "at equal eigenvalues, and in forward mode over reverse (fd.hvp) a second one."
+            "eigenvalues or singular values that are equal are used in different ways, so that "
+            "the derivative depends on how they part (those that are zero may not be used). If "
+            "they and the vectors make a function of the matrix, write it as "
+            "(v * f(w)) @ v.conj().T or (u * f(s)) @ vh, f elementwise: that has its derivatives "
+            "at equal values."
         )
     return _average(x, same)
 
@@ -218,10 +225,13 @@ def shared(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
 def _shared_jvp(
     p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[list[Tracer], list[Maybe]]:
-    """Average what agrees: while eigenvalues part, an average is not one for long."""
+    """Average what agrees: while eigenvalues part, an average is not one for long.
+
+    That holds for what is averaged, which may meet a factor that parts, as for its tangent.
+    """
     x, same = xs
     t = ts[0]
-    y = shared(x, same, strict=p.strict)
+    y = shared(x, same, strict=p.strict or t is not None)
     return [y], [None if t is None else shared(t, same, strict=True)]
 
 
@@ -237,6 +247,33 @@ shared_p: Final[Primitive[Sharing]] = linear(
 )
 
 
+def _without_ties(t: Any, same: Any) -> Any:
+    if same.sum() > same.shape[-1] * np.prod(same.shape[:-2], dtype=int):
+        raise NotDifferentiableError(
+            "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the "
+            "matrix and by an array c of one number per value, at values that are equal: it "
+            "depends on which vectors belong to which number. Differentiate by one number at a "
+            "time, or keep the values apart."
+        )
+    return t
+
+
+distinct_p: Final = linear(
+    "distinct",
+    Params,
+    abstract=lambda _p, t, _same: (t,),
+    impl=lambda _p: _without_ties,
+    transpose=lambda _p, _types, cts, xs: [distinct(cts[0], xs[1]), None],
+    batch=lambda _p, size, xs, batched: [distinct(*align(size, xs, batched))],
+    given=(1,),
+)
+
+
+def distinct(t: Tracer, same: Tracer) -> Tracer:
+    """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
+    return bind(distinct_p, NONE, t, same)[0]
+
+
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
@@ -245,7 +282,7 @@ def _settled_jvp(
 ) -> tuple[Sequence[Tracer], list[Maybe]]:
     slopes, generator, same = xs
     moved, turned, _ = ts
-    return settled(slopes, generator, same, strict=p.strict), [
+    return settled(slopes, generator, same, strict=p.strict or moved is not None), [
         None if moved is None else shared(moved, same, strict=True),
         None if turned is None else gauge(turned, same, checked=False),
     ]

@@ -62,6 +62,42 @@ def _abstract_adjugate(_p: Params, a: ArrayType, *directions: ArrayType) -> Type
 
 
 def _adjugate(a: Any, *directions: Any) -> Any:
+    """Return Dᵐadj(A)[T₁,…,Tₘ], m = 0 and 1 through the inverse where that is as exact."""
+    if a.size == 0:
+        return _general_adjugate(a, *directions)
+    finite = np.all([np.isfinite(x).all(axis=(-2, -1)) for x in (a, *directions)], axis=0)
+    if len(directions) > 1:
+        result, regular = np.full_like(a, np.nan), ~finite
+    else:
+        result, regular = _regular_adjugate(a, *directions)
+        regular |= ~finite  # where an SVD would raise
+    if regular.all():
+        return result
+    places = ~regular
+    result = np.array(result)
+    result[places] = _general_adjugate(*(x[places] for x in (a, *directions)))
+    return result
+
+
+def _regular_adjugate(a: Any, *directions: Any) -> tuple[Any, Any]:
+    """Return det(A)·X or det(A)·(tr(X·T)·X - X·T·X) with X = A⁻¹, and where that is exact.
+
+    Each factor X multiplies the rounding errors by the condition of A.
+    """
+    exact = np.result_type(a.dtype, np.float64)
+    wide, *turns = (x.astype(exact, copy=False) for x in (a, *directions))
+    factor = np.linalg.det(wide)
+    regular = (factor != 0) & np.isfinite(factor)
+    x = np.linalg.inv(np.where(regular[..., None, None], wide, np.eye(a.shape[-1])))
+    condition = np.linalg.norm(wide, 1, (-2, -1)) * np.linalg.norm(x, 1, (-2, -1))
+    regular &= condition < 1e6 ** (1 / (1 + len(directions)))
+    for t in turns:
+        turned = x @ t
+        x = np.einsum("...ii->...", turned)[..., None, None] * x - turned @ x
+    return (factor[..., None, None] * x).astype(a.dtype, copy=False), regular
+
+
+def _general_adjugate(a: Any, *directions: Any) -> Any:
     """Return Dᵐadj(A)[T₁,…,Tₘ] through A = U·S·Vᴴ, where S is diagonal and nothing is divided by.
 
     adj(A + E) = det(U)·det(Vᴴ)·V·adj(S + UᴴEV)·Uᴴ.

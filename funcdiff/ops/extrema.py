@@ -14,9 +14,9 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.primitive import Params
 from funcdiff.ops.families import Elementwise, elementwise
-from funcdiff.ops.logic import equal, greater, isnan, less, logical_or
+from funcdiff.ops.logic import equal, greater, isnan, less, logical_not, logical_or
 from funcdiff.ops.structural import select
-from funcdiff.space import Maybe, add, instantiate, mul
+from funcdiff.space import Maybe, mul, sum_tangents, zeros
 
 Wins: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 
@@ -25,10 +25,15 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Wins) -> Elementwise:
     def forward(
         _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
     ) -> tuple[list[Tracer], list[Maybe]]:
-        (x, y), z = xs, op(*xs)
-        tx, ty = (instantiate(t, z.type) for t in ts)
-        shared = mul(add(tx, ty), constant(0.5, z.type))
-        return [z], [select(equal(x, y), shared, select(wins(x, y), tx, ty))]
+        (x, y), (tx, ty), z = xs, ts, op(*xs)
+        tie, winner = equal(x, y), wins(x, y)
+        sides = [
+            None if tx is None else select(logical_or(winner, tie), tx, zeros(z.type)),
+            None if ty is None else select(logical_not(winner), ty, zeros(z.type)),
+        ]
+        share = select(tie, constant(0.5, z.type), constant(1, z.type))
+        total = sum_tangents(sides)
+        return [z], [None if total is None else mul(total, share)]
 
     op = elementwise(name, ufunc, None, None, jvp=forward)
     return op

@@ -1,4 +1,4 @@
-"""Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices, singular values.
+"""Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices.
 
 Matrices that are Hermitian by convention have Hermitian tangents: a rule takes (dA + dAᴴ)/2, so
 gradients are symmetric, both triangles, whichever of them the value is computed from.
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.complex import real_part
 from funcdiff.ops.degeneracy import (
@@ -22,19 +22,17 @@ from funcdiff.ops.degeneracy import (
     settled,
     tied,
 )
-from funcdiff.ops.linalg import Triangle, triangular_solve
+from funcdiff.ops.linalg import Triangle, triangular_inv
 from funcdiff.ops.matrices import (
     adjoint,
     below_diagonal,
     diagonal,
-    factorizable,
     hermitian,
     matmul,
     on_diagonal,
     square,
 )
-from funcdiff.ops.slicing import slice_along
-from funcdiff.ops.structural import concatenate, reverse, select
+from funcdiff.ops.structural import select
 from funcdiff.space import Maybe, mul, zeros
 
 # ---- Cholesky ----------------------------------------------------------------------------------
@@ -45,14 +43,15 @@ def _cholesky_jvp(
 ) -> tuple[list[Tracer], list[Maybe]]:
     """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
 
-    I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.
+    I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
+    inverse serves both sides, and both modes.
     """
     (a,), (t,) = xs, ts
     assert t is not None
     y = cholesky(a, lower=p.lower)
     factor = y if p.lower else adjoint(y)
-    half_way = triangular_solve(factor, hermitian(t), lower=True)
-    inner = triangular_solve(factor, adjoint(half_way), lower=True)
+    inverse = triangular_inv(factor)
+    inner = matmul(matmul(inverse, hermitian(t)), adjoint(inverse))
     halved = mul(inner, constant(0.5, t.type))
     upper = select(on_diagonal(t.type), halved, zeros(t.type))
     moved = matmul(factor, select(below_diagonal(t.type), inner, upper))
@@ -170,50 +169,3 @@ eigvalsh_p: Final = Primitive(
 def eigvalsh(a: Tracer, *, lower: bool) -> Tracer:
     """Return the eigenvalues, ascending, of the Hermitian matrix of a triangle."""
     return bind(eigvalsh_p, Triangle(lower), a)[0]
-
-
-# ---- singular values -----------------------------------------------------------------------------
-
-
-def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
-    rank = min(factorizable(a).shape[-2:])
-    return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
-
-
-def _svdvals_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
-    """Take the largest eigenvalues of [[0, A], [Aᴴ, 0]], which are ±s and zeros.
-
-    Equal singular values share their derivative, and a zero one has none, in both modes.
-    """
-    (a,), (t,) = xs, ts
-    assert t is not None
-    s = svdvals(a)
-    size, rank, last = sum(a.shape[-2:]), s.shape[-1], s.ndim - 1
-    _, (slopes, _) = _eigh_linearize(Triangle(lower=True), [_doubled(a)], [_doubled(t)])
-    assert slopes is not None
-    return [s], [reverse(slice_along(slopes, last, size - rank, size), (last,))]
-
-
-def _doubled(a: Tracer) -> Tracer:
-    """Return [[0, A], [Aᴴ, 0]]."""
-    *stack, rows, columns = a.shape
-    above, below = (zeros(a.type.with_shape((*stack, n, n))) for n in (rows, columns))
-    upper = concatenate([above, a], a.ndim - 1)
-    return concatenate([upper, concatenate([adjoint(a), below], a.ndim - 1)], a.ndim - 2)
-
-
-svdvals_p: Final = Primitive(
-    "svdvals",
-    Params,
-    abstract=_abstract_svdvals,
-    impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
-    jvp=_svdvals_jvp,
-    batch=lambda _p, _size, xs, _batched: [svdvals(xs[0])],
-)
-
-
-def svdvals(a: Tracer) -> Tracer:
-    """Return the singular values, descending."""
-    return bind(svdvals_p, NONE, a)[0]

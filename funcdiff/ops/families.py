@@ -66,7 +66,7 @@ def elementwise(
     dtypes
         Result dtype as a function of the operands' dtypes; by default what the ufunc says.
     """
-    resolve: Callable[..., np.dtype[Any]] = dtypes or _resolver(ufunc)
+    resolve: Callable[..., np.dtype[Any]] = dtypes or resolver(ufunc)
 
     def abstract(_p: Params, *types: ArrayType) -> Types:
         if any(t.shape != types[0].shape for t in types):
@@ -93,7 +93,9 @@ def elementwise(
     return op
 
 
-def _resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
+def resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
+    """Return the result dtype of a ufunc as a function of its operands' dtypes."""
+
     def resolve(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
         *operands, result = ufunc.resolve_dtypes((*dtypes, None))
         if tuple(operands) != dtypes:

@@ -1,4 +1,4 @@
-"""Gather and scatter: reading and accumulating at positions given by integer arrays.
+"""Gather and scatter: reading, accumulating and writing at positions given by integer arrays.
 
 ``gather(x, i, j)`` with ``axes=(0, 2)`` is ``x[i, :, j]`` with the indices' axes in front.
 Positions may repeat and, as in NumPy, be negative; out of bounds is an IndexError.
@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.evaluate import IN_PLACE
+from funcdiff.core.overwriting import FRESH, IN_PLACE
 from funcdiff.core.primitive import Params, Primitive, Types
-from funcdiff.core.types import ArrayType
-from funcdiff.ops.structural import iota, permute
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.ops.families import constant_op
+from funcdiff.ops.structural import iota, permute, select
 from funcdiff.space import Maybe, align, broadcast, instantiate, kept_axes, zeros
 
 
@@ -154,6 +155,7 @@ scatter_add_p: Final = Primitive(
     batch=_scatter_batch,
 )
 IN_PLACE[scatter_add_p] = _scatter_into
+FRESH.update((gather_p, scatter_add_p))
 
 
 def scatter_add(
@@ -161,6 +163,142 @@ def scatter_add(
 ) -> Tracer:
     """Return `x` with `updates` added at positions `indices`, repeated ones accumulating."""
     return bind(scatter_add_p, Indexed(axes), x, updates, *indices)[0]
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Params):
+    """The axes that are indexed, ascending, and whether no position repeats."""
+
+    axes: tuple[int, ...]
+    distinct: bool
+
+
+def _abstract_scatter_set(p: Written, x: ArrayType, v: ArrayType, *indices: ArrayType) -> Types:
+    if _abstract_gather(Indexed(p.axes), x, *indices) != (v,):
+        raise TypeError(f"cannot put {v} into {x} along axes {p.axes} at {indices}")
+    return (x,)
+
+
+def _write_into(p: Written) -> Any:
+    def function(x: Any, v: Any, *indices: Any) -> Any:
+        if not p.distinct:  # NumPy visits the positions in the order in which they lie in memory
+            v, indices = np.array(v, order="C"), tuple(np.array(i, order="C") for i in indices)
+        _axes_first(x, p.axes)[indices] = v
+        return x
+
+    return function
+
+
+def _scatter_set_impl(p: Written) -> Any:
+    into = _write_into(p)
+    return lambda x, v, *indices: into(np.array(x), v, *indices)
+
+
+def _scatter_set_jvp(
+    p: Written, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    x, v, *indices = xs
+    y = scatter(x, v, indices, p.axes, distinct=p.distinct)
+    if ts[0] is None and ts[1] is None:
+        return [y], [None]
+    tx, tv = instantiate(ts[0], x.type), instantiate(ts[1], v.type)
+    return [y], [scatter(tx, tv, indices, p.axes, distinct=p.distinct)]
+
+
+def _scatter_set_transpose(
+    p: Written, types: Types, cts: Sequence[Any], xs: Sequence[Any]
+) -> Sequence[Maybe]:
+    (ct,), (x, v, *indices) = cts, xs
+    ct_x = ct_v = None
+    if v is None:
+        ct_v = gather(ct, indices, p.axes)
+        if not p.distinct:  # what was written over has no influence
+            kept = last_writes(indices, tuple(types[0].shape[axis] for axis in p.axes))
+            mask = broadcast(kept, ct_v.shape, tuple(range(kept.ndim)))
+            ct_v = select(mask, ct_v, zeros(ct_v.type))
+    if x is None:  # last: then `ct` may be overwritten
+        ct_x = scatter(ct, zeros(types[1]), indices, p.axes, distinct=True)
+    return [ct_x, ct_v, *(None for _ in indices)]
+
+
+def _scatter_set_batch(
+    p: Written, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, v, *indices = xs
+    axes = tuple(axis + 1 for axis in p.axes)
+    if not any(batched[2:]):
+        x, v = align(size, [x, v], batched[:2])
+        inner = indices[0].ndim
+        v = permute(v, (*range(1, inner + 1), 0, *range(inner + 1, v.ndim)))
+        return [scatter(x, v, indices, axes, distinct=p.distinct)]
+    x, v, *indices = align(size, xs, batched)
+    rows = iota(indices[0].shape, 0)
+    return [scatter(x, v, [rows, *indices], (0, *axes), distinct=p.distinct)]
+
+
+scatter_p: Final = Primitive(
+    "scatter",
+    Written,
+    abstract=_abstract_scatter_set,
+    impl=_scatter_set_impl,
+    jvp=_scatter_set_jvp,
+    transpose=_scatter_set_transpose,
+    batch=_scatter_set_batch,
+)
+IN_PLACE[scatter_p] = _write_into
+FRESH.add(scatter_p)
+
+
+def scatter(
+    x: Tracer, v: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...], *, distinct: bool
+) -> Tracer:
+    """Return `x` with `v` put at positions `indices`; of one that repeats, the last wins."""
+    return bind(scatter_p, Written(axes, distinct), x, v, *indices)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths(Params):
+    """The lengths of the axes that are indexed."""
+
+    lengths: tuple[int, ...]
+
+
+def _last_writes_impl(p: Lengths) -> Any:
+    def function(*indices: Any) -> Any:
+        wrapped = [np.where(i < 0, i + n, i) for i, n in zip(indices, p.lengths, strict=True)]
+        flat = np.ravel(np.ravel_multi_index(wrapped, p.lengths))
+        mask = np.zeros(flat.size, np.bool_)
+        mask[flat.size - 1 - np.unique(flat[::-1], return_index=True)[1]] = True
+        return mask.reshape(np.shape(indices[0]))[()]
+
+    return function
+
+
+def _last_writes_batch(
+    p: Lengths, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    indices = align(size, xs, batched)
+    return [last_writes([iota(indices[0].shape, 0), *indices], (size, *p.lengths))]
+
+
+last_writes_p: Final = constant_op(
+    "last_writes",
+    Lengths,
+    abstract=lambda p, *indices: (indices[0].with_dtype(BOOL),),
+    impl=_last_writes_impl,
+    batch=_last_writes_batch,
+)
+
+
+def last_writes(indices: Sequence[Tracer], lengths: tuple[int, ...]) -> Tracer:
+    """Return for each position whether it does not come again later, in C order."""
+    return bind(last_writes_p, Lengths(lengths), *indices)[0]
+
+
+# ---- along an axis -------------------------------------------------------------------------------
 
 
 def take_along(x: Tracer, positions: Tracer, axis: int) -> Tracer:

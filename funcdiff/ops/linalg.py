@@ -41,7 +41,7 @@ def _abstract_solve(_p: Params, a: ArrayType, b: ArrayType) -> Types:
     return (b,)
 
 
-def _solver(
+def solver(
     name: str,
     params: type[P],
     impl: Callable[[P], Callable[..., Any]],
@@ -85,7 +85,7 @@ def _solver(
     return primitive
 
 
-solve_p: Final = _solver(
+solve_p: Final = solver(
     "solve",
     Params,
     lambda _p: np.linalg.solve,
@@ -99,19 +99,42 @@ def solve(a: Tracer, b: Tracer) -> Tracer:
     return bind(solve_p, NONE, a, b)[0]
 
 
+_BLOCK: Final = 48
+"""Rows of a triangular matrix up to which substitution is left to LAPACK's general solver."""
+
+
 def _substitute(p: Triangle) -> Callable[..., Any]:
-    """Solve a triangular system by LAPACK's general solver, which NumPy has.
+    return _forwards if p.lower else _backwards
 
-    Upper triangular matrices are their own factors, so that it only substitutes backwards; the
-    rows and columns of a lower triangular one are put in reverse order for that.
+
+def _forwards(a: Any, b: Any) -> Any:
+    """Solve a lower triangular system by halves, so that most of it is matrix products.
+
+    Upper triangular matrices are their own factors for LAPACK's general solver, which NumPy has,
+    so that it only substitutes backwards; for that, small systems are put in reverse order.
     """
-    if not p.lower:
-        return lambda a, b: np.linalg.solve(np.triu(a), b)
-    turned = (..., slice(None, None, -1), slice(None))
-    return lambda a, b: np.linalg.solve(np.tril(a)[..., ::-1, ::-1], b[turned])[turned]
+    n = a.shape[-1]
+    if n <= _BLOCK:
+        turned = (..., slice(None, None, -1), slice(None))
+        return np.linalg.solve(np.tril(a)[..., ::-1, ::-1], b[turned])[turned]
+    half = n // 2
+    x = _forwards(a[..., :half, :half], b[..., :half, :])
+    rest = b[..., half:, :] - a[..., half:, :half] @ x
+    return np.concatenate([x, _forwards(a[..., half:, half:], rest)], axis=-2)
 
 
-triangular_solve_p: Final = _solver(
+def _backwards(a: Any, b: Any) -> Any:
+    """Solve an upper triangular system by halves."""
+    n = a.shape[-1]
+    if n <= _BLOCK:
+        return np.linalg.solve(np.triu(a), b)
+    half = n // 2
+    x = _backwards(a[..., half:, half:], b[..., half:, :])
+    rest = b[..., :half, :] - a[..., :half, half:] @ x
+    return np.concatenate([_backwards(a[..., :half, :half], rest), x], axis=-2)
+
+
+triangular_solve_p: Final = solver(
     "triangular_solve",
     Triangle,
     _substitute,
@@ -151,3 +174,44 @@ inv_p: Final = Primitive(
 def inv(a: Tracer) -> Tracer:
     """Return A⁻¹."""
     return bind(inv_p, NONE, a)[0]
+
+
+# ---- the inverse of a triangular matrix ----------------------------------------------------------
+
+
+def _inverted(a: Any) -> Any:
+    """Return the inverse of a lower triangular matrix, by halves as far as that pays."""
+    n = a.shape[-1]
+    if n <= _BLOCK // 2:
+        return np.linalg.inv(np.tril(a))
+    half = n // 2
+    first, last = _inverted(a[..., :half, :half]), _inverted(a[..., half:, half:])
+    result = np.zeros(a.shape, a.dtype)
+    result[..., :half, :half], result[..., half:, half:] = first, last
+    result[..., half:, :half] = -last @ (a[..., half:, :half] @ first)
+    return result
+
+
+def _triangular_inv_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """d(L⁻¹) = -L⁻¹·dL·L⁻¹."""
+    (a,), (t,) = xs, ts
+    assert t is not None
+    x = triangular_inv(a)
+    return [x], [neg(matmul(matmul(x, triangle(t, lower=True)), x))]
+
+
+triangular_inv_p: Final = Primitive(
+    "triangular_inv",
+    Params,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda _p: _inverted,
+    jvp=_triangular_inv_jvp,
+    batch=lambda _p, _size, xs, _batched: [triangular_inv(xs[0])],
+)
+
+
+def triangular_inv(a: Tracer) -> Tracer:
+    """Return the inverse of the lower triangle of A, with the diagonal."""
+    return bind(triangular_inv_p, NONE, a)[0]

@@ -8,7 +8,7 @@ from funcdiff.ops.complex import conj
 from funcdiff.ops.contract import contract
 from funcdiff.ops.logic import equal, greater
 from funcdiff.ops.structural import iota, permute, select
-from funcdiff.space import add, mul, reduce_sum, zeros
+from funcdiff.space import add, broadcast, mul, reduce_sum, zeros
 
 
 def matmul(x: Tracer, y: Tracer) -> Tracer:
@@ -31,6 +31,12 @@ def adjoint(x: Tracer) -> Tracer:
 def hermitian(t: Tracer) -> Tracer:
     """Return (T + Tᴴ)/2."""
     return mul(add(t, adjoint(t)), constant(0.5, t.type))
+
+
+def scaled_columns(x: Tracer, values: Tracer) -> Tracer:
+    """Return X·diag(values)."""
+    *stack, column = range(values.ndim)
+    return mul(x, broadcast(values, x.shape, (*stack, column + 1)))
 
 
 def trace_of_product(x: Tracer, y: Tracer) -> Tracer:

@@ -16,6 +16,7 @@ from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.logic import equal, isnan, logical_or
+from funcdiff.ops.recurrence import recurrence
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import Axis, concatenate, convert, permute, reshape, reverse, select
 from funcdiff.space import (
@@ -226,22 +227,15 @@ def cumsum(x: Tracer, axis: int) -> Tracer:
 def _cumprod_jvp(
     p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[list[Tracer], list[Maybe]]:
-    """Multiply by shifted copies, doubling the shift (Hillis and Steele): exact with zeros."""
+    """dy[k] = x[k]·dy[k-1] + y[k-1]·dx[k]: no division, so exact with zeros."""
     (x,), (t,) = xs, ts
     assert t is not None
     y = cumprod(x, p.axis)
-    length = x.shape[p.axis]
-    shift = 1
-    while shift < length:
-        before, tbefore = (slice_along(z, p.axis, 0, length - shift) for z in (x, t))
-        first, tfirst = (slice_along(z, p.axis, 0, shift) for z in (x, t))
-        after, tafter = (slice_along(z, p.axis, shift, length) for z in (x, t))
-        tangent = sum_tangents([mul(tbefore, after), mul(before, tafter)])
-        assert tangent is not None
-        x = concatenate([first, mul(before, after)], p.axis)
-        t = concatenate([tfirst, tangent], p.axis)
-        shift *= 2
-    return [y], [t]
+    if not x.shape[p.axis]:
+        return [y], [t]
+    first = constant(1, slice_along(x, p.axis, 0, 1).type)
+    before = concatenate([first, slice_along(y, p.axis, 0, x.shape[p.axis] - 1)], p.axis)
+    return [y], [recurrence(x, mul(before, t), p.axis)]
 
 
 cumprod_p: Final = Primitive(

@@ -14,9 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
-from funcdiff.core.program import Literal, Program
+from funcdiff.core.program import Atom, Literal, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.structural import permute
@@ -132,10 +133,15 @@ def _scan_linearize(
     active, carried = _active_carries(p, [t is not None for t in ts])
     m = len(p.body.outputs)
     split = linearize(p.body, active, (*carried, *(False,) * (m - p.carries)))
-    varying = _varying_residuals(p, split.primal, m)
+    varying = varying_residuals(split.primal, p.constants, m)
     fixed = [k for k in range(split.residuals) if k not in varying]
+    # a residual that is a row of an operand is there already
+    rows: dict[Atom, int] = dict(zip(split.primal.inputs, range(len(xs)), strict=True))
+    places = {k: rows.get(split.primal.outputs[m + k], -1) for k in varying}
+    given = {k: place for k, place in places.items() if place >= p.constants + p.carries}
+    stacked = [k for k in varying if k not in given]
     every = range(len(p.body.inputs))
-    primal = rearranged(split.primal, every, [*range(m), *(m + k for k in varying)])
+    primal = rearranged(split.primal, every, [*range(m), *(m + k for k in stacked)])
     outputs = list(scan(Scan(primal, p.constants, p.carries, p.length, p.reverse), xs))
     # residuals that are the same in every iteration are computed once, from the constants
     constants = range(p.constants)
@@ -145,19 +151,19 @@ def _scan_linearize(
     a, b, c = len(tconstants), len(tcarry), len(txs)
     n = a + b + c
     order = [
-        *range(a), *(n + k for k in fixed), *range(a, n), *(n + k for k in varying)
+        *range(a), *(n + k for k in fixed), *range(a, n), *(n + k for k in [*stacked, *given])
     ]  # fmt: skip
     linear = rearranged(split.linear, order, range(len(split.linear.outputs)))
     tangents = scan(
         Scan(linear, a + len(fixed), b, p.length, p.reverse),
-        [*tconstants, *outside, *tcarry, *txs, *outputs[m:]],
+        [*tconstants, *outside, *tcarry, *txs, *outputs[m:], *(xs[k] for k in given.values())],
     )
     return outputs[:m], spread(tangents, split.mask)
 
 
-def _varying_residuals(p: Scan, primal: Program, first: int) -> list[int]:
-    """Return which residuals of a body depend on the iteration."""
-    invariant = set(primal.inputs[: p.constants])
+def varying_residuals(primal: Program, constants: int, first: int) -> list[int]:
+    """Return which residuals of a body, the outputs from `first` on, depend on the iteration."""
+    invariant = set(primal.inputs[:constants])
     for eq in primal.equations:
         if all(isinstance(atom, Literal) or atom in invariant for atom in eq.operands):
             invariant.update(eq.results)
@@ -177,21 +183,42 @@ def _scan_transpose(
     lconstants, lcarry, lxs = p.split(linear)
     if not all(lcarry):
         return _transpose_around_known(p, cts, operands, linear)
-    body, sums = _transposed_body(p, linear, lconstants)
-    cts = [instantiate(ct, t) for ct, t in zip(cts, _result_types(p), strict=True)]
-    total = len(sums) + p.carries
+    arrived = _arriving(p, linear, cts)
+    body, sums = _transposed_body(p, linear, arrived)
+    cts = [
+        instantiate(ct, t) if flag else None
+        for ct, t, flag in zip(cts, _result_types(p), arrived, strict=True)
+    ]
+    total = len(sums) + sum(arrived[: p.carries])
     results = scan(
         Scan(body, p.constants - len(sums), total, p.length, not p.reverse),
         [*present(constants), *map(zeros, sums), *present(cts[: p.carries]),
          *present(xs), *present(cts[p.carries :])],
     )  # fmt: skip
     # the initial carry may be a known zero, linear only by position
-    ended = zip(results[len(sums) : total], carry, strict=True)
+    ended = zip(spread(results[len(sums) : total], arrived[: p.carries]), carry, strict=True)
     return [
         *spread(results[: len(sums)], tuple(lconstants)),
         *(ct if x is None else None for ct, x in ended),
         *spread(results[total:], tuple(lxs)),
     ]
+
+
+def _arriving(p: Scan, linear: Mask, cts: Sequence[Maybe]) -> Mask:
+    """Return which outputs of a body have a cotangent in some iteration.
+
+    The others get no explicit zero, which might meet an infinite slope.
+    """
+    arrived = tuple(ct is not None for ct in cts)
+    first = sum(linear[: p.constants])
+    while True:
+        pulled = transpose(p.body, linear, arrived).outputs[first : first + p.carries]
+        moved = [not (isinstance(ct, Literal) and ct.value == 0) for ct in pulled]
+        carry = (a or b for a, b in zip(arrived, moved, strict=False))
+        settled = (*carry, *arrived[p.carries :])
+        if settled == arrived:
+            return arrived
+        arrived = settled
 
 
 def _transpose_around_known(
@@ -223,27 +250,27 @@ def _transpose_around_known(
     return [by_place.get(k) for k in range(len(operands))]
 
 
-def _transposed_body(
-    p: Scan, linear: Mask, lconstants: Sequence[bool]
-) -> tuple[Program, list[ArrayType]]:
+def _transposed_body(p: Scan, linear: Mask, arrived: Mask) -> tuple[Program, list[ArrayType]]:
     """Return the body of the transposed loop, and the types of the sums it carries.
 
     It maps ``(*constants, *sums, *ct_carry, *x, *ct_y)`` to ``(*sums, *ct_carry, *ct_x)``.
     """
-    pulled = transpose(p.body, linear)
+    pulled = transpose(p.body, linear, arrived)
     constants, _, rows = (
         [v.type for v, flag in group if not flag]
         for group in p.split(list(zip(p.body.inputs, linear, strict=True)))
     )
-    flagged = zip(p.body.inputs[: p.constants], lconstants, strict=True)
-    sums = [v.type for v, flag in flagged if flag]
-    outputs = p.body.output_types
+    sums = [v.type for v, flag in zip(p.body.inputs[: p.constants], linear, strict=False) if flag]
+    outputs = [t for t, flag in zip(p.body.output_types, arrived, strict=True) if flag]
+    carries = sum(arrived[: p.carries])
     with Builder("scan", closed=True, shares=True) as builder:
-        groups = (constants, sums, outputs[: p.carries], rows, outputs[p.carries :])
+        groups = (constants, sums, outputs[:carries], rows, outputs[carries:])
         c, s, ct_carry, x, ct_y = ([builder.input(t) for t in group] for group in groups)
         results = inline(pulled, [*c, *x, *ct_carry, *ct_y])
         added = [add(a, b) for a, b in zip(s, results[: len(s)], strict=True)]
-        return builder.program([*added, *results[len(s) :]]), sums
+        rest = results[len(s) :]
+        moved = (ct for ct, flag in zip(rest, arrived[: p.carries], strict=False) if flag)
+        return builder.program([*added, *moved, *rest[p.carries :]]), sums
 
 
 def _result_types(p: Scan) -> list[ArrayType]:
@@ -257,11 +284,7 @@ def linear_inputs(p: Scan, linear: Sequence[bool]) -> Mask:
     constants, carry, xs = p.split(linear)
     while True:
         flags = (*constants, *carry, *xs)
-        depends = {v for v, flag in zip(p.body.inputs, flags, strict=True) if flag}
-        for eq in p.body.equations:
-            if any(atom in depends for atom in eq.operands):
-                depends.update(eq.results)
-        became = [atom in depends for atom in p.body.outputs[: p.carries]]
+        became = dependent(p.body, flags)[: p.carries]
         settled = [a or b for a, b in zip(carry, became, strict=True)]
         if settled == carry:
             return flags
@@ -297,6 +320,19 @@ scan_p: Final = Primitive(
     _scan_batch,
     _scan_linearize,
 )
+
+
+def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
+    constants, carry, xs = p.split(flags)
+    while True:
+        found = dependent(p.body, [*constants, *carry, *xs])
+        settled = [a or b for a, b in zip(carry, found[: p.carries], strict=True)]
+        if settled == carry:
+            return [*carry, *found[p.carries :]]
+        carry = settled
+
+
+FLOWS[scan_p] = _through_scan
 
 
 def scan(p: Scan, operands: Sequence[Tracer]) -> Sequence[Tracer]:

@@ -1,6 +1,6 @@
-"""Slices, and their transpose: addition into a slice.
+"""Slices: taking one, adding into one (which is the transpose) and replacing one.
 
-Of zeros, `add_slice` pads; a chain of it accumulates in place in one buffer.
+Of zeros, `add_slice` pads.  A chain of additions and replacements works in place in one buffer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.evaluate import IN_PLACE
+from funcdiff.core.overwriting import COPYING, FRESH, IN_PLACE
 from funcdiff.core.primitive import Params, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
@@ -58,6 +58,9 @@ slice_p: Final = linear(
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
     batch=lambda p, size, xs, _batched: [take_slice(xs[0], p.whole(size))],
 )
+
+
+COPYING[slice_p] = lambda p: lambda x: x[p.index].copy()
 
 
 def take_slice(x: Tracer, p: Slice) -> Tracer:
@@ -118,8 +121,64 @@ add_slice_p: Final = linear(
     batch=_batch_add_slice,
 )
 IN_PLACE[add_slice_p] = _add_slice_into
+FRESH.add(add_slice_p)
 
 
 def add_slice(x: Tracer, u: Tracer, p: Slice) -> Tracer:
     """Return `x` with `u` added to a box of its elements; of zeros, this pads `u` with zeros."""
     return bind(add_slice_p, p, x, u)[0]
+
+
+def _abstract_replace_slice(p: Slice, x: ArrayType, v: ArrayType) -> Types:
+    if _abstract_slice(p, x) != (v,):
+        raise TypeError(f"cannot put {v} into slice {p.index} of {x}")
+    return (x,)
+
+
+def _replace_slice_impl(p: Slice) -> Any:
+    into = _replace_slice_into(p)
+    return lambda x, v: into(np.array(x), v)
+
+
+def _replace_slice_into(p: Slice) -> Any:
+    index = p.index
+
+    def function(x: Any, v: Any) -> Any:
+        x[index] = v
+        return x
+
+    return function
+
+
+def _transpose_replace_slice(
+    p: Slice, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    (ct,), (x, v) = cts, xs
+    ct_v = take_slice(ct, p) if v is None else None  # read first: then `ct` may be overwritten
+    return [replace_slice(ct, zeros(types[1]), p) if x is None else None, ct_v]
+
+
+def _batch_replace_slice(
+    p: Slice, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, v = align(size, xs, batched)
+    return [replace_slice(x, v, p.whole(size))]
+
+
+replace_slice_p: Final = linear(
+    "replace_slice",
+    Slice,
+    abstract=_abstract_replace_slice,
+    impl=_replace_slice_impl,
+    transpose=_transpose_replace_slice,
+    batch=_batch_replace_slice,
+)
+IN_PLACE[replace_slice_p] = _replace_slice_into
+FRESH.add(replace_slice_p)
+
+
+def replace_slice(x: Tracer, v: Tracer, p: Slice) -> Tracer:
+    """Return `x` with a box of its elements replaced by those of `v`."""
+    if v.shape == x.shape:
+        return v
+    return bind(replace_slice_p, p, x, v)[0]

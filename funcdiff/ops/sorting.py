@@ -14,11 +14,12 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.indexing import take_along
-from funcdiff.space import Maybe, align
+from funcdiff.ops.structural import Axis
+from funcdiff.space import Maybe, align, same_types
 
 Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
 Side: TypeAlias = Literal["left", "right"]
@@ -84,16 +85,48 @@ def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any
 
 
 def _origins(x: Tracer, y: Tracer, p: Sorting | Partition) -> Tracer:
-    """Return the stable permutation that carries `x` to its rearrangement `y`.
-
-    The element of rank r stands in `x` at ``argsort(x)[r]``, and ``y[k]`` has the rank that k has
-    in ``argsort(y)``.
-    """
-    order = argsort(x, p.axis)
+    """Return the stable permutation that carries `x` to its rearrangement `y`."""
     if isinstance(p, Sorting):
-        return order
-    ranks = argsort(argsort(y, p.axis), p.axis)
-    return take_along(order, ranks, p.axis)
+        return argsort(x, p.axis)
+    return origins(x, y, p.axis)
+
+
+def _stably_sorted(x: Any, axis: int) -> Any:
+    """Return the stable permutation that sorts; without equal elements there is only one.
+
+    NumPy finds that faster by its unstable algorithm.
+    """
+    if x.dtype.kind == "f":
+        order = np.argsort(x, axis=axis)
+        y = np.moveaxis(np.take_along_axis(x, order, axis), axis, 0)
+        tied = np.any(y[1:] == y[:-1]) or np.any(np.isnan(y[-2:]).all(axis=0))
+        if not tied:
+            return order
+    return np.argsort(x, axis=axis, kind="stable")
+
+
+def _argsort_impl(p: Sorting) -> Callable[..., Any]:
+    if p.kind == "stable":
+        return lambda x: _stably_sorted(x, p.axis)
+    return lambda x: np.argsort(x, axis=p.axis, kind=p.kind)
+
+
+def _origins_impl(p: Axis) -> Callable[..., Any]:
+    """Match elements of equal rank: that of rank r stands at ``argsort(x)[r]``, and in y alike."""
+
+    def function(x: Any, y: Any) -> Any:
+        origins = np.empty(x.shape, INT)
+        np.put_along_axis(origins, _stably_sorted(y, p.axis), _stably_sorted(x, p.axis), p.axis)
+        return origins
+
+    return function
+
+
+def _origins_batch(
+    p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, y = align(size, xs, batched)
+    return [origins(x, y, p.axis + 1)]
 
 
 sort_p: Final = _values(
@@ -107,10 +140,19 @@ partition_p: Final = _values(
 argsort_p: Final = _positions(
     "argsort",
     Sorting,
-    lambda p: lambda x: np.argsort(x, axis=p.axis, kind=p.kind),
+    _argsort_impl,
 )
 argpartition_p: Final = _positions(
     "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)
+)
+
+
+origins_p: Final = constant_op(
+    "origins",
+    Axis,
+    abstract=lambda _p, x, y: (same_types(NONE, x, y)[0].with_dtype(INT),),
+    impl=_origins_impl,
+    batch=_origins_batch,
 )
 
 
@@ -132,6 +174,15 @@ def partition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
 def argpartition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
     """Return the positions of the elements of NumPy's partition along an axis, int64."""
     return bind(argpartition_p, Partition(axis, kth), x)[0]
+
+
+def origins(x: Tracer, y: Tracer, axis: int) -> Tracer:
+    """Return where in `x` the elements of its rearrangement `y` come from, int64.
+
+    Equal elements keep their order.  Even where `y` is only partitioned, in linear time, they
+    are matched by sorting both.
+    """
+    return bind(origins_p, Axis(axis), x, y)[0]
 
 
 # ---- positions in a sorted array -------------------------------------------------------------

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from funcdiff.core.builder import Tracer
+from funcdiff.core.overwriting import IN_PLACE
 from funcdiff.core.primitive import NONE
 from funcdiff.core.types import complex_dtype, real_dtype
 from funcdiff.core.walk import made_by
 from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import contract_p
+from funcdiff.ops.indexing import scatter_add_p
 from funcdiff.ops.slicing import add_slice_p
 from funcdiff.ops.structural import (
     Dtype,
@@ -153,10 +155,21 @@ def _contract_with_number(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | N
 
 def _accumulate_slice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """x + add_slice(0, u) = add_slice(x, u): accumulate in place (up to the sign of a zero)."""
+    return _accumulated(emit, add_slice_p, x, y)
+
+
+def _accumulate_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + scatter_add(0, u, i) = scatter_add(x, u, i): likewise."""
+    return _accumulated(emit, scatter_add_p, x, y)
+
+
+def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
     for total, padded in ((x, y), (y, x)):
-        found = made_by(padded, add_slice_p)
-        if found and splat(found[1][0]) == 0 and made_by(total, add_slice_p):
-            return emit(add_slice_p, found[0], total, found[1][1])  # type: ignore[no-any-return]
+        found = made_by(padded, primitive)
+        if not found or splat(found[1][0]) != 0:
+            continue
+        if any(made_by(total, writer) for writer in IN_PLACE):
+            return emit(primitive, found[0], total, *found[1][1:])  # type: ignore[no-any-return]
     return None
 
 
@@ -176,5 +189,5 @@ rules: Final[Rules] = {
 }
 linear_rules: Final[Rules] = {
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
-    add_p: (_accumulate_slice,),
+    add_p: (_accumulate_slice, _accumulate_scattered),
 }

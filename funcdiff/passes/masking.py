@@ -12,25 +12,28 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import NONE, Params, Primitive
-from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import made_by
-from funcdiff.ops.cond import Cond
+from funcdiff.ops.contract import Contraction, contract_p
+from funcdiff.ops.determinants import adjugate_p
+from funcdiff.ops.elementwise import div
 from funcdiff.ops.indexing import gather_p, scatter_add_p
-from funcdiff.ops.scan import Scan, linear_inputs
+from funcdiff.ops.masked import MaskedContraction, masked_contract_p
 from funcdiff.ops.slicing import add_slice_p, slice_p
 from funcdiff.ops.structural import select_p
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
 from funcdiff.passes.support import Support, Supports
 from funcdiff.space import mul_p, neg_p, splat, zeros
+
+_div_p: Final = div.primitive
+"""Only in rules that users have written: derivatives of the library's own multiply."""
 
 
 def _is_zero(x: Tracer) -> bool:
@@ -64,6 +67,15 @@ def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
             mask, value, swapped = found
             return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped=swapped)
     return None
+
+
+def _divide_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, u, 0) / c = select(m, u / c, 0)."""
+    found = _masked(x)
+    if found is None:
+        return None
+    mask, value, swapped = found
+    return _mask(emit, mask, emit(_div_p, NONE, value, y), swapped=swapped)
 
 
 def _scale_padded(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
@@ -113,14 +125,53 @@ def _scale_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
         """u · c = select(support(u), u · c, 0)."""
         for u, c in ((x, y), (y, x)):
-            support = supports.of(u)
             number = splat(c)
-            if not isinstance(support, Support) or (number is not None and np.isfinite(number)):
+            if number is not None and np.isfinite(number):
                 continue
-            if supports.is_everywhere(support):
-                supports.forget(u)
+            support = supports.settled(u)
+            if isinstance(support, Support):
+                return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
+        return None
+
+    return rule
+
+
+def _divide_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+        """u / c = select(support(u), u / c, 0)."""
+        if splat(y) is not None:
+            return None
+        support = supports.settled(x)
+        if not isinstance(support, Support):
+            return None
+        return _mask(emit, supports.record(support), bind(_div_p, p, x, y)[0], swapped=False)
+
+    return rule
+
+
+def _adjugate_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+        """Dᵐadj(A)[…,T,…] = select(any(support(T)), Dᵐadj(A)[…,T,…], 0), matrix by matrix."""
+        support = supports.result(adjugate_p, p, xs)
+        if support is None:
+            return None
+        return _mask(emit, supports.record(support), bind(adjugate_p, p, *xs)[0], swapped=False)
+
+    return rule
+
+
+def _contract_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+        """contract(u, c) = masked_contract(u, c, support(u)), if masks or indices make it."""
+        for masked, (u, c) in enumerate(((x, y), (y, x))):
+            number = splat(c)
+            if number is not None and np.isfinite(number):
                 continue
-            return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
+            support = supports.of(u)
+            if isinstance(support, Support) and not support.fixed:
+                labels = MaskedContraction(p.left, p.right, p.out, masked)
+                mask = supports.record(support)
+                return emit(masked_contract_p, labels, x, y, mask)  # type: ignore[no-any-return]
         return None
 
     return rule
@@ -128,18 +179,28 @@ def _scale_supported(supports: Supports) -> Rule:
 
 rules: Final[Rules] = {
     mul_p: (_scale_masked, _scale_padded, _scale_scattered),
+    _div_p: (_divide_masked,),
     neg_p: (_negate_masked,),
     select_p: (_mask_twice,),
 }
 
 
 class LinearRewriter(Rewriter):
-    """A rewriter for one walk over a linear program, which keeps track of supports."""
+    """A rewriter for one walk over a linear program, which keeps track of supports.
+
+    Attributes
+    ----------
+    supports
+        Where what has been recorded may differ from zero.
+    """
 
     def __init__(self, *tables: Rules) -> None:
-        self._supports = Supports()
+        self.supports: Final = Supports()
         supported: Mapping[Primitive[Any], Sequence[Rule]] = {
-            mul_p: (_scale_supported(self._supports),)
+            mul_p: (_scale_supported(self.supports),),
+            _div_p: (_divide_supported(self.supports),),
+            adjugate_p: (_adjugate_supported(self.supports),),
+            contract_p: (_contract_supported(self.supports),),
         }
         super().__init__(*tables, rules, supported)
 
@@ -147,19 +208,5 @@ class LinearRewriter(Rewriter):
         """Record an equation, or what the rules have for it, and note its support."""
         ys = super().emit(primitive, params, *xs)
         if len(ys) == 1:
-            self._supports.note(ys[0], primitive, params, xs)
+            self.supports.note(ys[0], primitive, params, xs)
         return ys
-
-
-def nested(
-    eq: Equation,
-    linear: tuple[bool, ...],
-    simplify_linear: Callable[[Program, tuple[bool, ...]], Program],
-) -> Params:
-    """Return the parameters of a linear equation with the linear programs in them simplified."""
-    p = eq.params
-    if isinstance(p, Cond):
-        return Cond(tuple(simplify_linear(branch, linear[1:]) for branch in p.branches))
-    if isinstance(p, Scan):
-        return replace(p, body=simplify_linear(p.body, linear_inputs(p, linear)))
-    return p

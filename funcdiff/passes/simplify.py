@@ -13,14 +13,21 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program, used
+from funcdiff.core.types import BOOL
 from funcdiff.core.walk import walk
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.custom_tangent import Tangent, pushed_forward
 from funcdiff.ops.degeneracy import settled, settled_p
 from funcdiff.passes import algebra, kinks, masking, spectra
+from funcdiff.passes.extension import Supported
+from funcdiff.passes.nesting import emit_nested
 from funcdiff.passes.rewriting import Rewriter
+from funcdiff.passes.support import Support
+from funcdiff.transforms.jvp import Mask
 
 _plain: Final = Rewriter(algebra.rules, kinks.rules, spectra.rules)
 
@@ -41,16 +48,20 @@ def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
     return walk(program, operands, _rewrite)
 
 
-def simplified_linear(
-    program: Program, operands: Sequence[Tracer], linear: tuple[bool, ...]
-) -> list[Tracer]:
+def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask) -> list[Tracer]:
     """Record the same of a program that is linear in some inputs (see `simplify_linear`).
 
     Where the derivatives of both eigenvalues and eigenvectors are used, it says so to `settled`.
     """
+    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
+    return _simplified_linear(program, operands, linear, rewriter)
+
+
+def _simplified_linear(
+    program: Program, operands: Sequence[Tracer], linear: Mask, rewriter: masking.LinearRewriter
+) -> list[Tracer]:
     depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     needed = used(program)
-    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple(atom in depends for atom in eq.operands)
@@ -59,9 +70,23 @@ def simplified_linear(
         depends.update(eq.results)
         if eq.primitive is settled_p and needed.issuperset(eq.results):
             return settled(*xs, strict=True)
-        return rewriter.emit(eq.primitive, masking.nested(eq, flags, simplify_linear), *xs)
+        opened = _opened(eq)
+        if opened is not None:
+            return _simplified_linear(opened, xs, flags, rewriter)
+        ys = emit_nested(rewriter.supports, eq, xs, flags, _simplify_supported)
+        return rewriter.emit(eq.primitive, eq.params, *xs) if ys is None else ys
 
     return walk(program, operands, rule)
+
+
+def _opened(eq: Equation) -> Program | None:
+    """Return the program of a tangent that a VJP rule defines, if there is one."""
+    if not isinstance(eq.params, Tangent):
+        return None
+    try:
+        return pushed_forward(eq.params.backward, eq.params)
+    except NotDifferentiableError:  # which the equation raises if it is run
+        return None
 
 
 def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -69,7 +94,7 @@ def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
 
 
 @memoised
-def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
+def simplify_linear(program: Program, linear: Mask) -> Program:
     """Simplify the program of a derivative.
 
     Parameters
@@ -88,6 +113,26 @@ def simplify_linear(program: Program, linear: tuple[bool, ...]) -> Program:
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(simplified_linear(program, xs, linear))
+
+
+@memoised
+def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supported:
+    """Simplify a linear program that other equations hold (see `funcdiff.passes.nesting`)."""
+    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
+    supports = rewriter.supports
+    with Builder("simplify", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        for x, flag in zip(xs, given, strict=True):
+            if flag:
+                supports.assume(x, builder.input(x.type.with_dtype(BOOL)))
+        ys = _simplified_linear(program, xs, linear, rewriter)
+        found = [supports.settled(y) for y in ys]
+        known = [
+            supports.record(s) if isinstance(s, Support) else constant(s, y.type.with_dtype(BOOL))
+            for y, s in zip(ys, found, strict=True)
+            if s is not True
+        ]
+        return Supported(builder.program([*ys, *known]), tuple(s is not True for s in found))
 
 
 def _nested(params: Params) -> Params:

@@ -1,78 +1,78 @@
-"""Products that are functions of a Hermitian matrix: V·f(w)·Vᴴ with w and V from `eigh`.
+"""Functions of a matrix: V·f(w)·Vᴴ and Σ f(w) from `eigh`, U·f(s)·Vᴴ and Σ f(s) from `svd`.
 
-Their derivative exists at equal eigenvalues, where those of w and V do not.  The value stays as
-it is computed; `spectral` gives it the derivative of the whole.
+Their derivatives exist at equal values, where those of the values and vectors do not.  The value
+stays as it is computed; `spectral`, `singular_function` and their sums give it the derivatives of
+the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Operation, Primitive
-from funcdiff.core.types import real_dtype
 from funcdiff.core.walk import made_by
 from funcdiff.ops import elementwise
-from funcdiff.ops.complex import conj, conj_p, imag_p, real_p
+from funcdiff.ops.complex import conj_p
 from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.factorizations import eigh_p
-from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.slicing import slice_p
-from funcdiff.ops.spectral import Spectral, spectral, spectral_p
-from funcdiff.ops.structural import (
-    concatenate_p,
-    convert,
-    convert_p,
-    permute_p,
-    reshape,
-    reshape_p,
-    select_p,
+from funcdiff.ops.dilation import SingularFunction
+from funcdiff.ops.factorizations import eigh_p, eigvalsh_p
+from funcdiff.ops.matrices import transposed
+from funcdiff.ops.singular import svd_p, svdvals_p
+from funcdiff.ops.singular_functions import (
+    SingularSum,
+    singular_function,
+    singular_function_p,
+    singular_sum,
+    singular_sum_p,
 )
+from funcdiff.ops.slicing import Slice, slice_p
+from funcdiff.ops.spectral import (
+    Spectral,
+    SpectralSum,
+    spectral,
+    spectral_p,
+    spectral_sum,
+    spectral_sum_p,
+)
+from funcdiff.ops.structural import concatenate_p, convert_p, permute_p, reshape_p
 from funcdiff.passes.algebra import same
+from funcdiff.passes.pointwise import Scale, function_of, values_of
 from funcdiff.passes.rewriting import Rules
-from funcdiff.space import broadcast, broadcast_p, mul, mul_p, splat
-
-_LONGEST: Final = 200
-"""Equations that a function of the eigenvalues may have."""
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """A factor for each eigenvector: a value of the shape of the eigenvalues."""
-
-    value: Tracer
-    inverse: bool = False
-    conjugate: bool = False
+from funcdiff.space import Axes, broadcast, broadcast_p, mul_p, reduce_sum_p, splat
+from funcdiff.transforms.jvp import jvp
 
 
 @dataclass(frozen=True)
 class _Factor:
-    """Eigenvectors, scaled, perhaps conjugated, perhaps as rows: what one operand may be."""
+    """Vectors of a matrix, scaled, perhaps conjugated, perhaps as rows: what an operand may be.
+
+    `made` are the parameters of the factorization; `left` says which singular vectors they are.
+    """
 
     a: Tracer
-    lower: bool
+    made: Any
     w: Tracer
-    v: Tracer
+    left: bool | None = None
     as_rows: bool = False
     conjugate: bool = False
-    scales: tuple[_Scale, ...] = ()
+    scales: tuple[Scale, ...] = ()
 
     @property
     def axis(self) -> int:
-        """The axis that numbers the eigenvectors."""
-        return self.v.ndim - (2 if self.as_rows else 1)
+        """The axis that numbers the vectors."""
+        return self.a.ndim - (2 if self.as_rows else 1)
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes that are those of the eigenvalues."""
-        return (*range(self.v.ndim - 2), self.axis)
+        """The axes that are those of the values."""
+        return (*range(self.a.ndim - 2), self.axis)
 
-    def scaled(self, scale: _Scale | None) -> _Factor | None:
+    def scaled(self, scale: Scale | None) -> _Factor | None:
         """Return the factor with one more scale."""
         return None if scale is None else replace(self, scales=(*self.scales, scale))
 
@@ -81,22 +81,54 @@ class _Factor:
 
 
 def _factor(x: Tracer) -> _Factor | None:
-    """Recognise scaled eigenvectors."""
+    """Recognise scaled vectors."""
     for primitive, read in _READERS.items():
         found = made_by(x, primitive)
         if found:
             return read(found[0], *found[1])
-    return _eigenvectors(x)
+    factor = _vectors(x)
+    return factor if factor and x.shape[factor.axis] == factor.w.shape[-1] else None
 
 
-def _eigenvectors(v: Tracer) -> _Factor | None:
-    """Recognise the second result of `eigh`."""
-    if v.builder is None or v.ndim < 2 or not isinstance(v.atom, int) or v.atom == 0:
+def _vectors(x: Tracer) -> _Factor | None:
+    """Recognise what `eigh` or `svd` returns."""
+    for primitive, place, value in ((eigh_p, 1, 0), (svd_p, 0, 1), (svd_p, 2, 1)):
+        found = _result(x, primitive, place, value)
+        if found:
+            made, a, w = found
+            if primitive is eigh_p:
+                return _Factor(a, made, w)
+            return _Factor(a, made, w, left=not place, as_rows=bool(place), conjugate=bool(place))
+    return None
+
+
+def _result(
+    x: Tracer, primitive: Primitive[Any], place: int, other: int
+) -> tuple[Any, Tracer, Tracer] | None:
+    """Return parameters, operand and another result of the equation that `x` is a result of."""
+    if x.builder is None or not isinstance(x.atom, int) or x.atom < place:
         return None
-    values = v.type.with_shape(v.shape[:-1]).with_dtype(real_dtype(v.dtype))
-    w = v.builder.handle(v.builder, v.atom - 1, values)
-    found = made_by(w, eigh_p) if not v.builder.entries[v.atom] else None
-    return _Factor(found[1][0], found[0].lower, w, v) if found else None
+    first = x.atom - place
+    head, *_ = x.builder.entries[first] or (None,)
+    if any(x.builder.entries[first + 1 : x.atom + 1]) or not isinstance(head, Operation):
+        return None
+    if head.primitive is not primitive:
+        return None
+    results = [x.builder.handle(x.builder, first + k, t) for k, t in enumerate(head.results)]
+    found = made_by(results[0], primitive)
+    assert found is not None
+    return found[0], found[1][0], results[other]
+
+
+def _first_ones(p: Slice, x: Tracer) -> _Factor | None:
+    """Recognise the singular vectors that belong to singular values, of as many as rows."""
+    factor = _vectors(x)
+    if factor is None or factor.left is None:
+        return None
+    wanted = list(x.shape)
+    wanted[factor.axis] = factor.w.shape[-1]
+    steps = (1,) * x.ndim
+    return factor if p == Slice((0,) * x.ndim, tuple(wanted), steps) else None
 
 
 def _permuted(p: Any, x: Tracer) -> _Factor | None:
@@ -128,17 +160,17 @@ def _divided(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
     return factor.scaled(replace(scale, inverse=True)) if factor and scale else None
 
 
-def _scale(factor: _Factor, x: Tracer) -> _Scale | None:
+def _scale(factor: _Factor, x: Tracer) -> Scale | None:
     """Recognise what is equal for all elements of an eigenvector."""
     if splat(x) is not None:
-        return _Scale(constant(splat(x), factor.w.type.with_dtype(x.dtype)))
+        return Scale(constant(splat(x), factor.w.type.with_dtype(x.dtype)))
     found = made_by(x, broadcast_p)
     if not found or not set(found[0].axes) <= set(factor.axes):
         return None
     p, (inner,) = found
     if inner.shape == factor.w.shape:
-        return _Scale(inner)
-    return _Scale(broadcast(inner, factor.w.shape, tuple(map(factor.axes.index, p.axes))))
+        return Scale(inner)
+    return Scale(broadcast(inner, factor.w.shape, tuple(map(factor.axes.index, p.axes))))
 
 
 def _contracted(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
@@ -150,7 +182,7 @@ def _contracted(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
             continue
         numbers = labels[factor.axis]
         if others == tuple(labels[k] for k in factor.axes):
-            scale: _Scale | None = _Scale(other)
+            scale: Scale | None = Scale(other)
             renamed = p.out
         elif len(others) == 2 and numbers in others and numbers not in p.out:
             scale = _on_diagonal(other)
@@ -166,7 +198,7 @@ def _contracted(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
     return None
 
 
-def _on_diagonal(matrix: Tracer) -> _Scale | None:
+def _on_diagonal(matrix: Tracer) -> Scale | None:
     """Recognise what `np.diag` records, by what its steps make of a probe."""
     steps: list[tuple[Callable[..., Any], list[Any], int]] = []
     converted = made_by(matrix, convert_p)
@@ -186,154 +218,124 @@ def _on_diagonal(matrix: Tracer) -> _Scale | None:
     result = probe
     for function, operands, place in reversed(steps):
         result = function(*operands[:place], result, *operands[place + 1 :])
-    return _Scale(x) if np.array_equal(result, np.diag(probe)) else None
+    return Scale(x) if np.array_equal(result, np.diag(probe)) else None
 
 
 _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
     permute_p: _permuted,
     conj_p: _conjugated,
     convert_p: lambda _p, x: _factor(x),
+    slice_p: _first_ones,
     mul_p: _multiplied,
     elementwise.div.primitive: _divided,
     contract_p: _contracted,
 }
 
 
-# ---- the function --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def _pointwise() -> frozenset[Primitive[Any]]:
-    lone = (elementwise.root_of_squares, elementwise.square_of_root)
-    single: tuple[Primitive[Any], ...] = (convert_p, select_p, real_p, imag_p, conj_p)
-    return frozenset((*single, *(op.primitive for op in (*by_ufunc.values(), *lone))))
-
-
-class _Body:
-    """Copies the equations between the eigenvalues and a scale to a program of their own.
-
-    Inputs, and what does not depend on the number of the eigenvalue, become parameters.  Axes of
-    length one, which only serve NumPy's broadcasting, are dropped.
-    """
-
-    def __init__(self, w: Tracer) -> None:
-        self.builder = Builder("spectral", closed=True, shares=True)
-        self.w = w
-        self.result = self.builder.input(w.type)
-        self.parameters: list[Tracer] = []
-        self.several: list[int] = []
-        self.copies: dict[Any, Tracer] = {w.atom: self.result}
-        self.depends = False
-
-    def copy(self, x: Tracer) -> Tracer | None:
-        """Return `x` as a value of the body, or None if it is no function of one eigenvalue."""
-        self.depends = self.depends or same(x, self.w)
-        if x.builder is None:
-            return constant(splat(x), self.w.type.with_dtype(x.dtype))
-        if x.atom in self.copies:
-            return self.copies[x.atom]
-        if _long_axes(x) != _long_axes(self.w) or len(self.copies) > _LONGEST:
-            return None
-        parameter = self._parameter(x)
-        made = self._computed(x) if parameter is None else self._taken(parameter)
-        if made is not None:
-            self.copies[x.atom] = made
-        return made
-
-    def _taken(self, parameter: Tracer) -> Tracer:
-        self.parameters.append(parameter)
-        return self.builder.input(parameter.type)
-
-    def _parameter(self, x: Tracer) -> Tracer | None:
-        """Return what to take as a parameter: an input, or what is equal for all eigenvalues."""
-        assert x.builder is not None
-        assert isinstance(x.atom, int)
-        shape = self.w.shape
-        if x.builder.entries[x.atom] == (x.type,) and x.type.differentiable:
-            self.several.append(len(self.parameters))
-            return reshape(x, shape)
-        found = made_by(x, broadcast_p)
-        if not found or (found[0].axes and (x.shape != shape or x.ndim - 1 in found[0].axes)):
-            return None
-        return broadcast(found[1][0], shape, found[0].axes)
-
-    def _computed(self, x: Tracer) -> Tracer | None:
-        assert x.builder is not None
-        assert isinstance(x.atom, int)
-        head, *_ = x.builder.entries[x.atom] or (None,)
-        if not isinstance(head, Operation):
-            return None
-        reshapes = head.primitive is reshape_p
-        if not reshapes and head.primitive not in _pointwise():
-            return None
-        found = made_by(x, head.primitive)
-        assert found is not None
-        operands = []
-        for y in found[1]:
-            copied = self.copy(y)
-            if copied is None:
-                return None
-            operands.append(copied)
-        if reshapes:
-            return operands[0]
-        with self.builder:
-            return bind(head.primitive, found[0], *operands)[0]
-
-
-def _long_axes(x: Tracer) -> tuple[int, ...]:
-    return tuple(n for n in x.shape if n != 1)
-
-
-def _function(factor: _Factor, dtype: Any) -> _Body | None:
-    """Return the product of the scales as a function f of the eigenvalues, if it is one."""
-    body = _Body(factor.w)
-    total = constant(1, factor.w.type.with_dtype(dtype))
-    for scale in factor.scales:
-        value = body.copy(scale.value)
-        if value is None:
-            return None
-        with body.builder:
-            value = convert(value, dtype)
-            value = conj(value) if scale.conjugate and dtype.kind == "c" else value
-            total = elementwise.div(total, value) if scale.inverse else mul(total, value)
-    body.result = total
-    return body if body.depends else None
-
-
 # ---- the product ---------------------------------------------------------------------------------
 
 
 def _function_of_matrix(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
-    """V·f(w)·Vᴴ is spectral(V·f(w)·Vᴴ), which has the derivative of the whole."""
+    """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
     left, right = _factor(x), _factor(y)
-    if left is None or right is None or not same(left.v, right.v):
+    if left is None or right is None or not same(left.w, right.w):
         return None
-    if x.dtype.kind == "c" and left.conjugate == right.conjugate and left.v.dtype.kind == "c":
+    if left.left is not None and left.left == right.left:
+        return None
+    if left.a.dtype.kind == "c" and left.conjugate == right.conjugate:
         return None
     stack, number = p.left[: x.ndim - 2], p.left[left.axis]
     if p.right[: x.ndim - 2] != stack or p.right[right.axis] != number or number in p.out:
         return None
     (row,), (column,) = (set(side) - {*stack, number} for side in (p.left, p.right))
+    plain = left
     if left.conjugate:
-        row, column = column, row
+        row, column, plain = column, row, right
     if p.out[:-2] != stack or row == column:
         return None
-    body = _function(replace(left, scales=(*left.scales, *right.scales)), x.dtype)
+    body = function_of(left.w, (*left.scales, *right.scales), x.dtype)
     if body is None:
         return None
+    flipped = p.out[-2:] == (column, row)
+    value = bind(contract_p, p, x, y)[0]
+    operands = [transposed(value) if flipped else value, left.a, *body.parameters]
     program = body.builder.program([body.result])
-    params = Spectral(program, left.lower, p.out[-2:] == (column, row), tuple(body.several))
-    product = bind(contract_p, p, x, y)[0]
-    return spectral(params, [product, left.a, *body.parameters])
+    if plain.left is None:
+        known = spectral(Spectral(program, plain.made.lower), operands)
+    else:
+        known = singular_function(SingularFunction(program, not plain.left), operands)
+    return transposed(known) if flipped else known
 
 
-def _spectral_twice(_emit: Any, _p: Spectral, y: Tracer, *xs: Tracer) -> Tracer | None:
-    """spectral(spectral(y)) = spectral(y)."""
-    found = made_by(y, spectral_p)
-    return y if found and same(found[1][1], xs[0]) else None
+# ---- the trace -----------------------------------------------------------------------------------
+
+
+def _sum_of_function(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+    """Σ f(w) is itself, with the derivative of a trace."""
+    w = values_of(x, _values)
+    if w is None or w.shape != x.shape or x.ndim - 1 not in p.axes:
+        return None
+    return _known_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
+
+
+def _inner_product(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """Σ f(w)·g(w) is itself, with the derivative of a trace."""
+    w = values_of(x, _values)
+    axes = tuple(axis for axis, label in enumerate(p.left) if label not in p.out)
+    if w is None or w.shape != x.shape or p.left != p.right or x.ndim - 1 not in axes:
+        return None
+    if p.out != tuple(label for label in p.left if label in p.out):
+        return None
+    return _known_sum(w, [Scale(x), Scale(y)], x.dtype, axes, bind(contract_p, p, x, y)[0])
+
+
+def _values(x: Tracer) -> tuple[Primitive[Any], Any, Tracer] | None:
+    """Recognise eigenvalues and singular values; return of which factorization, and of what."""
+    for alone in _ALONE:
+        found = made_by(x, alone)
+        if found:
+            return alone, found[0], found[1][0]
+    for primitive, place, other in _AMONG:
+        among = _result(x, primitive, place, other)
+        if among:
+            return primitive, *among[:2]
+    return None
+
+
+_ALONE: Final[tuple[Primitive[Any], ...]] = (eigvalsh_p, svdvals_p)
+_AMONG: Final[tuple[tuple[Primitive[Any], int, int], ...]] = ((eigh_p, 0, 1), (svd_p, 1, 0))
+
+
+def _known_sum(
+    w: Tracer, scales: Sequence[Scale], dtype: Any, axes: tuple[int, ...], total: Tracer
+) -> Tracer | None:
+    """Return the total, known to be the sum of the product of the scales."""
+    body, made = function_of(w, scales, dtype), _values(w)
+    if body is None or made is None or any(x.shape == w.shape for x in body.parameters):
+        return None
+    primitive, p, a = made
+    program, operands = body.builder.program([body.result]), [total, a, *body.parameters]
+    if not jvp(program, (True,) * len(program.inputs))[1][0]:
+        return None  # a count, which has no derivative
+    if primitive in (eigh_p, eigvalsh_p):
+        return spectral_sum(SpectralSum(program, p.lower, axes), operands)
+    return singular_sum(SingularSum(program, axes), operands) if dtype.kind == "f" else None
+
+
+def _twice(_emit: Any, _p: Any, y: Tracer, *xs: Tracer) -> Tracer | None:
+    """spectral(spectral(y)) = spectral(y), and the same of sums and of singular values."""
+    for primitive in (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p):
+        found = made_by(y, primitive)
+        if found and same(found[1][1], xs[0]):
+            return y
+    return None
 
 
 rules: Final[Rules] = {
-    contract_p: (_function_of_matrix,),
-    spectral_p: (_spectral_twice,),
+    contract_p: (_function_of_matrix, _inner_product),
+    reduce_sum_p: (_sum_of_function,),
+    spectral_p: (_twice,),
+    spectral_sum_p: (_twice,),
+    singular_function_p: (_twice,),
+    singular_sum_p: (_twice,),
 }

@@ -19,12 +19,20 @@ from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.complex import conj_p, imag_p, real_p
 from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.indexing import gather_p, scatter_add_p
+from funcdiff.ops.convolution import convolve_p
+from funcdiff.ops.determinants import adjugate_p
+from funcdiff.ops.elementwise import div, sub
+from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
+from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.logic import logical_not, logical_or
+from funcdiff.ops.masked import MaskedContraction, masked_contract_p
+from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p, reduce_any_p
-from funcdiff.ops.slicing import add_slice_p, slice_p
+from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structural import (
+    Axis,
     Permutation,
+    Shape,
     concatenate_p,
     convert_p,
     permute_p,
@@ -34,11 +42,13 @@ from funcdiff.ops.structural import (
 )
 from funcdiff.passes import algebra
 from funcdiff.passes.rewriting import Rewriter
+from funcdiff.passes.tiles import Tiles
 from funcdiff.space import (
     Axes,
     Broadcast,
     add_p,
     broadcast_p,
+    kept_axes,
     mul_p,
     neg_p,
     reduce_sum_p,
@@ -51,24 +61,31 @@ class Support:
 
     Attributes
     ----------
+    place
+        Which of the results it is.
     fixed
         Whether it depends on shapes only, not on masks or indices.
     """
 
-    __slots__ = ("fixed", "operands", "params", "primitive", "type")
+    __slots__ = ("fixed", "operands", "params", "place", "primitive", "type")
     fixed: bool
     type: ArrayType
 
     def __init__(
-        self, primitive: Primitive[Any], params: Params, operands: Sequence[Support | Tracer]
+        self,
+        primitive: Primitive[Any],
+        params: Params,
+        operands: Sequence[Support | Tracer],
+        place: int = 0,
     ) -> None:
         self.primitive = primitive
         self.params = params
         self.operands = tuple(operands)
+        self.place = place
         self.fixed = all(
             x.fixed if isinstance(x, Support) else splat(x) is not None for x in self.operands
         )
-        (self.type,) = primitive.abstract(params, *(x.type for x in operands))
+        self.type = primitive.abstract(params, *(x.type for x in operands))[place]
 
 
 Maybe: TypeAlias = Support | bool
@@ -77,7 +94,8 @@ Maybe: TypeAlias = Support | bool
 Rule: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Support]
 
 
-def _booleans(x: Tracer, support: Maybe) -> Support | Tracer:
+def booleans(x: Tracer, support: Maybe) -> Support | Tracer:
+    """Return the support of `x` as an operand of booleans."""
     if isinstance(support, Support):
         return support
     return constant(support, ArrayType(x.shape, BOOL))
@@ -91,7 +109,7 @@ def _as_itself(primitive: Primitive[Any], *given: int, start: int | None = None)
 
     def rule(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
         operands = [
-            x if k in given or (start is not None and k >= start) else _booleans(x, s)
+            x if k in given or (start is not None and k >= start) else booleans(x, s)
             for k, (x, s) in enumerate(zip(xs, supports, strict=True))
         ]
         return Support(primitive, p, operands)
@@ -107,47 +125,88 @@ def _elementwise(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> S
 def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     if False in supports:
         return _elementwise(_p, xs, supports)
-    pair = [_booleans(x, s) for x, s in zip(xs, supports, strict=True)]
+    pair = [booleans(x, s) for x, s in zip(xs, supports, strict=True)]
     return Support(logical_or.primitive, NONE, pair)
 
 
 def _any(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
-    return Support(reduce_any_p, p, [_booleans(xs[0], supports[0])])
+    return Support(reduce_any_p, p, [booleans(xs[0], supports[0])])
 
 
-def _contracted(p: Contraction, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _contracted(
+    p: Contraction | MaskedContraction, xs: Sequence[Tracer], supports: Sequence[Maybe]
+) -> Support:
     """An entry may differ from zero if any of those may that are summed for it."""
     k = 0 if isinstance(supports[0], Support) else 1
     labels = (p.left, p.right)[k]
-    some: Support | Tracer = _booleans(xs[k], supports[k])
+    some: Support | Tracer = booleans(xs[k], supports[k])
     summed = tuple(axis for axis, label in enumerate(labels) if label not in p.out)
     if summed:
         some = Support(reduce_any_p, Axes(summed), [some])
     kept = [label for label in labels if label in p.out]
     order = tuple(kept.index(label) for label in p.out if label in kept)
     moved = Support(permute_p, Permutation(order), [some])
-    (result,) = contract_p.abstract(p, *(x.type for x in xs))
+    sizes = {k: n for x, side in zip(xs, (p.left, p.right), strict=False)
+             for k, n in zip(side, x.shape, strict=True)}  # fmt: skip
+    shape = tuple(sizes[label] for label in p.out)
     axes = tuple(axis for axis, label in enumerate(p.out) if label in kept)
-    return Support(broadcast_p, Broadcast(result.shape, axes), [moved])
+    return Support(broadcast_p, Broadcast(shape, axes), [moved])
+
+
+def _mixed(primitive: Primitive[Fourier]) -> Rule:
+    """Every result along the axis of a Fourier transform depends on every operand."""
+
+    def rule(p: Fourier, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+        (result,) = primitive.abstract(p, xs[0].type)
+        some = _any(Axes((p.axis,)), xs, supports)
+        axes = kept_axes(result.ndim, (p.axis,))
+        return Support(broadcast_p, Broadcast(result.shape, axes), [some])
+
+    return rule
+
+
+def _recurrent(p: Axis, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    """Return where some term has arrived, unless a boolean coefficient has forgotten it."""
+    term = booleans(xs[1], supports[1])
+    if xs[0].dtype == BOOL:
+        return Support(recurrence_p, p, [xs[0], term])
+    return Support(cumsum_p, p, [term])
+
+
+def _matrix_by_matrix(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    """Every element of a result that is a matrix depends on every element of an operand."""
+    k = next(k for k, s in enumerate(supports) if isinstance(s, Support))
+    ndim = xs[k].ndim
+    some = _any(Axes((ndim - 2, ndim - 1)), [xs[k]], [supports[k]])
+    return Support(broadcast_p, Broadcast(xs[k].shape, tuple(range(ndim - 2))), [some])
 
 
 _RULES: Final[dict[Primitive[Any], Rule]] = {
     **{
         primitive: _as_itself(primitive)
         for primitive in (
-            reshape_p, permute_p, reverse_p, broadcast_p, slice_p, add_slice_p, concatenate_p,
-            cumsum_p,
+            reshape_p, permute_p, reverse_p, broadcast_p, slice_p, add_slice_p, replace_slice_p,
+            concatenate_p, cumsum_p,
         )
     },
     select_p: _as_itself(select_p, 0),
     gather_p: _as_itself(gather_p, start=1),
     scatter_add_p: _as_itself(scatter_add_p, start=2),
+    scatter_p: _as_itself(scatter_p, start=2),
     **dict.fromkeys((neg_p, mul_p, convert_p, conj_p, real_p, imag_p), _elementwise),
-    add_p: _either,
+    div.primitive: _elementwise,
+    **dict.fromkeys((add_p, sub.primitive), _either),
     reduce_sum_p: _any,
     contract_p: _contracted,
+    masked_contract_p: _contracted,
+    convolve_p: _as_itself(convolve_p),
+    adjugate_p: _matrix_by_matrix,
+    recurrence_p: _recurrent,
+    **{primitive: _mixed(primitive) for primitive in (fft_p, ifft_p, rfft_p, irfft_p)},
 }  # fmt: skip
 """How a support goes through an operation; through others it does not: everywhere."""
+
+_PRODUCTS: Final = (mul_p, div.primitive, contract_p, masked_contract_p, convolve_p, adjugate_p)
 
 
 _rewriter: Final = Rewriter(algebra.rules)
@@ -160,6 +219,7 @@ class Supports:
         self._known: dict[Any, Maybe] = {}
         self._recorded: dict[int, tuple[Support, Tracer]] = {}
         self._evaluated: tuple[Support, Any] | None = None
+        self._tiles = Tiles()
 
     def of(self, x: Tracer) -> Maybe:
         """Return where `x` may differ from zero."""
@@ -168,24 +228,52 @@ class Supports:
             return bool(value != 0)
         return self._known.get(x.atom, True)
 
-    def note(
-        self, y: Tracer, primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]
-    ) -> None:
+    def settled(self, x: Tracer) -> Maybe:
+        """Return the same, True where it depends on shapes only and turns out to be everywhere."""
+        support = self.of(x)
+        if isinstance(support, Support) and self.is_everywhere(support):
+            self.forget(x)
+            return True
+        return support
+
+    def assume(self, x: Tracer, support: Support | Tracer) -> None:
+        """Take `support` for where `x` may differ from zero."""
+        if not isinstance(support, Support):
+            support = Support(reshape_p, Shape(x.shape), [support])
+        self._known[x.atom] = support
+
+    def note(self, y: Tracer, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]) -> None:
         """Work out the support of a result that has just been recorded."""
         rule = _RULES.get(primitive)
         if rule is None or y.atom in self._known or splat(y) is not None:
             return
         supports = [self.of(x) for x in xs]
-        if primitive is add_p and True in supports:
+        if primitive in (add_slice_p, replace_slice_p):
+            before, tile = (s is True for s in supports)
+            adds = primitive is add_slice_p
+            self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
+        if primitive is slice_p and self._tiles.read(xs[0], params):
+            return
+        if primitive in (add_p, sub.primitive) and True in supports:
             return
         if primitive in (add_slice_p, scatter_add_p) and supports[0] is True:
             return
-        if primitive in (mul_p, contract_p):  # a zero coefficient is a number like any other
+        # A zero coefficient is a number like any other.
+        if primitive in _PRODUCTS:
             supports = [s if isinstance(s, Support) else True for s in supports]
-        if primitive is select_p:
+        if primitive in (select_p, recurrence_p):
             supports[0] = True
         if any(s is not True for s in supports):
             self._known[y.atom] = rule(params, xs, supports)
+
+    def result(
+        self, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
+    ) -> Support | None:
+        """Return the support of a product of the operands, if masks or indices make one."""
+        supports = [s if isinstance(s, Support) else True for s in map(self.settled, xs)]
+        if all(s is True for s in supports):
+            return None
+        return _RULES[primitive](params, xs, supports)
 
     def forget(self, x: Tracer) -> None:
         """Take the support of `x` for everywhere."""
@@ -240,4 +328,4 @@ def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:
             return logical_not(xs[0])
     if node.primitive is logical_or.primitive and algebra.same(*xs):
         return xs[0]
-    return _rewriter.emit(node.primitive, node.params, *xs)[0]
+    return _rewriter.emit(node.primitive, node.params, *xs)[node.place]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from funcdiff.pytree.kinds import Kind, kinds
+from funcdiff.pytree.kinds import Kind
+from funcdiff.pytree.registry import kinds
 
 
 class Structure:

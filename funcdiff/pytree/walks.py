@@ -6,10 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from funcdiff.errors import PytreeError
-from funcdiff.pytree.kinds import ContainerError, Kind, kinds
+from funcdiff.pytree.kinds import ContainerError, Kind
+from funcdiff.pytree.registry import kinds
 from funcdiff.pytree.structure import LEAF, Structure, same_value
 
 Tree = TypeVar("Tree")
+
+
+class MismatchError(Exception):
+    """Trees that differ; caught by those who know what the trees are."""
+
+    def __init__(self, path: str, expected: Structure, found: Structure) -> None:
+        super().__init__(f"{path} has {found}, expected {expected}")
+        self.path, self.expected, self.found = path, expected, found
+
 
 DEEPEST: Final = 200
 """Levels of nesting that are accepted: it keeps every walk well inside Python's own stack."""
@@ -182,15 +192,33 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Any) -> Tree:  # noqa: A001
     leaves, structure = flatten(tree)
     columns = [leaves]
     for position, other in enumerate(rest, start=2):
-        other_leaves, other_structure = flatten(other)
-        columns.append(_aligned(structure, other_structure, other_leaves, position, ""))
+        try:
+            columns.append(leaves_like(structure, other))
+        except MismatchError as error:
+            raise PytreeError(
+                f"The trees differ at tree{error.path}: the first has {error.expected}, tree "
+                f"number {position} has {error.found}. Give trees with the same containers, keys "
+                "and lengths; `None` is an empty container, not a leaf."
+            ) from None
     result: Tree = unflatten(structure, [f(*row) for row in zip(*columns, strict=True)])
     return result
 
 
-def _aligned(
-    expected: Structure, found: Structure, leaves: list[Any], position: int, path: str
-) -> list[Any]:
+def leaves_like(structure: Structure, tree: Any) -> list[Any]:
+    """List the leaves of a tree in the order of a structure that it has to match.
+
+    Dicts match by key, in whatever order they stand.
+
+    Raises
+    ------
+    MismatchError
+        At the first container in which they differ.
+    """
+    leaves, found = flatten(tree)
+    return _aligned(structure, found, leaves, "")
+
+
+def _aligned(expected: Structure, found: Structure, leaves: list[Any], path: str) -> list[Any]:
     """Put the leaves of one structure into the order of another that differs in order of keys."""
     if expected == found:
         return leaves
@@ -199,11 +227,7 @@ def _aligned(
     if kind is not None and other is not None and kind.cls is other.cls:
         order = _matching(kind, expected, found)
     if kind is None or order is None:
-        raise PytreeError(
-            f"The trees differ at tree{path}: the first has {expected}, tree number {position} "
-            f"has {found}. Give trees with the same containers, keys and lengths; `None` is an "
-            "empty container, not a leaf."
-        )
+        raise MismatchError(path, expected, found)
     starts = [0]
     for child in found._children:
         starts.append(starts[-1] + child.leaf_count)
@@ -211,7 +235,7 @@ def _aligned(
     result: list[Any] = []
     for entry, child, i in zip(entries, expected._children, order, strict=True):
         part = leaves[starts[i] : starts[i + 1]]
-        result += _aligned(child, found._children[i], part, position, path + entry)
+        result += _aligned(child, found._children[i], part, path + entry)
     return result
 
 

@@ -53,13 +53,17 @@ def direction(x: Any, random: np.random.Generator) -> Any:
     return np.asarray(t).astype(x.dtype)[()]
 
 
-def central_difference(function: Function, xs: Sequence[Any], ts: Sequence[Any]) -> Values:
+def central_difference(
+    function: Function, xs: Sequence[Any], ts: Sequence[Any], step: float | None = None
+) -> Values:
     """Return the directional derivative of a function by central differences.
 
     With ``D(h) = (f(x + h·t) - f(x - h·t)) / 2h`` it is ``(4·D(h/2) - D(h)) / 3`` (Richardson),
-    of error O(h⁴).  Entries of `ts` that are None do not move.
+    of error O(h⁴).  Entries of `ts` that are None do not move.  The step ``h`` follows from the
+    precision unless it is given.
     """
-    step = precision(xs) ** 0.2
+    if step is None:
+        step = math.pow(precision(xs), 0.2)
 
     def quotient(h: float) -> Values:
         forward = function([_moved(x, t, h) for x, t in zip(xs, ts, strict=True)])
@@ -78,7 +82,9 @@ def _moved(x: Any, t: Any, h: float) -> Any:
     return x if t is None else (x + x.dtype.type(h) * t).astype(x.dtype)
 
 
-def disagreement(left: Any, right: Any, tolerance: float, scale: float = 1.0) -> str | None:
+def disagreement(
+    left: Any, right: Any, tolerance: float, scale: float = 1.0, absolute: float | None = None
+) -> str | None:
     """Return where two arrays differ most and by what, or None if they agree.
 
     Parameters
@@ -89,6 +95,8 @@ def disagreement(left: Any, right: Any, tolerance: float, scale: float = 1.0) ->
         Relative to the largest of both arrays and `scale`.
     scale
         Size of the numbers that the arrays were computed from.
+    absolute
+        A difference that is never too large, in place of that which `scale` allows.
     """
     left, right = np.asarray(left), np.asarray(right)
     if left.shape != right.shape:
@@ -100,7 +108,8 @@ def disagreement(left: Any, right: Any, tolerance: float, scale: float = 1.0) ->
     else:
         wrong = _error(left, right)
         finite = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in (left, right)]
-        wrong = np.where(wrong <= tolerance * max(scale, *finite), 0.0, wrong)
+        allowed = tolerance * scale if absolute is None else absolute
+        wrong = np.where(wrong <= max(tolerance * max(finite), allowed), 0.0, wrong)
     if not wrong.any():
         return None
     place = tuple(int(k) for k in np.unravel_index(np.argmax(wrong), wrong.shape))

@@ -106,7 +106,7 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
     >>> from funcdiff.testing import check_rules
     >>> check_rules(lambda x, y: np.sin(x) * y[::-1], np.array([0.3, 1.2]), np.array([2.0, -0.7]))
     """
-    cases = [_traced(f, args)]
+    cases = [_traced(f, args, order)]
     for remaining in range(order, 0, -1):
         for case in cases:
             _check(case)
@@ -114,9 +114,9 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
             cases = [derivative for case in cases for derivative in _derivatives(case)]
 
 
-def _traced(f: Callable[..., Any], args: Sequence[Any]) -> _Case:
+def _traced(f: Callable[..., Any], args: Sequence[Any], order: int) -> _Case:
     operands: list[Any] = [concrete(x) for x in args]
-    with Builder(getattr(f, "__name__", "f")) as builder:
+    with Builder(getattr(f, "__name__", "f"), pending=2 * order) as builder:
         xs = [builder.input(ArrayType(x.shape, x.dtype), x) for x in operands]
         outputs = [array(leaf) for leaf in pytree.flatten(f(*xs))[0]]
         program = builder.program(outputs)

@@ -1,4 +1,4 @@
-"""`cond` and `scan`: what Python's own ``if`` and ``for`` would compute."""
+"""`cond`, `switch` and `scan`: what Python's own ``if`` and ``for`` would compute."""
 
 from typing import Any
 
@@ -84,6 +84,63 @@ def test_the_condition_is_a_scalar() -> None:
         fd.grad(lambda x: np.sum(fd.cond(x > 0, np.sin, np.cos, x)))(np.ones(2))
 
 
+def test_branches_that_differ_in_a_leaf_are_told_by_its_path() -> None:
+    def f(x: Any) -> Any:
+        return fd.cond(x > 0, lambda x: {"a": x, "b": x}, lambda x: {"a": x, "b": x > 0}, x)["a"]
+
+    with pytest.raises(OutputError, match=r"result\['b'\].*Convert or reshape"):
+        fd.grad(f)(1.0)
+
+
+# ---- switch ----------------------------------------------------------------------------------
+
+BRANCHES = (np.sin, lambda x: x**3, lambda x: np.exp(-x))
+SLOPES = (np.cos, lambda x: 3 * x**2, lambda x: -np.exp(-x))
+
+
+@pytest.mark.parametrize(("index", "taken"), [(0, 0), (1, 1), (2, 2), (3, 2), (99, 2), (-1, 0)])
+def test_switch_keeps_its_index_in_range(index: int, taken: int) -> None:
+    x = 0.7
+    assert fd.switch(index, BRANCHES, x) == BRANCHES[taken](x)
+    assert fd.grad(lambda x: fd.switch(index, BRANCHES, x))(x) == SLOPES[taken](x)
+    traced = fd.grad(lambda x: fd.switch((index + 0 * x).astype(int), BRANCHES, x))
+    assert traced(x) == pytest.approx(SLOPES[taken](x), rel=1e-15)
+
+
+def test_switch_under_vmap_selects_for_each_example() -> None:
+    indices = np.array([2, 0, 1, -7, 8])
+    x = np.linspace(-1.0, 1.0, 5)
+    taken = [min(max(k, 0), 2) for k in indices]
+    both: Any = fd.vmap(fd.value_and_grad(lambda x, k: fd.switch(k, BRANCHES, x)))(x, indices)
+    np.testing.assert_allclose(both[0], [BRANCHES[k](v) for k, v in zip(taken, x, strict=True)])
+    np.testing.assert_allclose(both[1], [SLOPES[k](v) for k, v in zip(taken, x, strict=True)])
+
+
+def test_the_branches_of_switch_may_close_over_traced_arrays() -> None:
+    def f(w: Any, k: Any) -> Any:
+        branches = [lambda x: w * x, lambda x: x, lambda x: w**2 * x]
+        return fd.switch(k, branches, 3.0)
+
+    slopes = fd.vmap(fd.grad(f), in_axes=(None, 0))(2.0, np.arange(3))
+    np.testing.assert_array_equal(slopes, [3, 0, 12])
+
+
+def test_a_single_branch_is_called() -> None:
+    result = fd.vmap(lambda k: fd.switch(k, [lambda: 4.0]))(np.arange(2))
+    np.testing.assert_array_equal(result, [4, 4])
+
+
+def test_an_index_that_is_no_integer_is_an_error() -> None:
+    switch: Any = fd.switch
+    for index in (1.0, True, np.arange(2)):
+        with pytest.raises(InputError, match=r"integer scalar.*fd\.cond"):
+            switch(index, BRANCHES, 1.0)
+    with pytest.raises(InputError, match="at least one branch"):
+        fd.switch(0, [], 1.0)
+    with pytest.raises(OutputError, match=r"branches of switch.*f64\[2\]"):
+        fd.vmap(lambda k: switch(k, [np.sum, lambda x: x, np.prod], np.ones(2)))(np.arange(2))
+
+
 # ---- scan ------------------------------------------------------------------------------------
 
 
@@ -147,6 +204,8 @@ def test_scan_without_rows_needs_a_length() -> None:
     np.testing.assert_array_equal(ys, [1, 2, 4, 8])
     with pytest.raises(InputError, match="length"):
         fd.scan(lambda c, _: (c, None), 1.0)
+    with pytest.raises(InputError, match=r"length=-1.*fd\.fori_loop"):
+        fd.scan(lambda c, _: (c, None), 1.0, length=-1)
 
 
 def test_scan_over_nothing_returns_the_first_carry() -> None:
@@ -179,6 +238,10 @@ def test_a_carry_that_changes_its_type_is_an_error() -> None:
         scan(lambda c, _: (c * np.ones(2), None), 1.0, length=2)
     with pytest.raises(OutputError, match="carry"):
         scan(lambda c, _: ((c, c), None), 1.0, length=2)
+    with pytest.raises(OutputError, match=r"carry\['n'\].*i64\[\].*f64\[\].*init\['n'\]"):
+        scan(lambda c, _: ({"n": c["n"] * 0.5}, None), {"n": 1}, length=2)
+    with pytest.raises(OutputError, match=r"carry\['b'\] is missing"):
+        scan(lambda c, _: ({"a": c["a"]}, None), {"a": 1.0, "b": 2.0}, length=2)
 
 
 def test_the_body_must_return_a_pair() -> None:
@@ -221,3 +284,36 @@ def test_stop_gradient_makes_a_conversion_legal() -> None:
         return x * float(fd.stop_gradient(x))
 
     assert fd.grad(f)(3.0) == 3
+
+
+# ---- arguments that a body changes -----------------------------------------------------------
+
+
+def _raised(v: Any) -> Any:
+    v += 1
+    return v
+
+
+def test_a_branch_that_changes_an_operand_in_place_is_refused() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        return fd.cond(x[0] > 0, lambda v: np.sum(_raised(v)), np.sum, y) * np.sum(y)
+
+    message = r"branch of cond, but changes operands\[0\] in place, at .*test_control.* v = v \+ 1"
+    with pytest.raises(InputError, match=message):
+        fd.grad(f)(np.ones(3))
+
+
+def test_a_branch_may_change_a_copy_and_return_it() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(fd.cond(x[0] > 0, lambda v: _raised(v.copy()) ** 2, lambda v: v, x * 1.0))
+
+    np.testing.assert_array_equal(fd.grad(f)(np.ones(3)), np.full(3, 4.0))
+
+
+def test_a_condition_that_changes_the_carry_in_place_is_refused() -> None:
+    def f(x: Any) -> Any:
+        return fd.while_loop(lambda v: np.sum(_raised(v)) < 9, lambda v: 2 * v, x)
+
+    with pytest.raises(InputError, match=r"the condition .* changes leaf 0 of the carry in place"):
+        fd.jvp(f, (np.ones(2),), (np.ones(2),))

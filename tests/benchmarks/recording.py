@@ -17,6 +17,7 @@ import numpy as np
 import funcdiff as fd
 from funcdiff.api.calls import call_traced
 from funcdiff.api.programs import gradient_program
+from funcdiff.api.selection import Selection
 
 try:
     import autograd
@@ -56,7 +57,8 @@ def main() -> None:
     x = np.linspace(0.1, 1.0, N)
 
     def look_up() -> None:
-        inputs, trace = call_traced(lambda a: chain(np, a), 0, (x,), {}, has_aux=False)
+        f = lambda a: chain(np, a)
+        inputs, trace = call_traced(f, Selection(f), (x,), {})
         gradient_program(
             trace.recording, len(inputs.operands), holomorphic=False, wants_value=False
         )

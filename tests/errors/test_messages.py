@@ -17,6 +17,7 @@ from funcdiff.core.check import check
 from funcdiff.core.evaluate import executable
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.numpy import dispatch
 
 HERE = Path(__file__)
 X = np.array([1.0, 2.0, 3.0])
@@ -104,8 +105,8 @@ def _unknown_keyword() -> Any:
 
 def _item_assignment() -> Any:
     def f(x: Any) -> Any:
-        y = x * 2
-        y[0] = 1.0
+        y = np.zeros_like(x, dtype=int)
+        y[0] = x[0]
         return np.sum(y)
 
     return fd.grad(f)(X)
@@ -168,11 +169,11 @@ MISTAKES: list[tuple[type[Exception], Callable[[], Any], str, str]] = [
     (errors.LostDerivativeError, _asarray_of_tracer, r"np\.asarray", "stop_gradient"),
     (errors.LostDerivativeError, _stored_into_array, "ordinary array", r"np\.stack"),
     (errors.EscapedTracerError, _escaped_tracer, "trace of keeper", "Return it from the traced"),
-    (errors.UnsupportedNumPyError, _unknown_function, r"np\.busday_count", "covered functions"),
+    (errors.UnsupportedNumPyError, _unknown_function, r"np\.busday_count", "pass numbers in"),
     (errors.UnsupportedNumPyError, _unknown_keyword, r"np\.sin\(out=\)", "result instead of out="),
-    (errors.UnsupportedNumPyError, _item_assignment, r"x\[index\] = value", r"np\.where"),
+    (errors.LostDerivativeError, _item_assignment, "would truncate it", r"np\.zeros_like"),
     (errors.InputError, _integer_argument, "dtype int64, which has no derivative", "astype"),
-    (errors.InputError, _integer_leaf, r"argument 0\['n'\] is the integer 3", "Make it a float"),
+    (errors.InputError, _integer_leaf, r"argument p\['n'\] is the integer 3", "Make it a float"),
     (errors.InputError, _argnum_out_of_range, "argnums=2 is out of range", "by position"),
     (errors.InputError, _sizes_disagree, "sizes of the mapped axes disagree", r"\[1\]: 4"),
     (errors.OutputError, _vector_output, r"returned f64\[3\]", r"y\.sum\(\)"),
@@ -249,7 +250,7 @@ def test_a_derivative_that_does_not_exist_is_refused_with_the_line_and_the_cure(
     with pytest.raises(errors.NotDifferentiableError) as caught:
         gauge_dependent()
     message = "\n".join([str(caught.value), *caught.value.__notes__])
-    assert "depends on which eigenvectors eigh returns" in message
+    assert "depends on which eigenvectors eigh" in message
     assert "projectors" in message
     assert any(line in _lines_of(gauge_dependent) for line in _places(message)), message
 
@@ -281,8 +282,8 @@ def test_the_tree_says_which_built_in_errors_the_classes_are() -> None:
 
 
 def test_near_misses_are_suggested() -> None:
-    with pytest.raises(errors.UnsupportedNumPyError, match=r"np\.linalg\.\w+"):
-        fd.grad(lambda x: np.sum(np.linalg.eig(x)[0].real))(np.eye(2))
+    error = dispatch.unsupported("np.linalg.eigvalues")  # as a later NumPy may call it
+    assert "similar: np.linalg.eigvals" in str(error)
 
 
 def test_an_error_while_running_a_derivative_names_the_users_line() -> None:

@@ -189,6 +189,9 @@ def test_functions_along_an_axis_batch(f: Any) -> None:
     (lambda x: np.interp(1, x[:0], x[:0]), ValueError, "array of sample points is empty"),
     (lambda x: np.interp(1, x[None], x[None]), ValueError, "must be 1-D sequences"),
     (lambda x: np.interp(1, x, x, period=0), ValueError, "non-zero value"),
+    (lambda x: NP.interp(x + 1j, V, V), TypeError, "x is complex128.*real part"),
+    (lambda x: NP.interp(1, x * 1j, x), TypeError, "xp is complex128"),
+    (lambda x: NP.interp(1, V, x.astype("g")), TypeError, "fp is (float|complex)"),
     (lambda x: np.cumsum(x, axis=3), np.exceptions.AxisError, "out of bounds"),
 ])  # fmt: skip
 def test_an_error_is_the_one_of_numpy(f: Any, error: Any, message: str) -> None:

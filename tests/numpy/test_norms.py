@@ -135,3 +135,14 @@ def test_wrong_arguments_raise_value_errors_as_in_numpy(f: Callable[[Any], Any])
     for call in (f, lambda x: _value(f, x)):
         with pytest.raises(ValueError):  # noqa: PT011
             call(A)
+
+
+@pytest.mark.parametrize("order", [-1, -2, -0.5])
+@pytest.mark.filterwarnings("ignore:overflow|divide")
+def test_negative_orders_of_nothing_or_of_the_infinite_are_infinite(order: float) -> None:
+    for x in (np.zeros((3, 0)), np.full((2, 2), np.inf)):
+
+        def f(x: Any) -> Any:
+            return np.linalg.norm(x, order, axis=-1)
+
+        np.testing.assert_array_equal(fd.jvp(f, (x,), (np.zeros_like(x),))[0], f(x))

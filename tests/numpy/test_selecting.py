@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
+from funcdiff.errors import ConcreteValueError
 from tests.numpy.agreement import assert_derivatives, assert_value
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
@@ -112,16 +112,6 @@ def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any,
         (lambda x: np.take_along_axis(x, np.array([[[9]]]), 0), IndexError, "out of bounds"),
         (lambda x: np.choose([0, 2], [x[0, 0, :2], 1.0]), ValueError, "invalid entry"),
         (lambda x: np.compress([[True]], x), ValueError, "1-d"),
-        (lambda x: np.copyto(x, 1.0), UnsupportedNumPyError, "np.where"),
-        (lambda x: np.put(x, [0], 1.0), UnsupportedNumPyError, "np.where"),
-        (lambda x: np.place(x, x > 0, 1.0), UnsupportedNumPyError, "np.where"),
-        (lambda x: np.putmask(x, x > 0, 1.0), UnsupportedNumPyError, "np.where"),
-        (lambda x: np.fill_diagonal(x[0], 1.0), UnsupportedNumPyError, "np.eye"),
-        (
-            lambda x: np.put_along_axis(x, np.array([[[0]]]), 1.0, 0),
-            UnsupportedNumPyError,
-            "np.where",
-        ),
     ],
 )
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:

@@ -292,7 +292,7 @@ CASES = [
         """,
         """
         %4: f64[2,3] = select %1, %0, 0.0:f64[2,3]
-        %5: f64[4,2] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %2, %4
+        %5: f64[4,2] = masked_contract{left=(0, 1), right=(2, 1), out=(0, 2), masked=1} %2, %4, %1
         %6: bool[2] = reduce_any{axes=(1,)} %1
         %7: bool[4,2] = broadcast{shape=(4, 2), axes=(1,)} %6
         %8: f64[4,2] = mul %3, %5
@@ -386,12 +386,11 @@ CASES = [
         %4: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %2
         %5: f64[3] = concatenate{axis=0} %3, %4
         %6: bool[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} False:bool[3], True:bool[2]
-        %7: bool[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %6
-        %8: bool[1] = slice{starts=(2,), stops=(3,), steps=(1,)} %6
-        %9: bool[3] = concatenate{axis=0} %8, %7
-        %10: f64[3] = mul %5, %1
-        %11: f64[3] = select %9, %10, 0.0:f64[3]
-        return %11
+        %7: bool[1] = slice{starts=(2,), stops=(3,), steps=(1,)} %6
+        %8: bool[3] = concatenate{axis=0} %7, True:bool[2]
+        %9: f64[3] = mul %5, %1
+        %10: f64[3] = select %8, %9, 0.0:f64[3]
+        return %10
         """,
         (np.array([NAN, 3, INF]),),
         ([0, 6, INF],),

@@ -250,6 +250,21 @@ KEEPING_NUMBERS = [
         return %5
         """,
     ),
+    Rewrite(
+        "_accumulate_scattered",
+        "%0: f64[4], %1: f64[2], %2: f64[3]",
+        """
+        %3: f64[4] = replace_slice{starts=(1,), stops=(3,), steps=(1,)} %0, %1
+        %4: f64[4] = scatter_add{axes=(0,)} 0.0:f64[4], %2, 1:i64[3]
+        %5: f64[4] = add %3, %4
+        return %5
+        """,
+        """
+        %3: f64[4] = replace_slice{starts=(1,), stops=(3,), steps=(1,)} %0, %1
+        %4: f64[4] = scatter_add{axes=(0,)} %3, %2, 1:i64[3]
+        return %4
+        """,
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.types import ArrayType
 from funcdiff.passes import masking
 from funcdiff.passes.simplify import simplify, simplify_linear
-from tests.passes import supported
+from tests.passes import supported, supported_products
 from tests.passes.rewrites import Masking, names, run
 
 INF, NAN = np.inf, np.nan
@@ -37,6 +37,25 @@ CASES = [
         """,
         (MASK, np.array([INF, NAN, 3])),
         ([INF, 0, 0], [0, NAN, 6]),
+    ),
+    Masking(
+        "_divide_masked",
+        "%0: f64[3], %1: bool[3], %2: f64[3]",
+        """
+        %3: f64[3] = select %1, %0, 0.0:f64[3]
+        %4: f64[3] = div %3, %2
+        %5: f64[3] = select %1, 0.0:f64[3], %0
+        %6: f64[3] = div %5, %2
+        return %4, %6
+        """,
+        """
+        %3: f64[3] = div %0, %2
+        %4: f64[3] = select %1, %3, 0.0:f64[3]
+        %5: f64[3] = select %1, 0.0:f64[3], %3
+        return %4, %5
+        """,
+        (MASK, np.array([0, NAN, 4])),
+        ([INF, 0, 0], [0, NAN, 0.5]),
     ),
     Masking(
         "_scale_padded",
@@ -156,11 +175,12 @@ CASES = [
         operation="written in pieces",
     ),
     *supported.CASES,
+    *supported_products.CASES,
 ]
 
 
 def test_every_rule_is_named_here() -> None:
-    rules = {*names(masking.rules), masking._scale_supported.__name__}
+    rules = {*names(masking.rules), *(name for name in vars(masking) if "_supported" in name)}
     assert rules == {case.rule for case in CASES}
 
 

@@ -1,4 +1,4 @@
-"""Functions of Hermitian matrices are recognised, and keep their values."""
+"""Functions of matrices are recognised, and keep their values."""
 
 from __future__ import annotations
 
@@ -90,3 +90,106 @@ def test_recognition_is_idempotent() -> None:
 
 def test_the_rules_stand_for_the_products_that_may_be_one() -> None:
     assert {primitive.name for primitive in spectra.rules} >= {"contract"}
+
+
+# ---- functions of singular values ----------------------------------------------------------------
+
+
+def scaled_left(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u * np.exp(s)) @ vh
+
+
+def scaled_right(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return u @ (np.exp(s)[:, None] * vh)
+
+
+def transposed(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return vh.conj().T @ np.diag(np.exp(s)) @ u.conj().T
+
+
+def of_full(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    return (u[:, : len(s)] * np.exp(s)) @ vh[: len(s)]
+
+
+def one_side(a: Any) -> Any:
+    u, s, _ = np.linalg.svd(a, full_matrices=False)
+    return (u * np.exp(s)) @ u.T
+
+
+def fewer(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u[:, :2] * s[:2]) @ vh[:2]
+
+
+@pytest.mark.parametrize("f", [scaled_left, scaled_right, transposed, of_full])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_function_of_singular_values_is_recognised_and_keeps_every_bit(
+    f: Callable[[Any], Any], dtype: Any
+) -> None:
+    for matrix in (A, np.eye(3, 2), np.eye(2, 3)):
+        program = as_recorded(f, matrix.astype(dtype))
+        simplified = simplify(program)
+        assert "singular_function" in names(simplified)
+        assert simplify(simplified) == simplified
+        (before,) = evaluate(program, [matrix.astype(dtype)])
+        (after,) = evaluate(simplified, [matrix.astype(dtype)])
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("f", [one_side, fewer])
+def test_what_is_no_function_of_all_singular_values_is_left_alone(f: Callable[[Any], Any]) -> None:
+    assert names(simplify(as_recorded(f, A))).isdisjoint({"spectral", "singular_function"})
+
+
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+def norm(a: Any) -> Any:
+    return np.linalg.norm(np.linalg.eigvalsh(a))
+
+
+def mean(a: Any) -> Any:
+    return np.mean(np.exp(np.linalg.eigh(a)[0]))
+
+
+def dot(a: Any) -> Any:
+    w = np.linalg.eigvalsh(a)
+    return np.dot(w, w)
+
+
+def nuclear(a: Any) -> Any:
+    return np.linalg.norm(a, "nuc")
+
+
+def weighted(a: Any) -> Any:
+    return np.sum(np.linalg.eigvalsh(a) * a[0])
+
+
+def count(a: Any) -> Any:
+    return np.sum(np.linalg.eigvalsh(a) > 1)
+
+
+@pytest.mark.parametrize(("f", "name"), [
+    (norm, "spectral_sum"), (mean, "spectral_sum"), (dot, "spectral_sum"),
+    (nuclear, "singular_sum"),
+])  # fmt: skip
+def test_a_sum_of_a_function_of_all_values_is_recognised_and_keeps_every_bit(
+    f: Callable[[Any], Any], name: str
+) -> None:
+    for matrix in (A, np.eye(3)):
+        program = as_recorded(f, matrix)
+        simplified = simplify(program)
+        assert name in names(simplified)
+        assert simplify(simplified) == simplified
+        assert evaluate(program, [matrix]) == evaluate(simplified, [matrix])
+
+
+@pytest.mark.parametrize("f", [weighted, count])
+def test_what_is_no_sum_of_one_function_or_has_no_derivative_is_left_alone(
+    f: Callable[[Any], Any],
+) -> None:
+    assert names(simplify(as_recorded(f, A))).isdisjoint({"spectral_sum", "singular_sum"})

@@ -17,9 +17,15 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.complex import conj_p, imag_p, real_p
 from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.indexing import Indexed, gather_p, scatter_add_p
+from funcdiff.ops.convolution import Convolution, convolve_p
+from funcdiff.ops.determinants import adjugate_p
+from funcdiff.ops.elementwise import div, sub
+from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
+from funcdiff.ops.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
+from funcdiff.ops.masked import MaskedContraction, masked_contract_p
+from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p
-from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, slice_p
+from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structural import (
     Axis,
     Dtype,
@@ -83,6 +89,8 @@ SAMPLES = [
     Sample(add_slice_p, EVEN, ((3, 4), _masked(2, 3))),
     Sample(concatenate_p, Axis(1), (_masked(3, 4), (3, 1), _masked(3, 2))),
     Sample(cumsum_p, Axis(1), (_masked(3, 4),)),
+    Sample(recurrence_p, Axis(1), ((3, 4), _masked(3, 4))),
+    Sample(recurrence_p, Axis(1), (MASK, _masked(3, 4))),
     Sample(select_p, NONE, (MASK, _masked(3, 4), _masked(3, 4))),
     Sample(select_p, NONE, (MASK, (3, 4), _masked(3, 4))),
     Sample(gather_p, Indexed((0,)), (_masked(3, 4), ROWS)),
@@ -90,6 +98,10 @@ SAMPLES = [
     Sample(scatter_add_p, Indexed((0,)), (_masked(3, 4), _masked(3, 4), ROWS)),
     Sample(scatter_add_p, Indexed((0, 1)), (_masked(3, 4), (3,), ROWS, COLUMNS)),
     Sample(scatter_add_p, Indexed((0,)), ((3, 4), _masked(3, 4), ROWS)),
+    Sample(scatter_p, Written((0,), False), (_masked(3, 4), _masked(3, 4), ROWS)),
+    Sample(scatter_p, Written((0, 1), True), (_masked(3, 4), (3,), ROWS, COLUMNS)),
+    Sample(replace_slice_p, EVEN, (_masked(3, 4), _masked(2, 3))),
+    Sample(replace_slice_p, EVEN, ((3, 4), _masked(2, 3))),
     Sample(neg_p, NONE, (_masked(3, 4),)),
     Sample(mul_p, NONE, (_masked(3, 4), (3, 4))),
     Sample(mul_p, NONE, ((3, 4), _masked(3, 4))),
@@ -107,6 +119,22 @@ SAMPLES = [
     Sample(contract_p, Contraction((0, 1), (0, 1), ()), (_masked(3, 4), (3, 4))),
     Sample(contract_p, Contraction((), (0, 1), (1, 0)), ((), _masked(3, 4))),
     Sample(contract_p, Contraction((0, 1), (1, 2), (2, 0)), (_masked(3, 4), _masked(4, 2))),
+    Sample(
+        masked_contract_p,
+        MaskedContraction((0, 1), (1, 2), (2, 0), 0),
+        (_masked(3, 4), (4, 2), MASK.astype(bool)),
+    ),
+    Sample(div.primitive, NONE, (_masked(3, 4), (3, 4))),
+    Sample(sub.primitive, NONE, (_masked(3, 4), _masked(3, 4))),
+    Sample(sub.primitive, NONE, (_masked(3, 4), (3, 4))),
+    Sample(adjugate_p, NONE, ((4, 3, 3), _masked(4, 3, 3), (4, 3, 3))),
+    Sample(convolve_p, Convolution(full=True), (_masked(2, 5), (2, 3))),
+    Sample(convolve_p, Convolution(full=False), ((5,), _masked(2))),
+    Sample(convolve_p, Convolution(full=False), (_masked(5), _masked(2))),
+    Sample(fft_p, Fourier(3, 0, "ortho"), (_masked(3, 4, dtype=COMPLEX),)),
+    Sample(ifft_p, Fourier(5, 1, "forward"), (_masked(4, 5, 2),)),
+    Sample(rfft_p, Fourier(5, 1, "backward"), (_masked(4, 3),)),
+    Sample(irfft_p, Fourier(5, 0, "backward"), (_masked(3, 4),)),
 ]
 
 

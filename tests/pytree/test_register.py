@@ -60,6 +60,37 @@ def test_only_classes_are_registered() -> None:
         pytree.register(not_a_class, lambda c: ((), None), lambda aux, children: not_a_class)
 
 
+def test_nothing_is_left_behind_by_a_registration_that_failed() -> None:
+    class Unlucky:
+        pass
+
+    anything: Any = None
+    to_children: Callable[[Any], Any] = lambda _: ([1.0], None)
+    from_children: Callable[[Any, Any], Any] = lambda aux, children: Unlucky()
+    with pytest.raises(PytreeError, match=r"got None for `to_children`. Give a function"):
+        pytree.register(Unlucky, anything, from_children)
+    with pytest.raises(PytreeError, match=r"got None for `from_children`. Give a function"):
+        pytree.register(Unlucky, to_children, anything)
+    with pytest.raises(PytreeError, match=r"got names='radius'. Give a sequence of names"):
+        pytree.register(Unlucky, to_children, from_children, "radius")
+    unlucky = Unlucky()
+    assert pytree.flatten(unlucky) == ([unlucky], LEAF)
+    pytree.register(Unlucky, to_children, from_children)
+    assert pytree.flatten(unlucky)[0] == [1.0]
+
+
+def test_names_of_children_appear_in_paths() -> None:
+    class Ring:
+        pass
+
+    children = [1.0, 2.0]
+    pytree.register(Ring, lambda _: (children, None), lambda *_: Ring(), ("inner", "outer"))
+    assert pytree.paths(pytree.flatten([Ring()])[1]) == ["[0].inner", "[0].outer"]
+    children.append(3.0)
+    with pytest.raises(PytreeError, match=r"tree\[0\]: .* 3 children, but .* with 2 names"):
+        pytree.flatten([Ring()])
+
+
 @pytest.mark.parametrize("result", [[1.0], (1.0, 2, 3), None])
 def test_a_registration_that_returns_no_pair_is_refused(result: Any) -> None:
     class Odd:

@@ -2,8 +2,9 @@
 
 import copy
 import pickle
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,8 @@ TREES = [
     {"z": 1, 2: [2, 3], None: (4,)},
     OrderedDict([("b", 1), ("a", [2])]),
     defaultdict(int, {"b": 1, "a": 2}),
+    deque([1, [2]], maxlen=3),
+    SimpleNamespace(b=1, a=[2]),
     Pair(1, [2]),
     Bounds(low=1, high={"a": 2}),
     Layer(w=1, b=[2, 3]),
@@ -194,6 +197,9 @@ def test_a_structure_is_not_equal_to_anything_else() -> None:
         (OrderedDict(a=1), "OrderedDict({'a': *})"),
         (defaultdict(int, a=1), "defaultdict(int, {'a': *})"),
         (defaultdict(None, a=1), "defaultdict(None, {'a': *})"),
+        (deque([1, 2]), "deque([*, *])"),
+        (deque([1], maxlen=2), "deque([*], maxlen=2)"),
+        (SimpleNamespace(a=1), "namespace(a=*)"),
         (Bounds(1, 2), "Bounds(low=*, high=*)"),
         (Layer(1, (2,)), "Layer(w=*, b=(*,), size=3)"),
         (Circle(1, "red"), "Circle(*, aux='red')"),

@@ -1,11 +1,14 @@
 """Work buffers: an array that the function overwrites counts with the value it had at each use."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 
 
 def test_a_buffer_written_between_two_uses_has_each_value_once() -> None:
@@ -109,3 +112,82 @@ def test_an_array_that_changes_from_call_to_call_is_read_anew() -> None:
 def test_a_number_that_changes_from_call_to_call_is_read_anew() -> None:
     for step in (0.1, 0.01, 0.001):
         assert fd.grad(lambda x, step=step: step * x)(1.0) == step
+
+
+# ---- ordinary arrays -----------------------------------------------------------------------------
+
+
+def _filled(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        write(np.zeros(3), x)
+        return x.sum()
+
+    return f
+
+
+LOST: dict[str, Callable[[Any, Any], Any]] = {
+    "an element": lambda b, x: b.__setitem__(0, x[0]),
+    "a slice": lambda b, x: b.__setitem__(slice(None), x),
+    "a mask": lambda b, x: b.__setitem__(b == 0, x),
+    "copyto": lambda b, x: np.copyto(b, x),
+    "put": lambda b, x: np.put(b, [0], x[0]),
+    "place": lambda b, x: np.place(b, b == 0, x),
+    "putmask": lambda b, x: np.putmask(b, b == 0, x),
+    "put_along_axis": lambda b, x: np.put_along_axis(b, np.array([0]), x[:1], 0),
+    "fill_diagonal": lambda b, x: np.fill_diagonal(np.zeros((3, 3)), x),
+    "fill": lambda b, x: b.fill(x[0]),
+    "array": lambda b, x: np.array([x[0], x[1]]),
+    "fromiter": lambda b, x: np.fromiter(x, float),
+    "math": lambda b, x: math.sin(x[0]),
+    "float": lambda b, x: float(x[0]),
+    "full": lambda b, x: np.full(3, x[0]),
+}
+
+
+@pytest.mark.parametrize("write", LOST.values(), ids=LOST)
+def test_an_ordinary_array_takes_no_traced_value(write: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(LostDerivativeError, match=r"test_buffers\.py.*funcdiff\.numpy\.zeros"):
+        fd.grad(_filled(write))(np.ones(3))
+
+
+@pytest.mark.parametrize("write", [
+    lambda b, x: b.__iadd__(x),
+    lambda b, x: np.add(x, 1, out=b),
+    lambda b, x: np.add.at(b, [0], x[:1]),
+])  # fmt: skip
+def test_an_ordinary_array_is_no_place_for_a_traced_result(write: Any) -> None:
+    with pytest.raises(UnsupportedNumPyError, match="ordinary array"):
+        fd.grad(_filled(write))(np.ones(3))
+
+
+def test_what_needs_no_array_of_its_own_works() -> None:
+    def f(x: Any) -> Any:
+        assert f"{x[0]:.1f}" == "1.0"
+        return np.sum(np.stack([x[0], x[1] * 2])) + np.linspace(0, x[2], 3)[1]
+
+    np.testing.assert_allclose(fd.grad(f)(np.ones(3)), [1, 2, 0.5])
+
+
+def test_masks_and_positions_are_put_into_ordinary_arrays() -> None:
+    def f(x: Any) -> Any:
+        b = np.zeros(3)
+        np.putmask(b, x > 1, 5.0)
+        b[np.argmax(x)] = 7.0
+        return np.sum(b * x)
+
+    np.testing.assert_array_equal(fd.grad(f)(np.array([1.0, 2.0, 3.0])), [0, 5, 7])
+
+
+def test_a_shape_is_not_assigned() -> None:
+    with pytest.raises(UnsupportedNumPyError, match="reshape"):
+        fd.vjp(lambda x: setattr(x, "shape", (3, 1)), np.ones(3))
+
+
+def test_the_callers_array_is_never_written() -> None:
+    def f(x: Any) -> Any:
+        x[0] = 2.0
+        return np.sum(x * x)
+
+    x = np.array([1.0, 3.0, 5.0])
+    np.testing.assert_array_equal(fd.grad(f)(x), [0, 6, 10])
+    np.testing.assert_array_equal(x, [1, 3, 5])

@@ -63,6 +63,22 @@ def field_of_two(x: Vector, y: float) -> Vector:
     return x * y
 
 
+def field_of_one(x: Vector) -> Vector:
+    return 2 * x
+
+
+def field_with_aux(x: Vector) -> tuple[Vector, str]:
+    return np.tanh(x), "text"
+
+
+def curve(t: float) -> Vector:
+    return np.stack([np.cos(t), np.sin(t)])
+
+
+def curve_with_aux(t: float) -> tuple[Vector, str]:
+    return curve(t), "text"
+
+
 def tree(x: Vector) -> Params:
     return {"x": x}
 
@@ -150,9 +166,31 @@ def value_and_grad_adds_the_value() -> None:
     assert_type(fd.value_and_grad(three, argnums=number)(x, 1.0, params), Any)
 
 
+def names_of_parameters_keep_the_whole_signature() -> None:
+    by_name = fd.grad(three, argnames="y")
+    assert_type(by_name(x, y=1.0, z=params, scale=2.0), Any)
+    fd.grad(square, argnames="x")(x=2.0)
+    fd.grad(loss, 0, argnames=("weight",))(params, x=x, weight=2.0)
+    assert_type(fd.grad(with_aux, argnames="y", has_aux=True)(x, y=2.0), tuple[Any, Params])
+    assert_type(fd.value_and_grad(three, argnames="z")(x, 1.0, z=params), tuple[np.float64, Any])
+    assert_type(
+        fd.value_and_grad(with_aux, argnames="x", has_aux=True)(x, y=2.0),
+        tuple[tuple[np.float64, Params], Any],
+    )
+    fd.jacobian(field_of_two, argnames=("x", "y"))(x, y=2.0)
+    fd.hessian(loss, argnames="params")(params=params, x=x, weight=2.0)
+    fd.derivative(three, argnames="y", n=2)(x, y=2.0, z=params)
+    fd.vjp(field_of_two, x, y=2.0, argnames=("x", "y"))
+    assert_type(fd.vjp(field_of_two, x, 2.0, argnums=0), Any)
+    assert_type(fd.linearize(field_of_two, x, 2.0, argnums=0), Any)
+    fd.hvp(loss, (params, x), (params,), argnames="params", weight=2.0)
+
+
 def complex_derivatives_are_asked_for() -> None:
     assert_type(fd.grad(analytic, holomorphic=True)(1j), complex)
     assert_type(fd.value_and_grad(analytic, holomorphic=True)(1j), tuple[complex, complex])
+    assert_type(fd.derivative(analytic, n=2, holomorphic=True)(1j), complex)
+    assert_type(fd.elementwise_grad(analytic, holomorphic=True)(1j), complex)
 
 
 def lambdas_need_no_annotations() -> None:
@@ -166,6 +204,22 @@ def lambdas_need_no_annotations() -> None:
     fd.value_and_grad(lambda a, b: np.sum(a**2) * b, argnums=1)(x, 2.0)
     fd.jacobian(lambda a: a**2)(x)
     fd.hessian(lambda a: np.sum(a**2))(x)
+    fd.jacobian(lambda a: a**2, mode="forward", chunk_size=2)(x)
+    fd.jacobian(lambda a: (a**2, a), has_aux=True)(x)
+    fd.jacobian(lambda a, b: a * b, argnums=(0, 1))(x, 2.0)
+    fd.value_and_jacobian(lambda a: a**2)(x)
+    fd.hessian(lambda a, b: np.sum(a * b), argnums=(0, 1))(x, x)
+    fd.value_grad_and_hessian(lambda a: np.sum(a**2))(x)
+    fd.value_grad_and_hessian(lambda a: (np.sum(a**2), a), has_aux=True)(x)
+    fd.derivative(lambda a: a**2, n=2)(2.0)
+    fd.elementwise_grad(lambda a: a**2)(x)
+    fd.grad(lambda a, b: np.sum(a**2) * b, argnames="b")(x, b=2.0)
+    fd.hvp(lambda a: np.sum(a**2), (x,), (x,))
+    fd.vhp(lambda a: np.sum(a**2), (x,), (x,))
+    fd.gauss_newton_product(lambda a: a**2, (x,), (x,), loss=lambda y: np.sum(y**2))
+    fd.directional_derivative(lambda a: a**2, (x,), (x,))
+    fd.linearize(lambda a: a**2, x)[1](x)
+    fd.linear_transpose(lambda a: 2 * a, x)(x)
     fd.vmap(lambda a: a**2)(x)
     fd.trace(lambda a: a**2)(x)
 
@@ -194,17 +248,63 @@ def forward_products_keep_both_types() -> None:
     assert_type(fd.jvp(field_of_two, (x, 2.0), (x, 1.0)), tuple[Vector, Vector])
     assert_type(fd.jvp(tree, (x,), (x,)), tuple[Params, Params])
     fd.jvp(lambda a: 2 * a, (x,), (x,))
+    assert_type(fd.jvp(with_aux, (x, 2.0), (x, 1.0), has_aux=True),
+                tuple[np.float64, np.float64, Params])  # fmt: skip
+    assert_type(fd.jvp(field_of_two, (x, 2.0), (1.0,), argnums=1), Any)
+    assert_type(fd.directional_derivative(field_of_two, (x, 2.0), (x, 1.0)), Vector)
+    assert_type(
+        fd.directional_derivative(with_aux, (x, 2.0), (x, 1.0), has_aux=True),
+        tuple[np.float64, Params],
+    )
     assert_type(fd.linearize(field, x), tuple[Vector, Callable[[Vector], Vector]])
     assert_type(fd.linearize(field_of_two, x, 2.0)[1](x, 1.0), Vector)
     assert_type(fd.hvp(total, (x,), (np.ones(3),)), Vector)
     assert_type(fd.hvp(square, (2.0,), (1.0,)), float)
+    assert_type(fd.hvp(model_loss, (model, x), (model, x)), tuple[Model, Vector])
+    assert_type(fd.vhp(total, (x,), (np.ones(3),)), Vector)
+    assert_type(fd.vhp(model_loss, (model, x), (model, x)), tuple[Model, Vector])
+    assert_type(fd.gauss_newton_product(field, (x,), (x,)), Vector)
+    assert_type(fd.gauss_newton_product(field, (x,), (x,), loss=total), Vector)
+    assert_type(fd.gauss_newton_product(field_of_two, (x, 2.0), (x, 1.0)), tuple[Vector, float])
+
+
+def linear_functions_are_transposed() -> None:
+    assert_type(fd.linear_transpose(field_of_one, x), Callable[[Vector], tuple[Vector]])
+    assert_type(
+        fd.linear_transpose(field_of_two, x, 2.0, argnums=0), Callable[[Vector], tuple[Any, ...]]
+    )
+
+
+def derivatives_of_numbers_are_like_the_result() -> None:
+    assert_type(fd.derivative(square)(2.0), float)
+    assert_type(fd.derivative(square, n=3)(2.0), float)
+    assert_type(fd.derivative(curve, n=2)(0.5), Vector)
+    assert_type(fd.derivative(field_of_two, argnums=1)(x, 2.0), Vector)
+    assert_type(fd.derivative(curve_with_aux, has_aux=True)(0.5), tuple[Vector, str])
+    assert_type(fd.elementwise_grad(field)(x), Vector)
+    assert_type(fd.elementwise_grad(field_of_two)(x, y=2.0), Vector)
+    assert_type(fd.elementwise_grad(field_of_two, argnums=1)(x, 2.0), float)
+    assert_type(fd.elementwise_grad(field_with_aux, has_aux=True)(x), tuple[Vector, str])
 
 
 def jacobians_of_arrays_are_arrays() -> None:
     assert_type(fd.jacobian(field)(x), NDArray[Any])
     assert_type(fd.jacfwd(field)(x), NDArray[Any])
     assert_type(fd.jacrev(field)(x), NDArray[Any])
+    assert_type(fd.jacobian(field, mode="reverse", chunk_size=2)(x), NDArray[Any])
+    assert_type(fd.jacobian(field_with_aux, has_aux=True)(x), tuple[NDArray[Any], str])
+    assert_type(fd.value_and_jacobian(field)(x), tuple[Vector, NDArray[Any]])
+    assert_type(
+        fd.value_and_jacobian(field_with_aux, has_aux=True)(x),
+        tuple[tuple[Vector, str], NDArray[Any]],
+    )
     assert_type(fd.hessian(total)(x), NDArray[Any])
+    assert_type(fd.hessian(with_aux, has_aux=True)(x, 2.0), tuple[NDArray[Any], Params])
+    assert_type(fd.value_grad_and_hessian(total)(x), tuple[np.float64, Vector, NDArray[Any]])
+    assert_type(
+        fd.value_grad_and_hessian(with_aux, has_aux=True)(x, 2.0),
+        tuple[tuple[np.float64, Params], Vector, NDArray[Any]],
+    )
     assert_type(fd.jacobian(field_of_two)(x, y=2.0), NDArray[Any])
     assert_type(fd.jacobian(field_of_two, argnums=1)(x, 2.0), Any)
     assert_type(fd.jacobian(tree)(x), Any)
@@ -226,6 +326,21 @@ def the_other_transforms_keep_signatures() -> None:
     assert_type(fd.scan(double, x, None, length=5, reverse=True), tuple[Vector, NDArray[Any]])
     assert_type(fd.scan(step_without_output, model, x), tuple[Model, None])
     assert_type(fd.scan(step_with_a_tree, 1.0, x), tuple[float, Params])
+    assert_type(fd.scan(step, x, x, checkpoint=True), tuple[Vector, NDArray[Any]])
+    assert_type(fd.scan(step_with_a_tree, 1.0, x, checkpoint=8), tuple[float, Params])
+
+
+def branches_and_loops_keep_the_types_of_their_values() -> None:
+    assert_type(fd.switch(1, [field, fd.grad(total)], x), Vector)
+    assert_type(fd.switch(np.argmax(x), (tree, lambda a: {"x": a}), x), Params)
+    assert_type(fd.while_loop(lambda a: a[0] > 0.5, field, x), Vector)
+    assert_type(fd.while_loop(lambda m: np.any(m.w > 1e9), lambda m: m, model), Model)
+    assert_type(fd.fori_loop(0, 2, lambda i, p: {"w": p["w"] * i}, params), Params)
+    assert_type(fd.map(field, x), NDArray[Any])
+    assert_type(fd.map(tree, x, batch_size=4), Params)
+    assert_type(fd.associative_scan(lambda a, b: a * b, x, reverse=True), Vector)
+    assert_type(fd.associative_scan(lambda a, b: b, params, axis=-1), Params)
+    assert_type(fd.vmap(field_of_two, (0, None), -1)(x, 2.0), Vector)
 
 
 def descend(params: Params, x: Vector) -> Params:
@@ -255,12 +370,16 @@ PROGRAMS = [
     argnums_chooses_the_arguments,
     auxiliary_results_keep_their_types,
     value_and_grad_adds_the_value,
+    names_of_parameters_keep_the_whole_signature,
     complex_derivatives_are_asked_for,
     lambdas_need_no_annotations,
     the_cotangent_of_a_scalar_may_be_left_out,
     forward_products_keep_both_types,
+    linear_functions_are_transposed,
+    derivatives_of_numbers_are_like_the_result,
     jacobians_of_arrays_are_arrays,
     the_other_transforms_keep_signatures,
+    branches_and_loops_keep_the_types_of_their_values,
     transforms_fit_into_annotated_functions,
     grad_is_a_decorator,
 ]

@@ -69,6 +69,10 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.value_and_grad(with_aux)  # E: [type-var] cannot be "tuple
     fd.hessian(field)  # E: [arg-type] float | floating
     fd.hvp(field, (x,), (x,))  # E: [arg-type] float | floating
+    fd.vhp(field, (x,), (x,))  # E: [arg-type] float | floating
+    fd.gauss_newton_product(field, (x,), (x,), loss=field)  # E: [arg-type] float | floating
+    fd.value_grad_and_hessian(tree, argnames="x")  # E: [arg-type] float | floating
+    fd.grad(field, argnames="x")  # E: [arg-type] float | floating
     fd.grad(3.0)  # E: [call-overload] No overload variant
 
     # The gradient takes what the function takes.
@@ -84,6 +88,13 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.grad(loss, argnums=1)(params, params)  # E: [arg-type] Argument 2
     fd.grad(loss, argnums=(0, 1))(params)  # E: [call-arg] Too few arguments
     fd.value_and_grad(loss)(params)  # E: [call-arg] Too few arguments
+    fd.grad(loss, argnames="x")(params)  # E: [call-arg] Too few arguments
+    fd.grad(loss, argnames="x")(params, x=x, weigth=2.0)  # E: [call-arg] did you mean "weight"
+    fd.jacobian(field, chunk_size=2)(x, x)  # E: [call-arg] Too many arguments
+    fd.value_and_jacobian(field)(x, x)  # E: [call-arg] Too many arguments
+    fd.value_grad_and_hessian(total)()  # E: [call-arg] Too few arguments
+    fd.elementwise_grad(field)(params)  # E: [arg-type] Argument 1
+    fd.derivative(square)(x)  # E: [arg-type] Argument 1
     fd.vmap(field)(x, x)  # E: [call-arg] Too many arguments
     fd.trace(loss)(params)  # E: [call-arg] Too few arguments
     fd.jacobian(field)()  # E: [call-arg] Too few arguments
@@ -98,6 +109,10 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.grad(total, argnums="x")  # E: [arg-type] expected "int | Sequence[int]"
     fd.grad(total, 0, True)  # E: [call-overload] No overload variant
     fd.grad(total, aux=True)  # E: [call-overload] Unexpected keyword argument "aux"
+    fd.grad(total, argnames=0)  # E: [call-overload] No overload variant
+    fd.jacobian(field, mode="backward")  # E: [call-overload] No overload variant
+    fd.jacobian(field, chunk_size="2")  # E: [call-overload] No overload variant
+    fd.derivative(square, n="2")  # E: [call-overload] No overload variant
     fd.value_and_grad(total, 0, False, True)  # E: [call-overload] No overload variant
 
     # Products: primals, tangents and cotangents fit the function.
@@ -113,6 +128,9 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.jvp(field, x, x)  # E: [call-overload] No overload variant
     fd.linearize(field, x)[1]()  # E: [call-arg] Too few arguments
     fd.linearize(field, x)[1](params)  # E: [arg-type] Argument 1
+    fd.hvp(total, (x,), (x, x))  # E: [arg-type] to "hvp" has incompatible type
+    fd.directional_derivative(field, (x,), (2.0,))  # E: [arg-type] Argument 1
+    fd.linear_transpose(field, x)(params)  # E: [arg-type] Argument 1
 
     # Control flow: branches and steps agree with their operands.
     fd.cond(flag, field, field)  # E: [arg-type] expected "Callable[[], ndarray
@@ -120,6 +138,13 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.cond("text", field, field, x)  # E: [arg-type] Argument 1
     fd.scan(step, x, x)  # E: [arg-type] float | floating
     fd.scan(lambda carry, _: (carry, carry), x, None, "3")  # E: [call-overload] No overload variant
+    fd.switch(0.5, [field], x)  # E: [arg-type] Argument 1
+    fd.switch(0, [field, square], x)  # E: [arg-type] Argument 2
+    fd.while_loop(lambda a: a[0] < 3, total, x)  # E: [arg-type] Argument 2
+    fd.while_loop(name_of, field, x)  # E: [arg-type] Argument 1
+    fd.fori_loop(0.0, 3, lambda i, a: a, x)  # E: [arg-type] Argument 1
+    fd.map(field, x, 3)  # E: [call-overload] No overload variant
+    fd.vmap(field, in_axis=1)  # E: [call-arg] Unexpected keyword argument
 
     # Not in the package.
     fd.gradient(total)  # E: [attr-defined] has no attribute "gradient"

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from funcdiff.ops.contract import contract
-from funcdiff.ops.masked import masked_sum
-from funcdiff.space import reduce_sum
+from collections.abc import Callable
+
+from funcdiff.core.builder import Tracer
+from funcdiff.ops.contract import Labels, contract
+from funcdiff.ops.masked import masked_contract, masked_sum
+from funcdiff.ops.structural import select
+from funcdiff.space import reduce_sum, zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
+
+
+def _masked(labels: tuple[Labels, Labels, Labels], masked: int) -> Callable[..., Tracer]:
+    """Return the contraction of an operand that its mask has made zero."""
+
+    def function(x: Tracer, y: Tracer, mask: Tracer) -> Tracer:
+        if masked == 0:
+            x = select(mask, x, zeros(x.type))
+        else:
+            y = select(mask, y, zeros(y.type))
+        return masked_contract(x, y, mask, labels, masked)
+
+    return function
+
 
 SAMPLES: dict[str, list[Sample]] = {
     "contract": [
@@ -39,5 +57,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, m: masked_sum(x, m, (1,)), real(2, 3), flags(2, 3)),
         sample(lambda x, m: masked_sum(x, m, (0, 2)), complex_(2, 2, 3), flags(2, 2, 3)),
         sample(lambda x, m: masked_sum(x, m, (0,)), real(0, 2), flags(0, 2), order=1),
+    ],
+    "masked_contract": [
+        sample(_masked(((0, 1), (1, 2), (0, 2)), 0), real(2, 3), real(3, 4), flags(2, 3)),
+        sample(_masked(((1, 0), (2, 1), (2, 0)), 1), real(3, 2), real(4, 3), flags(4, 3)),
+        sample(_masked(((0, 1), (1,), (0,)), 1), complex_(2, 3), complex_(3), flags(3)),
+        sample(_masked(((0,), (0,), ()), 0), real(3), real(3, start=8), flags(3)),
     ],
 }

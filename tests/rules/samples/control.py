@@ -1,4 +1,4 @@
-"""Samples of `cond` and `scan`: both predicates, both directions, residuals of several kinds."""
+"""Samples of control flow: both predicates, both directions, residuals of several kinds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.program import Program
-from funcdiff.core.types import INT
+from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.cond import cond
 from funcdiff.ops.scan import Scan, scan
 from funcdiff.ops.structural import convert
+from funcdiff.ops.sweeps import While
+from funcdiff.ops.while_loop import while_loop
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, body, complex_, real, sample
 
@@ -66,6 +68,47 @@ def _counting(w: Any, n: Any, c: Any) -> Any:
     return n + 1, c * np.exp(w) + convert(n, c.dtype), c
 
 
+def _while(test: Callable[..., Any], step: Callable[..., Any], constants: int) -> Any:
+    def f(*operands: Any) -> Sequence[Any]:
+        like = [np.zeros(x.shape, x.dtype) for x in operands]
+        decide = body(lambda *xs: (convert(test(*xs), BOOL),), *like)
+        p = While(decide, (body(step, *like),), constants, (len(operands) - constants,), (False,))
+        return while_loop(p, operands)
+
+    return f
+
+
+def _few(_w: Any, n: Any, _c: Any) -> Any:
+    return n < 3
+
+
+def _turned(w: Any, n: Any, c: Any) -> Any:
+    return n + 1, np.sin(c) * w + convert(n, c.dtype)
+
+
+def _small(_w: Any, c: Any, _d: Any) -> Any:
+    return np.sum(np.abs(c)) < 9.0
+
+
+def _grown(w: Any, c: Any, d: Any) -> Any:
+    """Carry two values, the second of which is active only from the second iteration on."""
+    return c * np.exp(w) + np.cos(c), d[::-1] + c * c
+
+
+def _two_sweeps(w: Any, c: Any, d: Any) -> Sequence[Any]:
+    """Count and leave a row forward, then read it backward."""
+
+    def forward(w: Any, c: Any) -> Any:
+        return np.tanh(c * w) + 0.6, c * c * w
+
+    def backward(w: Any, d: Any, row: Any) -> Any:
+        return (np.sin(d) * row + w,)
+
+    test = body(lambda w, c: (c < 1.2,), SCALAR, SCALAR)
+    sweeps = (body(forward, SCALAR, SCALAR), body(backward, SCALAR, SCALAR, SCALAR))
+    return while_loop(While(test, sweeps, 1, (1, 1), (False, True)), [w, c, d])
+
+
 STEP = body(_step, SCALAR, ROW, ROW)
 PAIR = body(_pair, ROW, ROW, ROW)
 LINEAR = body(_linear, ROW, ROW, ROW)
@@ -90,5 +133,13 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_scan(COUNTING, 1, 2), np.float64(0.3), np.int64(1), np.float64(-0.4)),
         sample(_scan(COMPLEX, 1, 1), 0.8 - 0.2j, complex_(), complex_(2, start=5)),
         sample(_scan(STEP, 1, 1), np.float64(0.8), ROW, real(0, 3), order=1),
+    ],
+    "while_loop": [
+        sample(_while(_few, _turned, 1), np.float64(0.8), np.int64(0), np.float64(-0.4)),
+        sample(_while(_few, _turned, 1), real(3), np.int64(1), real(3, start=4)),
+        sample(_while(_few, _turned, 1), 0.8 - 0.2j, np.int64(0), complex_(), order=1),
+        sample(_while(_few, _turned, 1), np.float64(0.8), np.int64(5), np.float64(-0.4)),
+        sample(_while(_small, _grown, 1), np.float64(0.5), real(3), real(3, start=4)),
+        sample(_two_sweeps, np.float64(1.4), np.float64(0.3), np.float64(-0.7)),
     ],
 }

@@ -1,10 +1,11 @@
-"""Samples of gather and scatter: repeated and negative positions, several axes, the middle one."""
+"""Samples of gather, scatter and replaced slices: repeated and negative positions, any axis."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.indexing import gather, scatter_add, take_along
+from funcdiff.ops.indexing import gather, last_writes, scatter, scatter_add, take_along
+from funcdiff.ops.slicing import Slice, replace_slice
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 
@@ -45,4 +46,42 @@ SAMPLES: dict[str, list[Sample]] = {
         ),
         sample(lambda x, u, i: scatter_add(x, u, [i], (0,)), real(3), real(), np.int64(1)),
     ],
-}
+    "scatter": [
+        sample(
+            lambda x, v, i: scatter(x, v, [i], (0,), distinct=False),
+            real(3, 2), real(4, 2, start=9), REPEATED,
+        ),
+        sample(
+            lambda x, v, i: scatter(x, v, [i], (1,), distinct=True),
+            complex_(2, 4), complex_(3, 2, start=9), np.array([2, 0, -1]),
+        ),
+        sample(
+            lambda x, v, i, j: scatter(x, v, [i, j], (0, 2), distinct=False),
+            real(2, 3, 4), real(2, 3, 3, start=30), ROWS, COLUMNS,
+        ),
+        sample(
+            lambda x, v, i: scatter(mul(x, x), mul(v, v), [i], (0,), distinct=False),
+            real(3), real(4, start=9), REPEATED,
+        ),
+        sample(
+            lambda x, v, i: scatter(x, v, [i], (0,), distinct=True), real(3), real(), np.int64(1)
+        ),
+    ],
+    "last_writes": [
+        sample(lambda i: last_writes([i], (3,)), REPEATED, order=1),
+        sample(lambda i, j: last_writes([i, j], (2, 4)), ROWS, COLUMNS, order=1),
+    ],
+    "replace_slice": [
+        sample(
+            lambda x, v: replace_slice(x, v, Slice((1, 0), (4, 3), (2, 1))),
+            real(5, 4), real(2, 3, start=30),
+        ),
+        sample(
+            lambda x, v: replace_slice(x, v, Slice((1,), (2,), (1,))), complex_(3), complex_(1)
+        ),
+        sample(
+            lambda x, v: replace_slice(mul(x, x), mul(v, v), Slice((0, 2), (2, 3), (1, 1))),
+            real(2, 3), real(2, 1, start=9),
+        ),
+    ],
+}  # fmt: skip

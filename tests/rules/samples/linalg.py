@@ -1,4 +1,4 @@
-"""Samples of linear algebra: stacks, both triangles, singular matrices, every shape of svdvals.
+"""Samples of linear algebra: stacks, both triangles, singular matrices.
 
 Functions of Hermitian matrices take the Hermitian part first, because that is how their tangents
 are understood; complex eigenvectors are used in a way that does not depend on their phase.
@@ -14,15 +14,15 @@ from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
 from funcdiff.ops.attained import attained
 from funcdiff.ops.complex import real as real_of
-from funcdiff.ops.degeneracy import blocks, gauge, settled, shared, tied
+from funcdiff.ops.degeneracy import blocks, distinct, gauge, settled, shared, tied
 from funcdiff.ops.determinants import adjugate, det, slogdet
-from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh, svdvals
-from funcdiff.ops.linalg import inv, solve, triangular_solve
-from funcdiff.ops.matrices import adjoint, hermitian, matmul, transposed
+from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh
+from funcdiff.ops.linalg import inv, solve, triangular_inv, triangular_solve
+from funcdiff.ops.matrices import adjoint, hermitian, matmul
 from funcdiff.ops.reductions import reduce_max
-from funcdiff.ops.spectral import Spectral, spectral
+from funcdiff.ops.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.structural import convert
-from funcdiff.space import broadcast, mul
+from funcdiff.space import broadcast, mul, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 
 REGULAR = 2.0 * np.eye(3) + real(3, 3, low=-0.7, high=0.8)
@@ -59,24 +59,33 @@ def _shared(x: Any, labels: Any, *, strict: bool) -> Any:
 
 
 def _cubes(w: Any, s: Any) -> Any:
-    return (mul(s, mul(w, mul(w, w))),)
+    return (broadcast(s, w.shape, tuple(range(s.ndim))) * w**3,)
 
 
 def _waves(w: Any, s: Any) -> Any:
     return (np.exp(1j * w * s),)
 
 
-def _spectral(a: Any, s: Any, f: Any, *, flipped: bool) -> Any:
-    """Return V·f(w)·Vᴴ, or its transpose, known to be that."""
+def _spectral(a: Any, s: Any, f: Any) -> Any:
+    """Return V·f(w)·Vᴴ, known to be that."""
     a = hermitian(a)
     w, v = eigh(a, lower=True)
-    scales = broadcast(s, w.shape, ())
-    program = body(f, np.ones(w.shape), np.ones(w.shape))
-    (values,) = inline(program, [w, scales])
+    program = body(f, np.ones(w.shape), np.ones(s.shape, s.dtype))
+    (values,) = inline(program, [w, s])
     basis = convert(v, values.dtype)
     y = matmul(mul(basis, broadcast(values, v.shape, (v.ndim - 1,))), adjoint(basis))
-    y = transposed(y) if flipped else y
-    return spectral(Spectral(program, lower=True, flipped=flipped), [y, a, scales])
+    return spectral(Spectral(program, lower=True), [y, a, s])
+
+
+def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
+    """Return Σ f(w), known to be that."""
+    a = hermitian(a)
+    w = eigvalsh(a, lower=False)
+    program = body(f, np.ones(w.shape), np.ones(s.shape))
+    (values,) = inline(program, [w, s])
+    axes = tuple(range(w.ndim))
+    known = SpectralSum(program, lower=False, axes=axes)
+    return spectral_sum(known, [reduce_sum(values, axes), a, s])
 
 
 def _parted(m: Any, labels: Any) -> Any:
@@ -94,6 +103,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, b: triangular_solve(a, b, lower=True), REGULAR, real(3, 2)),
         sample(lambda a, b: triangular_solve(a, b, lower=False), REGULAR, real(3, 1)),
         sample(lambda a, b: triangular_solve(a, b, lower=True), COMPLEX, complex_(2, 3)),
+    ],
+    "triangular_inv": [
+        sample(triangular_inv, REGULAR),
+        sample(triangular_inv, STACK, order=1),
+        sample(triangular_inv, COMPLEX),
     ],
     "det": [
         sample(det, REGULAR),
@@ -121,12 +135,6 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: eigvalsh(hermitian(a), lower=True), SPREAD),
         sample(lambda a: eigvalsh(hermitian(a), lower=False), HERMITIAN),
     ],
-    "svdvals": [
-        sample(svdvals, real(2, 3)),
-        sample(svdvals, real(3, 2), order=1),
-        sample(svdvals, real(2, 4), order=1),
-        sample(svdvals, complex_(2, 3)),
-    ],
     "tied": [
         sample(tied, np.array([1.0, 3.0, 2.0]), order=1),
         sample(lambda n: tied(convert(n, FLOAT)), PAIRED),
@@ -145,9 +153,16 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),
     ],
     "spectral": [
-        sample(lambda a, s: _spectral(a, s, _waves, flipped=False), SPREAD, np.array(0.6)),
-        sample(lambda a, s: _spectral(a, s, _waves, flipped=True), HERMITIAN, np.array(0.6)),
-        sample(lambda a, s: _spectral(a, s, _cubes, flipped=False), SPREAD, np.array(1.4)),
+        sample(lambda a, s: _spectral(a, s, _waves), SPREAD, np.array(0.6)),
+        sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6)),
+        sample(lambda a, s: _spectral(a, s, _waves), HERMITIAN, np.array(0.6 - 0.2j), order=1),
+        sample(lambda a, s: _spectral(a, s, _cubes), SPREAD, np.array([1.4, 0.3, 0.9])),
     ],
+    "spectral_sum": [
+        sample(lambda a, s: _spectral_sum(a, s, _cubes), SPREAD, np.array(1.4)),
+        sample(lambda a, s: _spectral_sum(a, s, _waves), HERMITIAN, np.array(0.6)),
+        sample(lambda a, s: _spectral_sum(a, s, _cubes), STACK, np.array([1.4, 0.3, 0.9]), order=1),
+    ],
+    "distinct": [sample(lambda x, n: distinct(x, tied(convert(n, FLOAT))), real(3), LABELS)],
     "attained": [sample(_largest, real(2, 4))],
 }

@@ -1,0 +1,181 @@
+"""Functions as the bodies of control flow: what they take, what they have to return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.arguments import FunctionName, is_numeric, operand, traced, type_of
+from funcdiff.api.tracing import Trace, record, run
+from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy import mutation
+
+
+def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
+    """Record what `rule` does to the operands where one is traced, else compute it."""
+    if any(isinstance(x, Tracer) for x in operands):
+        return list(rule(traced(operands)))
+    with Builder("control flow", closed=True) as builder:
+        xs = [builder.input(type_of(x)) for x in operands]
+        program = builder.program(rule(xs))
+    return run(program, operands)
+
+
+def untraced(operands: Sequence[Any]) -> bool:
+    """Whether nothing is being traced, so that Python itself may run a loop."""
+    return current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
+
+
+def record_body(
+    f: Callable[..., Any],
+    operands: Sequence[Any],
+    types: Sequence[ArrayType],
+    call: Callable[[list[Tracer]], Any],
+    *,
+    has_aux: bool = False,
+    weak: Sequence[bool] = (),
+) -> Trace:
+    """Trace a function as a body: without values, and with every number in its place."""
+    return record(
+        f, operands, call, has_aux=has_aux, eager=False, lifts=False, types=types, orders=0,
+        weak=weak,
+    )  # fmt: skip
+
+
+def preserving(
+    call: Callable[[list[Tracer]], Any],
+    who: str,
+    path: Callable[[int], str],
+) -> Callable[[list[Tracer]], Any]:
+    """Return `call`, which calls a body, so that it raises if a tracer is changed in place.
+
+    What a body computes reaches the outside as its results only: a change of an argument, which
+    NumPy would show to the caller, would be lost.
+
+    Parameters
+    ----------
+    call
+        As `funcdiff.api.tracing.record` takes it.
+    who, path
+        What messages call the body, and the k-th tracer.
+
+    Raises
+    ------
+    InputError
+        By what is returned.
+    """
+
+    def preserved(tracers: list[Tracer]) -> Any:
+        before = [x.atom for x in tracers]
+        result = call(tracers)
+        for k, (x, atom) in enumerate(zip(tracers, before, strict=True)):
+            if x.atom != atom:
+                raise InputError(
+                    f"{who} changes {path(k)} in place, at {user_location()}: that would be lost. "
+                    "Change a copy, v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1, "
+                    "and return what is needed of it."
+                )
+        return result
+
+    return preserved
+
+
+def numbers(leaves: Sequence[Any], what: str, paths: Sequence[str]) -> list[Any]:
+    """Return leaves as operands; raises InputError for one that is no array or number."""
+    for leaf, path in zip(leaves, paths, strict=True):
+        if not _is_array(leaf):
+            raise InputError(
+                f"{what}{path} is {leaf!r}, not an array, at {user_location()}. Let the function "
+                "close over what is no array or number."
+            )
+    return [operand(leaf) for leaf in leaves]
+
+
+def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, np.ndarray) and leaf.dtype == bool:
+        return True
+    return is_numeric(leaf) or isinstance(leaf, bool | np.bool_)
+
+
+def detached(leaf: Any, operands: Sequence[Any]) -> Any:
+    """Return a result that shares no memory with the operands, as if a program had made it."""
+    if isinstance(leaf, Tracer):
+        return mutation.fresh(leaf)
+    if isinstance(leaf, np.ndarray) and any(np.may_share_memory(leaf, x) for x in operands):
+        return leaf.copy()
+    return leaf
+
+
+# ---- the carry of a loop ---------------------------------------------------------------------
+
+
+class Carry:
+    """What a loop hands from one iteration to the next: its containers, and types of its leaves.
+
+    Parameters
+    ----------
+    init
+        The first carry.
+    loop, name
+        What messages call the loop, and its argument `init`.
+    """
+
+    def __init__(self, init: Any, loop: str, name: str) -> None:
+        leaves, self.structure = pytree.flatten(init)
+        self.paths = pytree.paths(self.structure)
+        self.operands = numbers(leaves, name, self.paths)
+        self.types = [type_of(x) for x in self.operands]
+        self._loop, self._name = loop, name
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """Put leaves into the containers."""
+        return pytree.unflatten(self.structure, leaves)
+
+    def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
+        """Return the leaves of what `f` returned as the next carry.
+
+        Raises
+        ------
+        OutputError
+            If the containers, or the type of a leaf, are not those of the first carry.
+        """
+        leaves, structure = pytree.flatten(result)
+        if structure != self.structure:
+            self._refuse_structure(structure, f)
+        after: list[Any] = []
+        for path, before, leaf in zip(self.paths, self.types, leaves, strict=True):
+            if not _is_array(leaf):
+                raise OutputError(
+                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                    f"returned a {type(leaf).__name__}, at {user_location()}. Return an array or "
+                    "a number there."
+                )
+            x = operand(leaf)
+            if type_of(x) is not before:
+                raise OutputError(
+                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                    f"returned {type_of(x)}, at {user_location()}. Give {self._name}{path} the "
+                    "dtype and shape of the result, or convert the result (.astype, "
+                    "np.broadcast_to)."
+                )
+            after.append(x)
+        return after
+
+    def _refuse_structure(self, structure: pytree.Structure, f: Callable[..., Any]) -> NoReturn:
+        found = pytree.paths(structure)
+        missing = [path for path in self.paths if path not in found]
+        added = [path for path in found if path not in self.paths]
+        where = [
+            *(f"carry{path} is missing" for path in missing[:1]),
+            *(f"carry{path} is new" for path in added[:1]),
+        ]
+        raise OutputError(
+            f"the carry of {self._loop} came as {self.structure} but {FunctionName(f)} returned "
+            f"{structure}{': ' * bool(where)}{', '.join(where)}, at {user_location()}. Return the "
+            f"containers and keys of {self._name}, in the same order."
+        )

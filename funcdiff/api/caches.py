@@ -1,0 +1,60 @@
+"""What is kept between calls: derived programs and their executables."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from funcdiff.core.memo import caches
+
+
+class CacheInfo(NamedTuple):
+    """What one cache holds.
+
+    Attributes
+    ----------
+    name
+        The function whose results are kept.
+    entries
+        How many results.
+    equations
+        How many equations the programs they were derived from have; the cache is bounded by that.
+    """
+
+    name: str
+    entries: int
+    equations: int
+
+
+def cache_info() -> list[CacheInfo]:
+    """Return what is kept of derived programs, the fullest cache first.
+
+    Returns
+    -------
+    list of CacheInfo
+        One entry per cache that holds something.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> fd.clear_caches()
+    >>> fd.cache_info()
+    []
+    >>> fd.grad(lambda x: x * x)(3.0)
+    np.float64(6.0)
+    >>> "gradient_program" in [info.name for info in fd.cache_info()]
+    True
+    """
+    found = [
+        CacheInfo(getattr(cache, "__name__", "unknown"), len(cache), cache.weight)
+        for cache in caches
+    ]
+    return sorted((info for info in found if info.entries), key=lambda info: -info.equations)
+
+
+def clear_caches() -> None:
+    """Forget all derived programs and executables; the next calls derive them again.
+
+    Programs of `jit` stay with the jitted function: see its ``clear_cache``.
+    """
+    for cache in caches:
+        cache.cache_clear()

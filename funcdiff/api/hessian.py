@@ -1,0 +1,241 @@
+"""Hessians as arrays: the Jacobian of the gradient, forward over reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, overload
+
+from funcdiff.api.gradient import grad, value_and_grad
+from funcdiff.api.jacobian import jacfwd, value_and_jacobian
+from funcdiff.api.signatures import (
+    Argnames,
+    Argnums,
+    Array,
+    ArrayArg,
+    Aux,
+    First,
+    No,
+    OfFirst,
+    P,
+    RealScalar,
+    Value,
+    Yes,
+)
+
+
+@overload
+def hessian(
+    f: OfFirst[ArrayArg, P, RealScalar],
+    argnums: First = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, Array]: ...
+@overload
+def hessian(
+    f: OfFirst[ArrayArg, P, tuple[RealScalar, Aux]],
+    argnums: First = None,
+    *,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+@overload
+def hessian(
+    f: Callable[P, RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    f: Callable[..., RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool,
+) -> Any: ...
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Any:
+    """Return a function that computes the Hessian of a scalar function, ``∂²f/∂xᵢ∂xⱼ``.
+
+    Computed forward over reverse: the gradient, pushed along all directions at once.
+
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    chunk_size
+        How many columns are computed at a time, as for `jacobian`.
+    holomorphic
+        Whether `f` is holomorphic with a complex value; needed for complex arguments.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a container like the differentiated argument, of
+        containers like it, of arrays of shape ``(*x.shape, *x.shape)`` (a tuple of tuples of
+        those where `grad` gives a tuple); or ``(hessian, aux)``.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `grad` and `jacobian`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    array([[4., 6.],
+           [6., 0.]])
+    """
+    choice: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    gradient: Any = grad(f, holomorphic=holomorphic, **choice)
+    second: Any = jacfwd(gradient, chunk_size=chunk_size, holomorphic=holomorphic, **choice)
+    return second
+
+
+@overload
+def value_grad_and_hessian(
+    f: OfFirst[ArrayArg, P, Value],
+    argnums: First = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[Value, ArrayArg, Array]]: ...
+@overload
+def value_grad_and_hessian(
+    f: OfFirst[ArrayArg, P, tuple[Value, Aux]],
+    argnums: First = None,
+    *,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[tuple[Value, Aux], ArrayArg, Array]]: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[P, RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Callable[P, tuple[Any, Any, Any]]: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool,
+) -> Any: ...
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Any:
+    """Return a function that computes a scalar function with both derivatives, ``(f, ∇f, ∇²f)``.
+
+    The three share one evaluation of `f` and of its gradient.  The parameters are those of
+    `hessian`.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning ``(value, gradient, hessian)``, or
+        ``((value, aux), gradient, hessian)`` if `has_aux`.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `hessian`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> value, g, H = fd.value_grad_and_hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    >>> value, g
+    (np.float64(18.0), array([12.,  9.]))
+    >>> H
+    array([[4., 6.],
+           [6., 0.]])
+    """
+    choice: dict[str, Any] = {"argnums": argnums, "argnames": argnames}
+    first: Any = value_and_grad(f, holomorphic=holomorphic, has_aux=has_aux, **choice)
+
+    @wraps(f)
+    def gradient_beside_value(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = first(*args, **kwargs)
+        return gradient, value
+
+    second: Any = value_and_jacobian(
+        gradient_beside_value,
+        mode="forward",
+        chunk_size=chunk_size,
+        holomorphic=holomorphic,
+        has_aux=True,
+        **choice,
+    )
+
+    @wraps(f)
+    def all_three(*args: Any, **kwargs: Any) -> Any:
+        (gradient, value), H = second(*args, **kwargs)
+        return value, gradient, H
+
+    return all_three

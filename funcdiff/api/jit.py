@@ -1,0 +1,318 @@
+"""`jit`: a function traced once per kind of arguments, which then runs as NumPy code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.arguments import FunctionName, is_numeric, operand, type_of
+from funcdiff.api.bodies import preserving
+from funcdiff.api.tracing import Trace, rebuild, record, run
+from funcdiff.backend import compiled  # noqa: F401  (programs that come back are compiled)
+from funcdiff.backend.buffers import owns_results
+from funcdiff.backend.source import source
+from funcdiff.core.builder import Tracer, current_builder
+from funcdiff.core.evaluate import executable
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InputError, user_location
+from funcdiff.numpy.promotion import is_weak
+from funcdiff.passes.simplify import simplify
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MANY: Final = 64
+"""Programs of one function from which a warning names the cause."""
+
+
+class RecompilationWarning(UserWarning):
+    """A jitted function was traced again and again for arguments of ever new kinds."""
+
+
+class Lowered(NamedTuple):
+    """What `jit` makes of a function for one kind of arguments.
+
+    Attributes
+    ----------
+    program
+        The program.
+    source
+        Its Python source.
+    """
+
+    program: Program
+    source: str
+
+
+class _Kind(NamedTuple):
+    """A call taken apart: the key of its program, and the numbers that are its operands."""
+
+    key: tuple[Any, ...]
+    operands: list[Any]
+
+
+class _Compiled(NamedTuple):
+    program: Program
+    trace: Trace
+
+
+class JittedFunction(Generic[P, R]):
+    """A function with its compiled programs; made by `jit`."""
+
+    def __init__(
+        self,
+        f: Callable[P, R],
+        static_argnums: int | Sequence[int],
+        static_argnames: str | Sequence[str],
+    ) -> None:
+        functools.update_wrapper(self, f)
+        self._function = f
+        given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self._numbers, self._names = self._both(given, names)
+        self._programs: dict[tuple[Any, ...], _Compiled] = {}
+        self._of_arrays: dict[tuple[Any, ...], Callable[[tuple[Any, ...]], Any]] = {}
+        self._lock = threading.Lock()
+        self._warned = False
+
+    def __repr__(self) -> str:
+        return f"<jitted {getattr(self._function, '__name__', 'function')}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the compiled program for arguments of this kind, tracing the first time."""
+        if not kwargs and current_builder() is None:
+            # the most common call: arrays alone, of which shapes and dtypes are the key
+            key = tuple([(x.shape, x.dtype) if type(x) is np.ndarray else None for x in args])
+            direct = self._of_arrays.get(key)
+            if direct is not None:
+                found: R = direct(args)
+                return found
+        kind = self._kind(args, kwargs)
+        program, trace = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
+        results = run(program, [*kind.operands, *trace.captures], trace)
+        result: R = rebuild(trace.structure, trace.numeric, results, trace.others)
+        return result
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind to an instance, so that methods can be compiled; it is a static argument."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
+        """Return the program for these arguments and its Python source."""
+        kind = self._kind(args, kwargs)
+        program, _ = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
+        return Lowered(program, source(program).text)
+
+    def clear_cache(self) -> None:
+        """Forget all programs: after a change of what the function closes over."""
+        self._programs.clear()
+        self._of_arrays.clear()
+
+    # ---- keys ------------------------------------------------------------------------------
+
+    def _both(
+        self, numbers: tuple[int, ...], names: tuple[str, ...]
+    ) -> tuple[frozenset[int], frozenset[str]]:
+        """Let a parameter that is static by name or number be static however it is given."""
+        try:
+            parameters = list(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError):  # a built-in without a signature
+            return frozenset(numbers), frozenset(names)
+        unknown = [n for n in names if n not in parameters]
+        outside = [k for k in numbers if not -len(parameters) <= k < len(parameters)]
+        variadic = any(
+            p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            for p in inspect.signature(self._function).parameters.values()
+        )
+        if (unknown or outside) and not variadic:
+            raise InputError(
+                f"jit: {FunctionName(self._function)} has the parameters {', '.join(parameters)}, "
+                f"but static ones were named {', '.join(map(str, [*unknown, *outside]))}, at "
+                f"{user_location()}."
+            )
+        positions = {k % len(parameters) for k in numbers if parameters} if not outside else {
+            k for k in numbers if k >= 0
+        }  # fmt: skip
+        positions |= {parameters.index(n) for n in names if n in parameters}
+        return frozenset(positions), frozenset(names) | {
+            parameters[k] for k in positions if k < len(parameters)
+        }
+
+    def _kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Kind:
+        dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
+        named = {k: x for k, x in kwargs.items() if k not in self._names}
+        static = tuple(x for k, x in enumerate(args) if k in self._numbers)
+        static += tuple((k, kwargs[k]) for k in sorted(self._names & kwargs.keys()))
+        leaves, structure = pytree.flatten((dynamic, named))
+        operands, statics = [], []
+        types: list[tuple[ArrayType, bool] | None] = []
+        for leaf in leaves:
+            if is_numeric(leaf):
+                x = operand(leaf)
+                operands.append(x)
+                types.append((type_of(x), is_weak(leaf)))
+            else:
+                statics.append(leaf)
+                types.append(None)
+        outside = current_builder()
+        pending = outside.pending if outside is not None else 0  # how deep rules are traced
+        observed = outside is not None and outside.taps is not None
+        key = (structure, tuple(types), *map(_exact, statics), _exact(static), pending, observed)
+        try:
+            hash(key)
+        except TypeError as error:
+            raise InputError(
+                f"jit: a static argument of {FunctionName(self._function)} is not hashable "
+                f"({error}), at {user_location()}. Give a tuple or a frozen object."
+            ) from error
+        return _Kind(key, operands)
+
+    def _is_of_arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether shapes and dtypes are the whole key of a call."""
+        plain = all(type(x) is np.ndarray and x.dtype.isnative for x in args)
+        return plain and not kwargs and not self._numbers
+
+    # ---- tracing ---------------------------------------------------------------------------
+
+    def _traced(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: _Kind
+    ) -> _Compiled:  # fmt: skip
+        dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
+        named = {k: x for k, x in kwargs.items() if k not in self._names}
+        leaves, structure = pytree.flatten((dynamic, named))
+
+        def call(tracers: list[Tracer]) -> Any:
+            numbers = iter(tracers)
+            changed = [next(numbers) if is_numeric(leaf) else leaf for leaf in leaves]
+            positional, by_name = pytree.unflatten(structure, changed)
+            given = [
+                args[k] if k in self._numbers else value for k, value in enumerate(positional)
+            ]  # fmt: skip
+            static = {k: kwargs[k] for k in self._names & kwargs.keys()}
+            return self._function(*given, **by_name, **static)
+
+        paths = [p for p, leaf in zip(pytree.paths(structure), leaves, strict=True)
+                 if is_numeric(leaf)]  # fmt: skip
+        trace = record(
+            self._function,
+            kind.operands,
+            preserving(call, f"jit: {FunctionName(self._function)}", lambda k: f"args{paths[k]}"),
+            eager=False,
+            lifts=False,
+            orders=0,
+            types=[type_of(x) for x in kind.operands],
+            weak=[is_weak(leaf) for leaf in leaves if is_numeric(leaf)],
+        )
+        program = simplify(program_of(*trace.recording))
+        found = _Compiled(program, trace)
+        outside = current_builder()
+        observed = outside is not None and outside.taps is not None
+        if observed or any(isinstance(c, Tracer) for c in trace.captures):
+            return found  # what it closes over, or notes its taps, is an outer trace, which ends
+        executable(program).promote()
+        # arrays that are closed over have, for good, the values they have now
+        kept = [c.copy() if isinstance(c, np.ndarray) else c for c in trace.captures]
+        found = _Compiled(program, trace._replace(captures=kept))
+        with self._lock:
+            self._programs[kind.key] = found
+            if current_builder() is None and self._is_of_arrays(args, kwargs):
+                self._of_arrays[tuple([(x.shape, x.dtype) for x in args])] = _direct(found)
+            count = len(self._programs)
+        if count >= _MANY and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{FunctionName(self._function)} was traced for {count} kinds of arguments, at "
+                f"{user_location()}: shapes, dtypes, strings and static arguments that change "
+                "from call to call make a new program each. Pad the shapes, pass numbers as "
+                "arrays rather than as static arguments, or leave jit out.",
+                RecompilationWarning,
+                stacklevel=3,
+            )
+        return found
+
+
+def _exact(x: Any) -> Any:
+    """Return a key that tells 1, True and 1.0 apart, and 0.0 from -0.0."""
+    if type(x) is tuple:
+        return (tuple, *map(_exact, x))
+    if type(x) is float:
+        return float, x, math.copysign(1.0, x)
+    return type(x), x
+
+
+def _direct(found: _Compiled) -> Callable[[tuple[Any, ...]], Any]:
+    """Return what runs a compiled program on arrays, and does no more than it has to."""
+    program, trace = found
+    execute, captures = executable(program), trace.captures
+    owns, is_array = owns_results(program), trace.is_array
+
+    def call(args: tuple[Any, ...]) -> Any:
+        operands = [*args, *captures]
+        if owns:
+            try:
+                with np.errstate(all="ignore"):
+                    results = execute(*operands)
+            except Exception:
+                results = run(program, operands, trace)  # which raises again, and says where
+        else:
+            results = run(program, operands, trace)
+        if is_array:
+            return results[0]
+        return rebuild(trace.structure, trace.numeric, results, trace.others)
+
+    return call
+
+
+def jit(
+    f: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> JittedFunction[P, R]:
+    """Compile a function: it is traced once per kind of arguments, then runs as NumPy code.
+
+    Parameters
+    ----------
+    f
+        A pure function of arrays and containers: it is not called again for arguments of the same
+        structure, shapes and dtypes, so side effects and changes of what it closes over are lost.
+    static_argnums, static_argnames
+        Parameters whose values are part of the kind: options that decide an ``if`` or a shape.
+        They must be hashable.  Strings, None, bools and functions are static without being named.
+
+    Returns
+    -------
+    JittedFunction
+        A function like `f`.  Its method ``lower(*args)`` returns the program and the Python source.
+
+    Raises
+    ------
+    ConcreteValueError
+        By a call, if `f` asks for a value (``if x > 0``) of an argument that is not static.
+    InputError
+        If a static argument is not hashable.
+
+    Notes
+    -----
+    Floating-point warnings are off.  It composes with every transform in either order; inside
+    another trace it is part of that trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> step = fd.jit(fd.grad(lambda x: np.sum(np.tanh(x) ** 2)))
+    >>> step(np.array([0.0, 1.0]))
+    array([0.        , 0.63970001])
+    """
+    return JittedFunction(f, static_argnums, static_argnames)

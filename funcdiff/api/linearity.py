@@ -1,0 +1,68 @@
+"""Whether the output of a program is linear in some inputs, as far as its equations tell."""
+
+from __future__ import annotations
+
+from funcdiff.core.dependence import dependent
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.walk import nested, opened
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.checkpoint import Checkpoint
+from funcdiff.ops.custom import Custom
+from funcdiff.passes.simplify import simplify
+from funcdiff.transforms.jvp import Mask, jvp
+from funcdiff.transforms.linearize import linearize
+
+
+@memoised
+def affine(recording: Recording, count: int) -> Program | None:
+    """Return the program if its derivative in the first `count` inputs is the same everywhere."""
+    program = simplify(opened(simplify(program_of(*recording)), _body))
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    try:
+        split = linearize(program, active)
+        certain = not hides(program, active, trusts_rules=False)
+    except NotDifferentiableError:
+        return None
+    residuals = dependent(split.primal, active)[len(program.outputs) :]
+    return program if certain and not any(residuals) else None
+
+
+def _body(eq: Equation) -> Program | None:
+    """Return the program of an equation that only says how to differentiate it."""
+    return eq.params.body if isinstance(eq.params, Checkpoint | Custom) else None
+
+
+def hides(program: Program, active: Mask, *, trusts_rules: bool) -> bool:
+    """Whether a value that depends on active inputs has no tangent, as ``np.floor(x)``.
+
+    `trusts_rules` takes functions with rules of their own for what their rules say; otherwise
+    those that other equations hold may hide anything.
+    """
+    variables = tuple(v for eq in program.equations for v in eq.results)
+    every = Program(program.inputs, program.equations, variables)
+    depends, moves = dependent(every, active), jvp(every, active)[1]
+    if any(a and not b for a, b in zip(depends, moves, strict=True)):
+        return True
+    reached = {v for v, flag in zip(variables, depends, strict=True) if flag}
+    for eq in program.equations:
+        if reached.isdisjoint(eq.results):
+            continue
+        if isinstance(eq.params, Custom):
+            if trusts_rules:
+                continue
+            return True
+        for inner in nested(eq.params):
+            differentiable = tuple(t.differentiable for t in inner.input_types)
+            if hides(inner, differentiable, trusts_rules=trusts_rules):
+                return True
+    return False
+
+
+def has_rules(program: Program) -> bool:
+    """Whether a function with rules of its own is called, here or in a program within."""
+    return any(
+        isinstance(eq.params, Custom) or any(map(has_rules, nested(eq.params)))
+        for eq in program.equations
+    )

@@ -1,0 +1,207 @@
+"""Python source of a program: one assignment per equation, on names bound to NumPy functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.backend.buffers import is_ufunc, plan
+from funcdiff.core.evaluate import last_uses
+from funcdiff.core.overwriting import functions
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.ops.structural import permute_p, reshape_p
+from funcdiff.space import broadcast_p, reduce_sum_p
+
+_OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
+"""NumPy deprecates a third argument by position for these."""
+
+Template: TypeAlias = Callable[[Equation, str], str | None]
+
+_LARGE: Final = 1 << 15
+"""Bytes from which an array is freed as soon as it is dead."""
+
+
+class Source(NamedTuple):
+    """The text of a function, and what its names mean.
+
+    Attributes
+    ----------
+    text
+        ``def program(x0, ...): ... return [...]``.
+    names
+        Functions and constants that the text uses.
+    """
+
+    text: str
+    names: dict[str, Any]
+
+
+def _reshape(eq: Equation, x: str) -> str:
+    return f"{x}.reshape({eq.results[0].type.shape})"
+
+
+def _permute(eq: Equation, x: str) -> str:
+    p: Any = eq.params
+    return f"{x}.transpose({p.axes})"
+
+
+def _reduce_sum(eq: Equation, x: str) -> str | None:
+    p: Any = eq.params
+    if eq.results[0].type.dtype.kind not in "fc":  # NumPy would widen integers
+        return None
+    return f"add_reduce({x}, {p.axes[0] if len(p.axes) == 1 else p.axes})"
+
+
+TEMPLATES: Final[dict[Primitive[Any], Template]] = {
+    reshape_p: _reshape,
+    permute_p: _permute,
+    reduce_sum_p: _reduce_sum,
+}
+"""Expressions of one operand for what NumPy has a shorter way to.
+
+Default for the others: a call of the function that the interpreter calls.
+"""
+
+
+def source(program: Program) -> Source:
+    """Return the source of a program.
+
+    The function takes and returns what the interpreter does, and computes the same bits.
+    """
+    return _Writer(program).source()
+
+
+class _Writer:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._buffer, self._dying = plan(program)
+        self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
+        self._bound: dict[Any, str] = {}
+        self._spread = _spread(program)
+        pairs = zip(program.equations, functions(program, last_uses(program)), strict=True)
+        self._functions = {eq.results[0].number: function for eq, function in pairs}
+
+    def source(self) -> Source:
+        program = self._program
+        inputs = ", ".join(self._name(v) for v in program.inputs)
+        lines = [f"def program({inputs}):"]
+        for index, eq in enumerate(program.equations):
+            if eq.results[0].number in self._spread:
+                lines += self._reshaped(eq)
+            else:
+                lines.append(f"    {self._statement(eq)}")
+            lines += self._freed(index)
+        outputs = ", ".join(self._operand(atom) for atom in program.outputs)
+        lines.append(f"    return [{outputs}]")
+        return Source("\n".join(lines) + "\n", self._names)
+
+    def _statement(self, eq: Equation) -> str:
+        if is_ufunc(eq):
+            return self._elementwise(eq)
+        operands = [self._operand(atom) for atom in eq.operands]
+        template = TEMPLATES.get(eq.primitive)
+        text = template(eq, operands[0]) if template else None
+        if text is None:
+            text = f"{self._function(eq)}({', '.join(operands)})"
+        results = ", ".join(self._name(v) for v in eq.results)
+        return f"{results} = {text}"
+
+    def _elementwise(self, eq: Equation) -> str:
+        (result,) = eq.results
+        operands = [
+            self._scalar(atom) if isinstance(atom, Literal) else self._name(atom)
+            for atom in eq.operands
+        ]
+        if all(isinstance(atom, Literal) for atom in eq.operands):
+            operands[0] = self._operand(eq.operands[0])
+        name = self._name(result)
+        call = f"{self._function(eq)}({', '.join(operands)}"
+        if self._buffer[result.number] != result.number:
+            keyword = "out=" if eq.operation.function in _OUT_BY_KEYWORD else ""
+            return f"{call}, {keyword}{name})"
+        return f"{name} = {call})"
+
+    def _reshaped(self, eq: Equation) -> list[str]:
+        """Return what a broadcast becomes if only ufuncs use it, which broadcast themselves."""
+        (atom,) = eq.operands
+        (result,) = eq.results
+        ndim = len(result.type.shape)
+        axes = eq.params.axes  # type: ignore[attr-defined]
+        operand = self._operand(atom)
+        if axes == tuple(range(ndim - len(axes), ndim)):
+            return [f"    {self._name(result)} = {operand}"]
+        shape = tuple(n if k in axes else 1 for k, n in enumerate(result.type.shape))
+        return [f"    {self._name(result)} = {operand}.reshape({shape})"]
+
+    def _freed(self, index: int) -> list[str]:
+        large = [
+            self._name(v)
+            for v in self._variables(index)
+            if v.type.size * v.type.dtype.itemsize >= _LARGE
+        ]
+        return [f"    del {', '.join(dict.fromkeys(large))}"] if large else []
+
+    def _variables(self, index: int) -> list[Var]:
+        eq = self._program.equations[index]
+        seen = {atom.number: atom for atom in (*eq.operands, *eq.results) if isinstance(atom, Var)}
+        return [seen[k] for k in self._dying[index] if k in seen]
+
+    # ---- names -----------------------------------------------------------------------------
+
+    def _name(self, v: Var) -> str:
+        number = self._buffer[v.number]
+        return f"x{number}" if number < len(self._program.inputs) else f"v{number}"
+
+    def _operand(self, atom: Atom) -> str:
+        if isinstance(atom, Var):
+            return self._name(atom)
+        return self._bind(("array", atom), f"c{len(self._bound)}", atom.array)
+
+    def _scalar(self, atom: Literal) -> str:
+        return self._bind(
+            ("scalar", atom.bits, atom.type.dtype), f"c{len(self._bound)}", atom.value
+        )
+
+    def _function(self, eq: Equation) -> str:
+        function = self._functions[eq.results[0].number]
+        if isinstance(function, np.ufunc):
+            return self._bind(function, function.__name__, function)
+        in_place = function is not eq.operation.function
+        place = eq.results[0].number if in_place else None
+        key = (eq.primitive, eq.params, tuple(atom.type for atom in eq.operands), place)
+        return self._bind(key, f"{eq.primitive.name}_{len(self._bound)}", function)
+
+    def _bind(self, key: Any, name: str, value: Any) -> str:
+        if key not in self._bound:
+            self._bound[key] = name
+            self._names[name] = value
+        return self._bound[key]
+
+
+def _spread(program: Program) -> set[int]:
+    """Return the broadcasts that ufuncs do by themselves: no use needs the array."""
+    spread = {
+        eq.results[0].number: eq.results[0]
+        for eq in program.equations
+        if eq.primitive is broadcast_p and isinstance(eq.operands[0], Var)
+    }
+    for atom in program.outputs:
+        spread.pop(getattr(atom, "number", -1), None)
+    changed = bool(spread)
+    while changed:
+        changed = False
+        for eq in program.equations:
+            used = [atom for atom in eq.operands if getattr(atom, "number", -1) in spread]
+            whole = [
+                atom
+                for atom in eq.operands
+                if isinstance(atom, Var) and atom.number not in spread
+            ]  # fmt: skip
+            if used and not (is_ufunc(eq) and whole):
+                changed = True
+                for atom in used:
+                    spread.pop(atom.number, None)  # type: ignore[union-attr]
+    return set(spread)

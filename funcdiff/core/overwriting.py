@@ -1,0 +1,127 @@
+"""Which equations of a program may overwrite an operand that nobody needs any more.
+
+A chain of writes then works in one buffer, as a loop over ``y[i] = f(y[i-1])`` did in NumPy.  An
+array is known by the equation that gave it memory: its *owner*.  What may look into the memory of
+an owner lives and dies with it, but for a slice that outlives a write: that one is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Program, Var
+
+Variant: TypeAlias = Callable[[Any], Callable[..., Any]]
+
+IN_PLACE: Final[dict[Primitive[Any], Variant]] = {}
+"""Variants of `impl` that may overwrite their first operand.
+
+Only primitives whose result is a new, writeable array belong here.  Default for the others: none.
+"""
+
+COPYING: Final[dict[Primitive[Any], Variant]] = {}
+"""Variants of `impl`, of one operand, whose result shares no memory with it.  Default: none."""
+
+FRESH: Final[set[Primitive[Any]]] = set()
+"""Primitives whose results never share memory with an operand.
+
+NumPy's ufuncs are such, too; of all others it is assumed that they may.
+"""
+
+
+def functions(program: Program, last: list[int]) -> list[Callable[..., Any]]:
+    """Return what to call for each equation, given the index of the last use of each variable."""
+    if not any(eq.primitive in IN_PLACE for eq in program.equations):
+        return [eq.operation.function for eq in program.equations]
+    return _Plan(program, last).functions
+
+
+_FOREIGN: Final = -1
+"""Owner of what certainly is not memory of a chain: inputs, results of ufuncs."""
+_UNCERTAIN: Final = -2
+
+
+class _Plan:
+    """Two walks: backward for how long memory is looked into, forward for the decisions."""
+
+    def __init__(self, program: Program, last: list[int]) -> None:
+        self._needed = last.copy()
+        self._owner = [_FOREIGN] * len(last)
+        self._copied: set[int] = set()
+        written = _written(program, len(last))
+        for index in range(len(program.equations) - 1, -1, -1):
+            self._look_back(index, program.equations[index], written)
+        self.functions = [self._decide(k, eq) for k, eq in enumerate(program.equations)]
+
+    def _look_back(self, index: int, eq: Equation, written: list[int]) -> None:
+        """Let the operands be needed for as long as what may look into them."""
+        if _is_fresh(eq):
+            return
+        operands = _variables(eq)
+        needed = max((self._needed[v.number] for v in eq.results), default=index)
+        if eq.primitive in COPYING and operands and index < written[operands[0]] < needed:
+            self._copied.add(index)
+            return
+        for number in operands:
+            self._needed[number] = max(self._needed[number], needed)
+
+    def _decide(self, index: int, eq: Equation) -> Callable[..., Any]:
+        """Return the function of an equation, and note who owns the memory of its results."""
+        function = eq.operation.function
+        if index in self._copied:
+            self._own(eq)
+            return COPYING[eq.primitive](eq.params)
+        if eq.primitive in IN_PLACE:
+            self._own(eq)
+            return self._overwriting(index, eq) or function
+        if not _is_fresh(eq):
+            owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
+            for v in eq.results if owners else ():
+                alone = len(eq.operands) == 1
+                self._owner[v.number] = next(iter(owners)) if alone else _UNCERTAIN
+        return function
+
+    def _own(self, eq: Equation) -> None:
+        for v in eq.results:
+            self._owner[v.number] = v.number
+
+    def _overwriting(self, index: int, eq: Equation) -> Callable[..., Any] | None:
+        """Return the variant in place if its first operand is an array that dies here."""
+        first = eq.operands[0]
+        if not isinstance(first, Var):
+            return None
+        owner = self._owner[first.number]
+        others = {self._owner[number] for number in _variables(eq)[1:]}
+        if owner < 0 or self._needed[owner] > index or others & {owner, _UNCERTAIN}:
+            return None
+        in_place, function = IN_PLACE[eq.primitive](eq.params), eq.operation.function
+        if owner == first.number:
+            return in_place
+        # a view of it: NumPy's broadcast views and scalars cannot be written to
+        return lambda x, *rest: (in_place if x.flags.writeable else function)(x, *rest)
+
+
+def _written(program: Program, count: int) -> list[int]:
+    """Return for each variable the index of the last equation that might write to its memory."""
+    group = list(range(count))
+    written = [-1] * count
+    for index, eq in enumerate(program.equations):
+        operands = _variables(eq)
+        if operands and not _is_fresh(eq):
+            for v in eq.results:
+                group[v.number] = group[operands[0]]
+        if eq.primitive in IN_PLACE and isinstance(eq.operands[0], Var):
+            written[group[operands[0]]] = index
+    return [written[k] for k in group]
+
+
+def _variables(eq: Equation) -> list[int]:
+    return [atom.number for atom in eq.operands if isinstance(atom, Var)]
+
+
+def _is_fresh(eq: Equation) -> bool:
+    return eq.primitive in FRESH or isinstance(eq.operation.function, np.ufunc)

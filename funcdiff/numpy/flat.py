@@ -1,0 +1,77 @@
+"""``x.flat``: the elements of an array in C order, to be read, iterated over and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy import assignment, indexing, mutation
+from funcdiff.numpy.promotion import array
+from funcdiff.ops.indexing import gather
+from funcdiff.ops.structural import reshape
+
+
+class Flat:
+    """What NumPy calls a flat iterator."""
+
+    __slots__ = ("_position", "base")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, base: Tracer) -> None:
+        self.base = base
+        self._position = 0
+
+    def __len__(self) -> int:
+        return self.base.type.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._position >= len(self):
+            raise StopIteration
+        self._position += 1
+        return self[self._position - 1]
+
+    def __getitem__(self, index: Any) -> Any:
+        y: Any = mutation.fresh(indexing.take(flattened(self.base), index))
+        return y
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        write(self.base, index, value)
+
+    def copy(self) -> Any:
+        """Return the elements as a vector."""
+        return self[:]
+
+
+def flattened(x: Tracer) -> Tracer:
+    """Return a copy of the elements along one axis, in C order."""
+    return mutation.fresh(reshape(x, (x.type.size,)))
+
+
+def write(x: Tracer, index: Any, value: Any) -> None:
+    """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
+    flat = flattened(x)
+    if indexing.is_advanced(index):
+        shape = indexing.advanced(flat.shape, index).shape
+    else:
+        shape = indexing.basic(flat.shape, index).shape
+    count = int(np.prod(shape, dtype=int))
+    if count:
+        assignment.put(flat, index, reshape(cycled(value, x.dtype, count), shape))
+        mutation.assign(x, reshape(flat, x.shape))
+
+
+def cycled(value: Any, dtype: np.dtype[Any], count: int) -> Any:
+    """Return a value as a vector of a dtype and length, its elements coming again and again."""
+    v = assignment.cast(value, dtype)
+    size = v.type.size
+    if not size:
+        raise ValueError(f"Cannot insert from an empty array, at {user_location()}")
+    v = reshape(v, (size,))
+    return v if size == count else gather(v, [array(np.arange(count) % size)], (0,))

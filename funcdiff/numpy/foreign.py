@@ -1,0 +1,38 @@
+"""Ufuncs of other libraries, found by name: they reach traced arrays as NumPy's own do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.ops.families import Elementwise
+from funcdiff.ops.special.family import by_name
+
+handlers: Final[dict[str, Callable[..., Any]]] = {}
+"""Ufuncs of ``scipy.special`` that are not one elementwise operation: name -> ours."""
+
+_HOMES: Final = ("scipy.special", "scipy.special._ufuncs")
+"""Where ufuncs live: the second has those that Python functions of the first call."""
+
+
+def operation_of(ufunc: np.ufunc) -> Elementwise | Callable[..., Any] | None:
+    """Return what a ufunc of ``scipy.special`` becomes: an operation or a handler, if we know it.
+
+    SciPy is looked for only among the modules that are imported already.
+    """
+    if not _is_scipys(ufunc):
+        return None
+    name = ufunc.__name__
+    return by_name.get(name) or handlers.get(name)
+
+
+def qualified(ufunc: np.ufunc) -> str:
+    """Return ``np.sin`` or ``scipy.special.gamma`` for that ufunc."""
+    return f"{'scipy.special' if _is_scipys(ufunc) else 'np'}.{ufunc.__name__}"
+
+
+def _is_scipys(ufunc: np.ufunc) -> bool:
+    return any(getattr(sys.modules.get(m), ufunc.__name__, None) is ufunc for m in _HOMES)

@@ -1,0 +1,267 @@
+"""Polynomials given by their coefficients, the highest power first.
+
+Each function does NumPy's own steps on traced coefficients.  How many zeros are cut off, and
+whether complex roots come in pairs, is looked at in the values and counts as constant.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import user_location
+from funcdiff.numpy import mutation
+from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.masks import holds
+from funcdiff.numpy.promotion import array
+
+# ---- values and roots --------------------------------------------------------------------------
+
+
+def _coefficients(p: Any) -> Any:
+    """Return the coefficients of a polynomial as a vector."""
+    return np.atleast_1d(p.coeffs if isinstance(p, np.poly1d) else array(p))
+
+
+def _like(given: tuple[Any, ...], coefficients: Any) -> Any:
+    """Return coefficients, as a poly1d if one of the given polynomials is one."""
+    if any(isinstance(p, np.poly1d) for p in given):
+        return np.poly1d(coefficients)
+    return coefficients
+
+
+@implements(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """Return the polynomial in `x`, a number, an array or a polynomial, by Horner's rule."""
+    value: Any = 0
+    if not isinstance(x, np.poly1d):
+        x = array(x)
+        value = np.zeros_like(x)
+    for coefficient in p.coeffs if isinstance(p, np.poly1d) else array(p):
+        value = value * x + coefficient
+    return value
+
+
+@implements(np.poly)
+def poly(seq_of_zeros: Any) -> Any:
+    """Return the polynomial of these roots, or the characteristic polynomial of a matrix."""
+    zeros: Any = np.atleast_1d(array(seq_of_zeros))
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+        zeros = np.linalg.eigvals(zeros)
+    elif zeros.ndim == 1:
+        zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
+    else:
+        raise ValueError(f"input must be 1d or non-empty square 2d array, at {user_location()}")
+    if zeros.shape[0] == 0:
+        return 1.0
+    coefficients: Any = np.ones(1, zeros.dtype)
+    one = np.ones(1, zeros.dtype)
+    for k in range(zeros.shape[0]):
+        factor = np.concatenate([one, -zeros[k : k + 1]])
+        coefficients = np.convolve(coefficients, factor)
+    if zeros.dtype.kind == "c" and _in_conjugate_pairs(zeros):
+        return np.real(coefficients).copy()
+    return coefficients
+
+
+def _in_conjugate_pairs(zeros: Any) -> bool:
+    """Whether the conjugates of complex numbers are the same numbers, taken as constant."""
+    ordered: Any = np.sort(zeros) == np.sort(np.conjugate(zeros))
+    return bool(np.all(ordered))
+
+
+@implements(np.roots)
+def roots(p: Any) -> Any:
+    """Return the roots of a polynomial: the eigenvalues of its companion matrix.
+
+    Roots at 0, which are as many as the trailing coefficients that are 0, have no derivative.
+    """
+    p = np.atleast_1d(array(p))
+    if p.ndim != 1:
+        raise ValueError(f"Input must be a rank-1 array, at {user_location()}")
+    nonzero = np.flatnonzero(np.asarray(p != 0))
+    if len(nonzero) == 0:
+        return np.array([])
+    at_zero = p.shape[0] - int(nonzero[-1]) - 1
+    p = p[int(nonzero[0]) : int(nonzero[-1]) + 1]
+    if not p.type.differentiable:
+        p = p.astype(FLOAT)
+    found: Any = np.array([])
+    if p.shape[0] > 1:
+        first = np.reshape(-p[1:] / p[0], (1, -1))
+        below = np.eye(p.shape[0] - 2, p.shape[0] - 1, dtype=p.dtype)
+        found = np.linalg.eigvals(np.concatenate([first, below]))
+    return np.hstack((found, np.zeros(at_zero, found.dtype)))
+
+
+# ---- arithmetic --------------------------------------------------------------------------------
+
+
+@implements(np.polyadd)
+def polyadd(a1: Any, a2: Any) -> Any:
+    """Return the sum of two polynomials."""
+    x, y = _aligned(a1, a2)
+    return _like((a1, a2), x + y)
+
+
+@implements(np.polysub)
+def polysub(a1: Any, a2: Any) -> Any:
+    """Return the difference of two polynomials."""
+    x, y = _aligned(a1, a2)
+    return _like((a1, a2), x - y)
+
+
+def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+    """Return two vectors of coefficients, the shorter one with zeros in front."""
+    x, y = _coefficients(a1), _coefficients(a2)
+    missing = len(y) - len(x)
+    if missing > 0:
+        x = np.concatenate([np.zeros(missing, x.dtype), x])
+    elif missing < 0:
+        y = np.concatenate([np.zeros(-missing, y.dtype), y])
+    return x, y
+
+
+@implements(np.polymul)
+def polymul(a1: Any, a2: Any) -> Any:
+    """Return the product of two polynomials."""
+    return _like((a1, a2), np.convolve(_coefficients(a1), _coefficients(a2)))
+
+
+@implements(np.polydiv)
+def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    """Return quotient and remainder; leading zeros of the remainder are cut off.
+
+    Long division: of what is left of `u`, a step changes only as many coefficients as `v` has.
+    """
+    dividend, divisor = _coefficients(u) + 0.0, _coefficients(v) + 0.0
+    dtype = (dividend[0] + divisor[0]).dtype
+    m, n = len(dividend) - 1, len(divisor) - 1
+    scale = 1.0 / divisor[0]
+    rest = dividend.astype(dtype)
+    if m < n:
+        return _like((u, v), np.zeros(1, dtype)), _like((u, v), _without_leading_zeros(rest))
+    window: Any = rest[: n + 1]
+    heads: list[Any] = []
+    factors: list[Any] = []
+    for k in range(m - n + 1):
+        factor = scale * window[0]
+        factors.append(factor.astype(dtype))
+        window = (window - factor * divisor).astype(dtype)
+        if k < m - n:
+            heads.append(window[:1])
+            window = np.concatenate([window[1:], rest[k + n + 1 : k + n + 2]])
+    remainder = _without_leading_zeros(np.concatenate([*heads, window]))
+    return _like((u, v), np.stack(factors)), _like((u, v), remainder)
+
+
+def _without_leading_zeros(p: Any) -> Any:
+    """Cut off what is zero to within NumPy's tolerance for remainders, but for the last one."""
+    large = np.flatnonzero(np.logical_not(np.isclose(p, 0, rtol=1e-14)))
+    first = int(large[0]) if len(large) else len(p) - 1
+    return p[first:]
+
+
+@implements(np.polyder)
+def polyder(p: Any, m: int = 1) -> Any:
+    """Return the derivative of order `m` of a polynomial."""
+    order = int(m)
+    if order < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    result = p.coeffs if isinstance(p, np.poly1d) else array(p)
+    for _ in range(order):
+        result = result[:-1] * np.arange(len(result) - 1, 0, -1)
+    return _like((p,), result)
+
+
+@implements(np.polyint)
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """Return the antiderivative of order `m` of a polynomial, with constants of integration."""
+    order = int(m)
+    if order < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    constants = np.atleast_1d(np.zeros(order) if k is None else array(k))
+    if len(constants) == 1 and order > 1:
+        constants = constants[0] * np.ones(order)
+    if len(constants) < order:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    result = p.coeffs if isinstance(p, np.poly1d) else array(p)
+    for step in range(order):
+        divided = np.true_divide(result, np.arange(len(result), 0, -1))
+        result = np.concatenate((divided, constants[step : step + 1]))
+    return _like((p,), result)
+
+
+# ---- least squares -------------------------------------------------------------------------------
+
+
+@implements(np.polyfit)
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: Any,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
+    cov: Any = False,
+) -> Any:
+    """Fit a polynomial by least squares; the rank of the problem counts as constant."""
+    order = int(deg) + 1
+    x, rhs = (array(z) + 0.0 for z in (x, y))
+    weights = None if w is None else array(w) + 0.0
+    _check_fit(x, rhs, deg, weights)
+    if rcond is None:
+        rcond = len(x) * np.finfo(x.dtype).eps
+    lhs: Any = np.vander(x, order)
+    if weights is not None:
+        column = weights[:, np.newaxis]
+        lhs = _weighted(lhs, column)
+        rhs = _weighted(rhs, column if rhs.ndim == 2 else weights)
+    scale = np.sqrt((lhs * lhs).sum(axis=0))
+    lhs = lhs / scale
+    solution: Any = np.linalg.lstsq(lhs, rhs, rcond)
+    c, residuals, rank, singular_values = solution
+    c = (c.T / scale).T
+    if not full and holds(rank != order):
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    if full:
+        return c, residuals, rank, singular_values, rcond
+    if not cov:
+        return c
+    spread = np.linalg.inv(np.dot(lhs.T, lhs)) / np.outer(scale, scale)
+    factor: Any = 1
+    if cov != "unscaled":
+        if len(x) <= order:
+            raise ValueError(
+                "the number of data points must exceed order to scale the covariance matrix"
+            )
+        factor = residuals / (len(x) - order)
+    return c, (spread if rhs.ndim == 1 else spread[:, :, np.newaxis]) * factor
+
+
+def _weighted(x: Tracer, weights: Any) -> Any:
+    """Return ``x *= weights``, which keeps the dtype of `x`."""
+    mutation.check_castable(np.multiply, x, x, weights)
+    return (x * weights).astype(x.dtype)
+
+
+def _check_fit(x: Tracer, y: Tracer, deg: Any, w: Tracer | None) -> None:
+    """Raise NumPy's errors for points that cannot be fitted."""
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1:
+        raise TypeError("expected 1D vector for x")
+    if x.type.size == 0:
+        raise TypeError("expected non-empty vector for x")
+    if y.ndim not in (1, 2):
+        raise TypeError("expected 1D or 2D array for y")
+    if x.shape[0] != y.shape[0]:
+        raise TypeError("expected x and y to have same length")
+    if w is not None and w.ndim != 1:
+        raise TypeError("expected a 1-d array for weights")
+    if w is not None and w.shape[0] != y.shape[0]:
+        raise TypeError("expected w and y to have the same length")

@@ -1,0 +1,247 @@
+"""NumPy's public names that traced arrays refuse: for each the reason, and what to write instead.
+
+A name that is neither covered nor here is missing by mistake, and a test says so.  Names that need
+no rule, because no traced array can get into them, have a table of their own, `untouched`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Names that are refused for one reason.
+
+    Parameters
+    ----------
+    names
+        As users write them, ``np.save``; ``np.ma.*`` stands for all of a module.
+    reason
+        A sentence: why a traced array cannot be taken.
+    cure
+        A sentence: what to write instead.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    cure: str
+
+
+def _group(prefix: str, names: str, reason: str, cure: str) -> Refusal:
+    return Refusal(tuple(f"{prefix}{name}" for name in names.split()), reason, cure)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OUTSIDE: Final = "Call it on the result, outside the function that is differentiated."
+_STOPPED: Final = (
+    "Call it outside the function, or on np.asarray(fd.stop_gradient(x)) where no derivative "
+    "is wanted."
+)
+
+functions: Final[tuple[Refusal, ...]] = (
+    _group(
+        "np.",
+        "save savez savez_compressed savetxt",
+        "It writes to a file, and a traced array lives only while its function is being traced.",
+        _OUTSIDE,
+    ),
+    _group(
+        "np.",
+        "array2string array_repr array_str",
+        "It makes text of an array.",
+        "print(x), str(x) and f'{x}' show the values of a traced array.",
+    ),
+    _group(
+        "np.",
+        "asfortranarray isfortran may_share_memory require shares_memory",
+        "It asks about memory, or sets its layout; a traced array stands for a value without one.",
+        "Leave it out: no result depends on it.",
+    ),
+    _group(
+        "np.lib.stride_tricks.",
+        "as_strided sliding_window_view",
+        "It makes overlapping views of memory; a traced array stands for a value without one.",
+        "Index with an array of positions: x[np.arange(n - w + 1)[:, None] + np.arange(w)].",
+    ),
+    _group(
+        "np.lib.",
+        "array_utils.byte_bounds Arrayterator",
+        "It reads the memory of an array; a traced array stands for a value without one.",
+        "Index with slices instead.",
+    ),
+    _group(
+        "np.",
+        "asmatrix bmat matrix memmap recarray",
+        "It makes a subclass of ndarray; traced arrays have no subclasses.",
+        "Use two-dimensional arrays with @, and np.block in place of np.bmat.",
+    ),
+    _group(
+        "np.",
+        "broadcast flatiter ndenumerate nditer nested_iters",
+        "It walks over the memory of an array, an element at a time.",
+        "Use array operations, np.broadcast_arrays, or `for index in np.ndindex(x.shape)`.",
+    ),
+    _group(
+        "np.",
+        "frompyfunc vectorize",
+        "It calls a Python function on one element after another, as an ordinary number.",
+        "Write the function with NumPy functions of whole arrays, or use fd.vmap(f)(xs).",
+    ),
+    _group(
+        "np.",
+        "asarray_chkfinite",
+        "Whether it raises depends on the values.",
+        "Use fnp.asarray(x); test np.all(np.isfinite(x)) if you need to.",
+    ),
+    _group(
+        "np.",
+        "kaiser",
+        "NumPy turns beta into an ordinary number before anything is computed.",
+        "Write np.i0(beta * np.sqrt(1 - u**2)) / np.i0(beta) with u = np.linspace(-1, 1, n).",
+    ),
+    _group(
+        "np.",
+        "packbits unpackbits",
+        "It rearranges the bits of integers, which have no derivative.",
+        _STOPPED,
+    ),
+    _group(
+        "np.",
+        "min_scalar_type",
+        "Its answer depends on the value.",
+        "Use x.dtype or np.result_type(x).",
+    ),
+    _group(
+        "np.",
+        "busday_count busday_offset datetime_as_string is_busday isnat",
+        "It is about dates; traced arrays hold booleans and numbers.",
+        "Compute with dates outside the function, and pass numbers in.",
+    ),
+    _group(
+        "np.",
+        "char.* strings.* _core.strings.*",
+        "It is about text; traced arrays hold booleans and numbers.",
+        "Work on text outside the function, and pass numbers in.",
+    ),
+    _group(
+        "np.",
+        "ma.*",
+        "Masked arrays are a subclass of ndarray; traced arrays have no subclasses.",
+        "Use np.where(mask, values, x), where= of the reductions, or the nan-functions.",
+    ),
+    _group(
+        "np.",
+        "rec.*",
+        "Records are made of fields of several dtypes; traced arrays have one dtype.",
+        "Use a dict or a dataclass of arrays.",
+    ),
+    _group(
+        "np.",
+        "polynomial.*",
+        "These functions turn their coefficients into ordinary arrays.",
+        "Use np.polyval and its relatives (highest power first), or np.vander(x, n) @ c.",
+    ),
+    _group(
+        "np.",
+        "random.*",
+        "A generator takes its parameters as ordinary numbers.",
+        "Draw standard numbers and transform them: mean + scale * rng.standard_normal(n).",
+    ),
+    _group(
+        "np.",
+        "emath.* lib.scimath.* lib._scimath_impl.*",
+        "Whether the result is complex depends on the values.",
+        "Use np.sqrt(x), or np.sqrt(x + 0j) for a complex result.",
+    ),
+    _group(
+        "np.",
+        "lib.format.* lib.npyio.* ctypeslib.*",
+        "It is about files or foreign memory.",
+        _OUTSIDE,
+    ),
+    _group("np.", "trapz", "NumPy has deprecated it.", "Use np.trapezoid."),
+    _group("np.", "in1d", "NumPy has deprecated it.", "Use np.isin."),
+)
+"""Functions and classes."""
+
+attributes: Final[tuple[Refusal, ...]] = (
+    _group(
+        "ndarray.",
+        "base byteswap ctypes data flags getfield newbyteorder setfield setflags strides view",
+        "It is about the memory of an array; a traced array stands for a value without one.",
+        "Use x.astype(dtype) to convert, x.reshape(shape) or x[index] to rearrange.",
+    ),
+    _group(
+        "ndarray.",
+        "dump dumps tobytes tofile tostring",
+        "It takes the values out of the program, and their derivative would be lost.",
+        _STOPPED,
+    ),
+    _group(
+        "ndarray.",
+        "device to_device",
+        "NumPy has one device.",
+        "Leave it out.",
+    ),
+    _group(
+        "ndarray.",
+        "resize",
+        "It changes the size of an array in place.",
+        "Use x = np.resize(x, shape), or np.concatenate or np.pad.",
+    ),
+    _group("ndarray.", "itemset", "NumPy has removed it.", "Use x[index] = value."),
+    _group("ndarray.", "ptp", "NumPy has removed it.", "Use np.ptp(x)."),
+)
+"""Methods and attributes of arrays."""
+
+_BY_NAME: Final = {name: refusal for refusal in (*functions, *attributes) for name in refusal.names}
+
+
+def refusal_of(name: str) -> Refusal | None:
+    """Return why a name is refused, or None if it is not.
+
+    Parameters
+    ----------
+    name
+        ``np.save`` or ``np.ma.sum`` or ``ndarray.view``.
+
+    Returns
+    -------
+    Refusal or None
+        The entry of that name, or of its module.
+    """
+    found = _BY_NAME.get(name)
+    module = name
+    while found is None and "." in module:
+        module = module.rpartition(".")[0]
+        found = _BY_NAME.get(f"{module}.*")
+    return found
+
+
+untouched: Final = _names(
+    """
+    False_ True_ ScalarType sctypeDict typecodes little_endian newaxis
+    dtype finfo iinfo ndarray ufunc busdaycalendar
+    isdtype isscalar issubdtype iterable mintypecode promote_types typename
+    broadcast_shapes diag_indices tril_indices triu_indices mask_indices indices
+    fromfunction ndindex index_exp s_ mgrid ogrid
+    bartlett blackman hamming hanning
+    base_repr binary_repr format_float_positional format_float_scientific
+    datetime_data from_dlpack frombuffer fromfile fromregex fromstring genfromtxt load loadtxt
+    errstate geterr geterrcall seterr seterrcall getbufsize setbufsize
+    get_printoptions printoptions set_printoptions
+    get_include info show_config show_runtime test
+    poly1d row_stack
+    lib.NumpyVersion lib.add_docstring lib.add_newdoc lib.tracemalloc_domain lib.test
+    lib.array_utils.normalize_axis_index lib.array_utils.normalize_axis_tuple
+    lib.introspect.opt_func_info lib.mixins.NDArrayOperatorsMixin
+    linalg.test linalg.LinAlgError fft.test fft.fftfreq fft.rfftfreq
+    """
+)
+"""Names of NumPy's that need no rule: they take no array, ask only for types, or, like
+``row_stack`` and ``poly1d``, call covered functions."""

@@ -1,0 +1,240 @@
+"""The methods of ufuncs: reductions and scans with any ufunc of two arguments, and outer.
+
+A ufunc without a reduction of its own is folded from left to right, by a loop along the axis that
+is recorded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.errors import user_location
+from funcdiff.numpy import assignment, ufunc_keywords
+from funcdiff.numpy.dispatch import call, default, unsupported
+from funcdiff.numpy.foreign import qualified
+from funcdiff.numpy.masks import mask_of
+from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, with_kept
+from funcdiff.numpy.shape import normalized_axis
+from funcdiff.numpy.ufuncs import apply
+from funcdiff.ops.indexing import gather
+from funcdiff.ops.running import by_extremum, running
+from funcdiff.ops.scan import Scan, scan
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.structural import concatenate, convert, permute, reshape, select
+from funcdiff.space import kept_axes
+
+_REDUCTIONS: Final[dict[np.ufunc, Callable[..., Any]]] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.fmax: np.nanmax,
+    np.fmin: np.nanmin,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+_SCANS: Final[dict[np.ufunc, Callable[..., Any]]] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_SUMS: Final = (np.add, np.multiply)
+"""Ufuncs whose reductions take ``dtype=``, and widen small integers."""
+
+
+def call_method(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Return what ``ufunc.method(*inputs, **kwargs)`` is for traced arrays."""
+    keywords = dict(kwargs)
+    if method == "__call__":
+        return ufunc_keywords.call(ufunc, inputs, keywords)
+    if method == "at":
+        return _at(ufunc, *inputs)
+    if ufunc.nin != 2:
+        raise ValueError(f"{method} only supported for binary functions, at {user_location()}")
+    if method == "outer":
+        return _outer(ufunc, *inputs, **keywords)
+    if isinstance(keywords.get("out"), tuple):
+        (keywords["out"],) = keywords["out"]
+    methods: dict[str, Callable[..., Any]] = {
+        "reduce": reduce,
+        "accumulate": accumulate,
+        "reduceat": reduceat,
+    }
+    return methods[method](ufunc, *inputs, **keywords)
+
+
+def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
+    if not isinstance(target, Tracer):
+        raise unsupported(
+            f"{qualified(ufunc)}.at of an ordinary array with traced values",
+            "Make the array with np.zeros_like(x) of a traced x, or with funcdiff.numpy.",
+        )
+    assignment.at(target, ufunc, index, *values)
+
+
+def _outer(ufunc: np.ufunc, x: Any, y: Any, **keywords: Any) -> Any:
+    x, y = (array(z) for z in (x, y))  # Python numbers are strong here
+    widened = reshape(x, (*x.shape, *(1,) * y.ndim))
+    return ufunc_keywords.call(ufunc, (widened, y), keywords)
+
+
+# ---- reductions --------------------------------------------------------------------------------
+
+
+def reduce(
+    ufunc: np.ufunc,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = default,
+    where: Any = True,
+) -> Any:
+    """Reduce over axes, by default the first one."""
+    x = array(x)
+    if ufunc in _REDUCTIONS:
+        keywords = {"out": out, "initial": initial, "where": where}
+        keywords = {k: v for k, v in keywords.items() if given(v) and v is not True}
+        if ufunc in _SUMS:
+            keywords["dtype"] = dtype
+        elif dtype is not None:
+            x = _cast(ufunc, x, dtype)
+        return call(_REDUCTIONS[ufunc], (x, axis), {**keywords, "keepdims": keepdims})
+    axes = reduced_axes(axis, x.ndim)
+    if len(axes) > 1 and ufunc.identity is None:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
+            f"be specified, at {user_location()}"
+        )
+    entries = _entries(_cast(ufunc, x, dtype), axes)
+    mask = mask_of(where, x.shape)
+    start = None
+    if given(initial):
+        start = array(initial)
+    elif (mask is not None or not entries.shape[0]) and initial is default:
+        start = None if ufunc.identity is None else array(ufunc.identity)
+    if start is None and (mask is not None or not entries.shape[0]):
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so for where= or "
+            f"an empty array one has to specify 'initial', at {user_location()}"
+        )
+    if start is None:
+        first, entries = _without_first(entries)
+    else:
+        first = broadcast_to(convert(start, entries.dtype), entries.shape[1:])
+    masks = None if mask is None else _entries(mask, axes)
+    if start is None and masks is not None:
+        _, masks = _without_first(masks)
+    (result,) = _folded(ufunc, first, entries, masks, stacks=False)
+    return stored(f"{qualified(ufunc)}.reduce", with_kept(result, x, axes, keepdims), out)
+
+
+def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
+    """Convert to the dtype in which NumPy reduces; it raises if there is none."""
+    wanted = x.dtype if dtype is None else known_dtype(dtype)
+    first, second, _ = ufunc.resolve_dtypes((None, wanted, None), reduction=True)
+    if first != second:
+        raise unsupported(f"{qualified(ufunc)}.reduce of {wanted}", "Convert the array first.")
+    return convert(x, first)
+
+
+def _entries(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Merge the axes to be reduced into one, in front."""
+    kept = kept_axes(x.ndim, axes)
+    count = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
+    return reshape(permute(x, (*axes, *kept)), (count, *(x.shape[axis] for axis in kept)))
+
+
+def _without_first(x: Tracer) -> tuple[Tracer, Tracer]:
+    first = reshape(slice_along(x, 0, 0, 1), x.shape[1:])
+    return first, slice_along(x, 0, 1, x.shape[0])
+
+
+def _folded(
+    ufunc: np.ufunc, first: Tracer, rows: Tracer, masks: Tracer | None, *, stacks: bool
+) -> list[Tracer]:
+    """Return ``ufunc(... ufunc(ufunc(first, rows[0]), rows[1]) ...)``, or all steps of it."""
+    with Builder("fold", closed=True) as builder:
+        total, row = builder.input(first.type), builder.input(first.type)
+        inputs = [total, row]
+        result = apply(ufunc, total, row)
+        if masks is not None:
+            inputs.append(builder.input(ArrayType(first.shape, BOOL)))
+            result = select(inputs[-1], result, total)
+        body = builder.program([result, result] if stacks else [result])
+    operands = [rows] if masks is None else [rows, masks]
+    return list(scan(Scan(body, 0, 1, rows.shape[0], reverse=False), [first, *operands]))
+
+
+# ---- scans -------------------------------------------------------------------------------------
+
+
+def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    """Return the reductions of all beginnings along an axis."""
+    x = array(x)
+    if x.ndim == 0:
+        raise TypeError(f"cannot accumulate on a scalar, at {user_location()}")
+    if ufunc in _SCANS:
+        return call(_SCANS[ufunc], (x, axis), {"dtype": dtype, "out": out})
+    along = normalized_axis(axis, x.ndim)
+    moved: Any = _cast(ufunc, x, dtype)
+    if ufunc in by_extremum:
+        return stored(f"{qualified(ufunc)}.accumulate", running(ufunc, moved, along), out)
+    moved = np.moveaxis(moved, along, 0)
+    if x.shape[along]:
+        first, rest = _without_first(moved)
+        _, rows = _folded(ufunc, first, rest, None, stacks=True)
+        moved = concatenate([reshape(first, (1, *first.shape)), rows], 0)
+    result: Any = np.moveaxis(moved, 0, along)
+    return stored(f"{qualified(ufunc)}.accumulate", result, out)
+
+
+def reduceat(
+    ufunc: np.ufunc, x: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    """Return the reductions from each index up to the next, or the element if that is behind it.
+
+    Stretches of one length are reduced together: there are at most about √(2n) lengths.
+    """
+    x = array(x)
+    along = normalized_axis(axis, x.ndim)
+    size = x.shape[along]
+    starts = np.asarray(indices)
+    np.add.reduceat(np.broadcast_to(np.zeros((), bool), (size,)), starts)  # NumPy's own errors
+    starts = starts.astype(int)
+    ends = np.append(starts[1:], size)
+    lengths = np.maximum(ends - starts, 1)
+    rows = permute(x, (*kept_axes(x.ndim, (along,)), along))
+    flat: Any = reshape(rows, (rows.type.size,))
+    offsets = size * np.arange(rows.type.size // max(size, 1)).reshape(-1, 1)
+    groups, order = [], []
+    for length in np.unique(lengths):
+        members = np.flatnonzero(lengths == length)
+        places = (offsets + starts[members])[..., np.newaxis] + np.arange(length)
+        groups.append(_stretches(ufunc, gather(flat, [array(places)], (0,)), dtype))
+        order.append(members)
+    shape = (*rows.shape[:-1], len(starts))
+    if groups:
+        joined = concatenate(groups, 1)
+        back = np.argsort(np.concatenate(order))
+        joined = gather(joined, [array(back)], (1,))  # the indexed axis comes first
+        result: Any = reshape(joined, (len(starts), *rows.shape[:-1]))
+    else:
+        result = constant(0, reduce(ufunc, flat[:1], 0, dtype).type.with_shape((0, *shape[:-1])))
+    turned: Any = np.moveaxis(result, 0, along)
+    return stored(f"{qualified(ufunc)}.reduceat", turned, out)
+
+
+def _stretches(ufunc: np.ufunc, x: Any, dtype: Any) -> Tracer:
+    """Reduce along the last axis; sums begin with the first element, as those of NumPy do here."""
+    if ufunc is not np.add or x.shape[-1] == 1:
+        result: Tracer = reduce(ufunc, x, -1, dtype)
+        return result
+    first, rest = (reduce(ufunc, x[..., k], -1, dtype) for k in (slice(1), slice(1, None)))
+    total: Tracer = apply(ufunc, first, rest)
+    return total

@@ -1,0 +1,375 @@
+"""Derivatives of functions of singular values, by those of a Hermitian matrix.
+
+U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
+the other block is V·f(s)·Uᴴ.  `singular_derivative` has its derivatives along [[0, X], [Y, 0]],
+of every order, which are blocks in the same places.  The first one is (V. Noferini, "A formula for
+the Fréchet derivative of a generalized matrix function", SIAM J. Matrix Anal. Appl. 38, 2017), with
+H and K the Hermitian and the skew part of Uᴴ·dA·V,
+
+    d(U·f(s)·Vᴴ) = U·(Φ∘H + Ψ∘K)·Vᴴ + (1 - U·Uᴴ)·dA·V·(f(s)/s)·Vᴴ,
+    Φ[i, j] = (f(s[i]) - f(s[j]))/(s[i] - s[j]),  Ψ[i, j] = (f(s[i]) + f(s[j]))/(s[i] + s[j]),
+
+where A has no fewer rows than columns.  At zero, f has to be zero, and quotients are f'(0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.core.walk import inline
+from funcdiff.ops.degeneracy import distinct, shared, tied
+from funcdiff.ops.divided_differences import Paths, taylor
+from funcdiff.ops.matrices import (
+    adjoint,
+    diagonal,
+    factorizable,
+    matmul,
+    scaled_columns,
+    transposed,
+)
+from funcdiff.ops.null_space import vanishing
+from funcdiff.ops.orthogonal import qr
+from funcdiff.ops.singular import Ties, pairs, reciprocal, svd, ties
+from funcdiff.ops.slicing import slice_along
+from funcdiff.ops.spectral import each, single, suited
+from funcdiff.ops.structural import concatenate, convert, reshape, select
+from funcdiff.space import (
+    Maybe,
+    add,
+    align,
+    broadcast,
+    instantiate,
+    mul,
+    neg,
+    sum_tangents,
+    zeros,
+)
+from funcdiff.transforms.jvp import push
+from funcdiff.transforms.vmap import vmap
+
+Pair: TypeAlias = tuple[Tracer, Tracer]
+"""The blocks X and Y of [[0, X], [Y, 0]]."""
+
+# ---- the function and its factors ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SingularFunction(Params):
+    """The function f, elementwise in the singular values, and whether it is V·f(s)·Uᴴ.
+
+    Its further inputs are parameters, as those of `Spectral`.
+    """
+
+    body: Program
+    turned: bool
+
+
+def values_type(a: ArrayType) -> ArrayType:
+    """Return the type of the singular values."""
+    *stack, rows, columns = factorizable(a).shape
+    return ArrayType((*stack, min(rows, columns)), real_dtype(a.dtype))
+
+
+def _turned_shape(a: ArrayType, *, turned: bool) -> tuple[int, ...]:
+    *stack, rows, columns = a.shape
+    return (*stack, columns, rows) if turned else (*stack, rows, columns)
+
+
+def check_types(p: SingularFunction, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> None:
+    """Raise TypeError unless `y` may be the function of `a`."""
+    s = values_type(a)
+    fits = y.shape == _turned_shape(a, turned=p.turned) and p.body.input_types == (s, *parameters)
+    if not fits or not suited(p.body) or p.body.output_types != (y.with_shape(s.shape),):
+        raise TypeError(f"{y} is no function of {a} with singular values {s}")
+
+
+def _ordered(p: SingularFunction, x: Tracer, y: Tracer) -> Pair:
+    return (y, x) if p.turned else (x, y)
+
+
+def factors(p: SingularFunction, a: Tracer) -> tuple[Tracer, Tracer, Tracer]:
+    """Return U, s and V, or V, s and U."""
+    u, s, vh = svd(a, full=False)
+    u, v = _ordered(p, u, adjoint(vh))
+    return u, s, v
+
+
+def everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
+    """Return one number per matrix as a matrix of it."""
+    return broadcast(convert(factor, type_.dtype), type_.shape, tuple(range(factor.ndim)))
+
+
+def along(p: SingularFunction, t: Tracer, dtype: Any) -> Pair:
+    """Return the direction that a change of the matrix is."""
+    x, y = _ordered(p, t, adjoint(t))
+    return convert(x, dtype), convert(y, dtype)
+
+
+def batched_body(body: Program, size: int) -> Program:
+    """Return the function of a batch of values and parameters."""
+    return vmap(body, size, (True,) * len(body.inputs), (True,))[0]
+
+
+# ---- both blocks --------------------------------------------------------------------------------
+
+
+def _blocks(
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Pair]
+) -> Pair:
+    """Return both blocks, from f, f', f''/2, … at the singular values."""
+    u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
+    if len(directions) == 1:
+        return _along_one(series, u, s, v, *directions[0])
+    return _along_many(series, u, s, v, directions)
+
+
+def _along_one(
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, x: Tracer, y: Tracer
+) -> Pair:
+    """Return both blocks of the first derivative, by the formula above."""
+    known = ties(s)
+    table = Paths(series, s, known.same).table()
+    sums = _sums(series[0], s, table, known)
+    right, left = matmul(x, v), matmul(y, u)
+    inner, opposite = matmul(adjoint(u), right), matmul(adjoint(v), left)
+    even = mul(add(inner, opposite), constant(0.5, inner.type))
+    straight, crossed = mul(table, even), mul(sums, add(inner, neg(even)))
+    upper = matmul(matmul(u, add(straight, crossed)), adjoint(v))
+    lower = matmul(matmul(v, add(straight, neg(crossed))), adjoint(u))
+    slopes = diagonal(sums)  # f(s)/s, and f'(0)
+    if u.shape[-2] > u.shape[-1]:
+        leaving = add(right, neg(matmul(u, inner)))
+        entering = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
+        upper = add(upper, matmul(scaled_columns(leaving, slopes), adjoint(v)))
+        lower = add(lower, matmul(scaled_columns(v, slopes), entering))
+    if v.shape[-2] > v.shape[-1]:
+        leaving = add(left, neg(matmul(v, opposite)))
+        entering = add(matmul(adjoint(u), x), neg(matmul(inner, adjoint(v))))
+        lower = add(lower, matmul(scaled_columns(leaving, slopes), adjoint(u)))
+        upper = add(upper, matmul(scaled_columns(u, slopes), entering))
+    return upper, lower
+
+
+def _sums(values: Tracer, s: Tracer, table: Tracer, known: Ties) -> Tracer:
+    """Return Ψ."""
+    nulls = pairs(known.zero)
+    *stack, row, column = range(table.ndim)
+    near, far = (broadcast(x, table.shape, (*stack, row)) for x in (values, s))
+    here, there = (broadcast(x, table.shape, (*stack, column)) for x in (values, s))
+    inverse = convert(reciprocal(add(far, there), nulls), table.dtype)
+    return select(nulls, table, mul(add(near, here), inverse))
+
+
+def _along_many(
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Pair]
+) -> Pair:
+    """Return both blocks, by sums over paths between the eigenvectors of [[0, A], [Aᴴ, 0]].
+
+    Those are (u, v)/√2 of s, (n, 0) of zero for what else the directions reach, and (u, -v)/√2 of
+    -s.  With the sign of v all matrices change sign, so that the rows of -s are known.
+    """
+    if v.shape[-2] > v.shape[-1]:
+        lower, upper = _along_many(series, v, s, u, [(y, x) for x, y in directions])
+        return upper, lower
+    last, count = s.ndim - 1, s.shape[-1]
+    if not count:
+        return matmul(u, adjoint(v)), matmul(v, adjoint(u))  # zeros: there is nothing to sum
+    reached = _reached(u, [z for x, y in directions for z in (matmul(x, v), matmul(adjoint(y), v))])
+    rows = reached.shape[-1]
+    zero = ties(s).zero
+    w = select(zero, zeros(s.type), s)
+    null = zeros(w.type.with_shape((*w.shape[:-1], rows - count)))
+    points = concatenate([w, null, neg(w)], last)
+    extended = [_odd(values, k, zero, rows - count) for k, values in enumerate(series)]
+    paths = Paths(extended, points, tied(points))
+    inner = [
+        _signed(matmul(adjoint(reached), matmul(x, v)), matmul(matmul(adjoint(v), y), reached))
+        for x, y in directions
+    ]
+    total = sum_tangents([paths.sum(order, rows=rows) for order in permutations(inner)])
+    assert total is not None
+    near, beyond, far = _parted(total, last + 1, count, rows)
+    upper = matmul(matmul(reached, add(near, neg(far))), adjoint(v))
+    near, far = (_parted(z, last, count, rows)[0] for z in (near, far))
+    beyond = _parted(beyond, last, count, rows)[0]
+    crossed = concatenate([add(near, far), add(beyond, beyond)], last + 1)
+    return upper, matmul(v, matmul(crossed, adjoint(reached)))
+
+
+def _reached(u: Tracer, further: Sequence[Tracer]) -> Tracer:
+    """Return U, and a basis of what columns reach beyond it, of vectors of length √½."""
+    last, count = u.ndim - 1, u.shape[-1]
+    if u.shape[-2] == count:
+        return u
+    basis, _ = qr(concatenate([u, *further], last), "reduced")
+    rest = slice_along(basis, last, count, basis.shape[-1])
+    return concatenate([u, mul(rest, constant(np.sqrt(0.5), rest.type))], last)
+
+
+def _signed(down: Tracer, up: Tracer) -> Tracer:
+    """Return [[0, X], [Y, 0]] in the basis of eigenvectors, from what X and Y are in that of A."""
+    last, count, rows = up.ndim - 1, up.shape[-2], up.shape[-1]
+    first, below, _ = _parted(down, last - 1, count, rows)
+    second, beside, _ = _parted(up, last, count, rows)
+    half = constant(0.5, first.type)
+    even, odd = mul(add(first, second), half), mul(add(second, neg(first)), half)
+    corner = zeros(even.type.with_shape((*even.shape[:-2], rows - count, rows - count)))
+    lines = [[even, beside, odd], [below, corner, neg(below)], [neg(odd), neg(beside), neg(even)]]
+    return concatenate([concatenate(line, last) for line in lines], last - 1)
+
+
+def _parted(x: Tracer, axis: int, count: int, rows: int) -> tuple[Tracer, Tracer, Tracer]:
+    """Return what belongs to s, to zero and to -s."""
+    length = x.shape[axis]
+    return (
+        slice_along(x, axis, 0, count),
+        slice_along(x, axis, count, rows),
+        slice_along(x, axis, rows, length),
+    )
+
+
+def _odd(values: Tracer, order: int, zero: Tracer, count: int) -> Tracer:
+    """Return a derivative of the odd function at s, at zero as many times as asked, and at -s.
+
+    Where no s is zero, what the function is near zero does not matter.
+    """
+    last = values.ndim - 1
+    nothing = zeros(values.type)
+    if order % 2:
+        lowest = select(zero, values, nothing)
+        lowest = slice_along(lowest, last, values.shape[-1] - 1, values.shape[-1])
+        lowest = reshape(lowest, values.shape[:-1])
+        null = broadcast(lowest, (*lowest.shape, count), tuple(range(last)))
+        return concatenate([values, null, values], last)
+    values = select(zero, nothing, values)
+    null = zeros(values.type.with_shape((*values.shape[:-1], count)))
+    return concatenate([values, null, neg(values)], last)
+
+
+# ---- its derivatives -----------------------------------------------------------------------------
+
+
+def _abstract_derivative(
+    p: SingularFunction, upper: ArrayType, lower: ArrayType, a: ArrayType, *others: ArrayType
+) -> Types:
+    count = len(p.body.inputs) - 1
+    check_types(p, upper, a, *others[:count])
+    blocks = (upper, upper.with_shape(_turned_shape(a, turned=not p.turned)))
+    if lower is not blocks[1] or others[count:] != blocks * (len(others[count:]) // 2):
+        raise TypeError(f"directions like {blocks} are needed, got {others[count:]}")
+    return blocks
+
+
+def _derivative_jvp(
+    p: SingularFunction, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], list[Maybe]]:
+    """Add a direction, replace one, or differentiate f by a parameter."""
+    upper, _, a, *others = xs
+    _, _, t, *incoming = ts
+    count = len(p.body.inputs) - 1
+    parameters, directions = others[:count], _paired(others[count:])
+    moved, turned = incoming[:count], incoming[count:]
+    parts: list[Sequence[Tracer]] = []
+    if t is not None:
+        further = along(p, t, upper.dtype)
+        parts.append(derivative(p, a, parameters, [*directions, further]))
+    for k, (x, y) in enumerate(directions):
+        dx, dy = turned[2 * k : 2 * k + 2]
+        if dx is not None or dy is not None:
+            other = (instantiate(dx, x.type), instantiate(dy, y.type))
+            parts.append(
+                derivative(p, a, parameters, [*directions[:k], other, *directions[k + 1 :]])
+            )
+    for body, factor in single(p.body, moved):
+        blocks = derivative(replace(p, body=body), a, parameters, directions)
+        parts.append([mul(everywhere(factor, z.type), z) for z in blocks])
+    if any(s is not None for s in each(p.body, moved)):
+        parts.append(_moved(p, a, parameters, each(p.body, moved), directions))
+    columns = zip(*parts, strict=True) if parts else [(), ()]
+    return singular_derivative(p, xs), [sum_tangents(column) for column in columns]
+
+
+def _paired(xs: Sequence[Tracer]) -> list[Pair]:
+    return list(zip(xs[::2], xs[1::2], strict=True))
+
+
+def derivative(
+    p: SingularFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Pair]
+) -> Sequence[Tracer]:
+    """Return both blocks of the derivative along the directions, known to be that."""
+    u, s, v = factors(p, a)
+    ties_ = ties(s)
+    known = [shared(x, ties_.same, strict=True) if x.shape == s.shape else x for x in parameters]
+    series = [inline(taylor(p.body, k), [s, *known])[0] for k in range(1 + len(directions))]
+    *others, (x, y) = directions
+    last = (vanishing(x, series[0], ties_.zero), vanishing(y, series[0], ties_.zero))
+    blocks = _blocks(series, u, s, v, [*others, last])
+    flat = [block for pair in directions for block in pair]
+    return singular_derivative(p, [*blocks, a, *parameters, *flat])
+
+
+def _moved(
+    p: SingularFunction,
+    a: Tracer,
+    parameters: Sequence[Tracer],
+    moved: Sequence[Maybe],
+    directions: Sequence[Pair],
+) -> Sequence[Tracer]:
+    """Return what changes of parameters that differ from value to value do."""
+    u, s, v = factors(p, a)
+    moved = [None if t is None else distinct(t, ties(s).same) for t in moved]
+    slopes = []
+    for order in range(1 + len(directions)):
+        _, (slope,) = push(taylor(p.body, order), [s, *parameters], [None, *moved])
+        slopes.append(instantiate(slope, p.body.output_types[0]))
+    return _blocks(slopes, u, s, v, directions)
+
+
+def _derivative_transpose(
+    p: SingularFunction, types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    """Use that tr([[0, X₀], [Y₀, 0]]·D F[…]) is symmetric in all directions."""
+    _, _, a, *others = xs
+    assert a is not None
+    count = len(p.body.inputs) - 1
+    upper, lower = (instantiate(ct, t) for ct, t in zip(cts, types[:2], strict=True))
+    operands = list(others)
+    for k in range(count, len(others), 2):
+        if others[k] is None or others[k + 1] is None:
+            operands[k : k + 2] = [transposed(lower), transposed(upper)]
+    known = [x for x in operands if x is not None]
+    blocks = derivative(p, a, known[:count], _paired(known[count:]))
+    turned = [transposed(blocks[1]), transposed(blocks[0])]
+    result = [turned[(k - count) % 2] if x is None else None for k, x in enumerate(others)]
+    return [None, None, None, *result]
+
+
+singular_derivative_p: Final = Primitive(
+    "singular_derivative",
+    SingularFunction,
+    abstract=_abstract_derivative,
+    impl=lambda _p: lambda upper, lower, *_: (upper, lower),
+    jvp=_derivative_jvp,
+    transpose=_derivative_transpose,
+    batch=lambda p, size, xs, batched: singular_derivative(
+        replace(p, body=batched_body(p.body, size)), align(size, xs, batched)
+    ),
+)
+
+
+def singular_derivative(p: SingularFunction, xs: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Return the first two of ``upper, lower, a, *parameters, X₁, Y₁, …``.
+
+    They are known to be the blocks of the derivative of the odd function along the directions
+    [[0, X], [Y, 0]], linear in each.  Only what comes after them has derivatives.
+    """
+    return bind(singular_derivative_p, p, *xs)

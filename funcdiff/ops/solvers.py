@@ -1,0 +1,183 @@
+"""Solvers of the user's: Python code that runs with concrete arrays, known to programs by name.
+
+Whoever holds a name keeps the solver, so that it lives as long as a program that calls it.  Names
+are not given twice, so equal programs compute the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.primitive import Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import OutputError, ProgramError
+from funcdiff.space import align
+from funcdiff.transforms.vmap import vmap
+
+Run: TypeAlias = Callable[[str, Program, Sequence[Any], Sequence[Any]], Sequence[Any]]
+"""``run(name, program, known, values) -> results``.
+
+The program is a function of `known`, which come first among its inputs, and of the unknowns;
+`values` are what the solver starts from, or the right-hand side.  Messages speak of `name`.
+"""
+
+Batches: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
+"""One pair per batch axis, the outermost first: its length, and which operands have it."""
+
+
+class Solver(str):
+    """The name of a solver, with the solver itself."""
+
+    __slots__ = ("__weakref__", "run")
+    run: Run
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+_living: Final[WeakValueDictionary[str, Solver]] = WeakValueDictionary()
+_given: Final[Counter[str]] = Counter()
+_lock: Final = threading.Lock()
+
+
+def enter(name: str, run: Run) -> Solver:
+    """Enter a solver; return its name, numbered if it was given before."""
+    with _lock:
+        _given[name] += 1
+        solver = Solver(name if _given[name] == 1 else f"{name}.{_given[name]}")
+        solver.run = run
+        _living[str(solver)] = solver  # a copy: the key must not keep the value
+    return solver
+
+
+class Problem(Protocol):
+    """The parameters that problems for solvers have in common."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the problem."""
+
+    @property
+    def program(self) -> Program:
+        """``(*known, *unknowns) -> results`` like the unknowns."""
+
+    @property
+    def unknowns(self) -> int:
+        """How many there are."""
+
+    @property
+    def solver(self) -> str:
+        """The name of the solver."""
+
+    @property
+    def aux(self) -> Types:
+        """Types of what the solver returns beside the solution."""
+
+    @property
+    def batches(self) -> Batches:
+        """The batch axes of the operands."""
+
+
+P = TypeVar("P", bound=Any)
+"""A dataclass that is a `Problem`."""
+
+
+def known(p: Problem) -> int:
+    """Return how many operands come before the values for the unknowns."""
+    return len(p.program.inputs) - p.unknowns
+
+
+def abstract(p: Problem, *types: ArrayType) -> Types:
+    """Type rule: one solution per example, then what comes with it."""
+    wanted = [
+        t.with_shape((*(size for size, flags in p.batches if flags[k]), *t.shape))
+        for k, t in enumerate(p.program.input_types)
+    ]
+    if list(types) != wanted:
+        raise TypeError(f"{p.name} takes {wanted}, got {types}")
+    sizes = tuple(size for size, _ in p.batches)
+    return tuple(t.with_shape((*sizes, *t.shape)) for t in _results(p))
+
+
+def _results(p: Problem) -> Types:
+    """Return the types of the results of one example."""
+    return (*p.program.input_types[known(p) :], *p.aux)
+
+
+def impl(p: Problem) -> Callable[..., Any]:
+    """Call the solver, once per example."""
+
+    def run(*operands: Any) -> Any:
+        results = _looped(p, operands, p.batches)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run
+
+
+def _looped(p: Problem, operands: Sequence[Any], batches: Batches) -> list[Any]:
+    if not batches:
+        return _solved(p, operands)
+    (size, flags), *inner = batches
+    rows = [
+        _looped(p, [x[k] if on else x for x, on in zip(operands, flags, strict=True)], (*inner,))
+        for k in range(size)
+    ]
+    sizes = tuple(n for n, _ in inner)
+    return [
+        np.stack([row[k] for row in rows]) if rows else np.empty((0, *sizes, *t.shape), t.dtype)
+        for k, t in enumerate(_results(p))
+    ]
+
+
+def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
+    solver = _living.get(p.solver)
+    if solver is None:
+        raise ProgramError(
+            f"a program calls the solver {p.solver!r} of {p.name}, which is not known in this "
+            "process any more. Trace the function again, there where its solver is defined."
+        )
+    first = known(p)
+    results = solver.run(p.name, p.program, operands[:first], operands[first:])
+    kept = [np.asarray(y)[()] for y in results[: p.unknowns + len(p.aux)]]
+    found = tuple(ArrayType(y.shape, y.dtype) for y in kept)
+    if found != _results(p):
+        raise OutputError(
+            f"the solver of {p.name} returned {', '.join(map(str, found))} where "
+            f"{', '.join(map(str, _results(p)))} had come before for arguments of these types. "
+            "What it returns beside the solution must keep its shapes and dtypes."
+        )
+    return kept
+
+
+def batched(p: P, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
+    """Return the problem with one more batch axis, and its operands."""
+    first = known(p)
+    values = align(size, xs[first:], flags[first:])
+    every = (*flags[:first], *(True for _ in values))
+    return replace(p, batches=((size, every), *p.batches)), [*xs[:first], *values]
+
+
+def inline_batched(
+    program: Program, p: Problem, sources: Sequence[int | None], operands: Sequence[Tracer]
+) -> list[Tracer]:
+    """Record a program of one example for all examples of a problem.
+
+    `sources` tells for every operand which one of the problem has the same batch axes; None
+    stands for one that has them all, as results have.
+    """
+    every = (True,) * len(program.outputs)
+    for size, flags in reversed(p.batches):
+        marked = tuple(True if k is None else flags[k] for k in sources)
+        if any(marked):
+            program, _ = vmap(program, size, marked, every)
+    return inline(program, operands)

@@ -1,0 +1,75 @@
+"""Airy functions and their derivatives, plain and times an exponential.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, section 9.2: both
+functions solve y'' = z·y.  The factors are exp(ζ) and exp(-|Re ζ|) with ζ = ⅔·z^(3/2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.space import Maybe
+
+
+def _own(z: np.dtype[Any]) -> np.dtype[Any]:
+    return z
+
+
+def _result(function: str, k: int) -> Callable[..., Any]:
+    return lambda z: scipy_function(function)(z)[k]
+
+
+def _airy(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+    return special(name, slope, run=_result("airy", k), dtypes=_own)
+
+
+airy_ai: Callable[..., Any] = _airy("airy_ai", 0, lambda z, y: airy_ai_slope(z))
+airy_ai_slope: Callable[..., Any] = _airy("airy_ai_slope", 1, lambda z, y: z * airy_ai(z))
+airy_bi: Callable[..., Any] = _airy("airy_bi", 2, lambda z, y: airy_bi_slope(z))
+airy_bi_slope: Callable[..., Any] = _airy("airy_bi_slope", 3, lambda z, y: z * airy_bi(z))
+
+# ---- times exp(ζ), whose logarithmic derivative is √z --------------------------------------------
+
+
+def _growing(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+    return special(
+        name,
+        lambda z, y: slope(z) + np.sqrt(z) * y,
+        run=_result("airye", k),
+        dtypes=_own,
+    )
+
+
+airye_ai: Callable[..., Any] = _growing("airye_ai", 0, lambda z: airye_ai_slope(z))
+airye_ai_slope: Callable[..., Any] = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
+
+# ---- times exp(-|Re ζ|), which is 1 for z < 0 ----------------------------------------------------
+
+
+def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(
+        _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        (z,), (t,) = xs, ts
+        y: Any = op(z)
+        return [y], [slope(z) * t + -y * _rate(z, t)]
+
+    op = special(name, jvp=forward, run=_result("airye", k), dtypes=_own)
+    return op
+
+
+def _rate(z: Any, t: Any) -> Any:
+    """Return the tangent of |Re ζ|."""
+    if z.dtype.kind != "c":
+        return np.where(z > 0, np.sqrt(np.where(z > 0, z, 1)), 0) * t
+    root = np.sqrt(z)
+    return np.sign(np.real(z * root)) * np.real(root * t)
+
+
+airye_bi: Callable[..., Any] = _damped("airye_bi", 2, lambda z: airye_bi_slope(z))
+airye_bi_slope: Callable[..., Any] = _damped("airye_bi_slope", 3, lambda z: z * airye_bi(z))

@@ -1,0 +1,129 @@
+"""Bessel functions, whose derivatives are those of neighbouring orders.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, sections 10.6 and
+10.29, in the form that divides by nothing, so that all derivatives are right at 0 as well.  A
+second kind is infinite there, with an infinite slope of known sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.ops.special.family import special
+from funcdiff.ops.special.parameters import undefined
+from funcdiff.ops.structural import convert
+from funcdiff.space import Maybe
+
+
+def _two(x: Tracer) -> Tracer:
+    return constant(2, x.type)
+
+
+def _from_pole(y: Any, slope: Any) -> Any:
+    """Return the slope; at a pole, from which a function of the second kind recedes, -y."""
+    return np.where(np.isinf(y), -y, slope)
+
+
+# ---- orders 0 and 1 ------------------------------------------------------------------------------
+
+j0: Callable[..., Any] = special("j0", lambda x, y: -j1(x))
+j1: Callable[..., Any] = special("j1", lambda x, y: (j0(x) - jv(_two(x), x)) / 2)
+y0: Callable[..., Any] = special("y0", lambda x, y: -y1(x))
+y1: Callable[..., Any] = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_two(x), x)) / 2))
+i0: Callable[..., Any] = special("i0", lambda x, y: i1(x))
+i1: Callable[..., Any] = special("i1", lambda x, y: (i0(x) + iv(_two(x), x)) / 2)
+k0: Callable[..., Any] = special("k0", lambda x, y: -k1(x))
+k1: Callable[..., Any] = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 2)
+
+# ---- orders 0 and 1, times exp(-|x|) or exp(x) ---------------------------------------------------
+
+i0e: Callable[..., Any] = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
+i1e: Callable[..., Any] = special(
+    "i1e", lambda x, y: (i0e(x) + ive(_two(x), x)) / 2 - np.sign(x) * y
+)
+k0e: Callable[..., Any] = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
+k1e: Callable[..., Any] = special(
+    "k1e", lambda x, y: _from_pole(y, y - (k0e(x) + kve(_two(x), x)) / 2)
+)
+
+# ---- any order -----------------------------------------------------------------------------------
+
+
+def _of_order(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare a function of an order and an argument, differentiable in the argument."""
+    return special(name, undefined(name, "v"), slope)
+
+
+def _y_slope(v: Any, x: Any, y: Any) -> Any:
+    return _from_pole(y, (yv(v - 1, x) - yv(v + 1, x)) / 2)
+
+
+def _k_slope(v: Any, x: Any, y: Any) -> Any:
+    return -(kv(v - 1, x) + kv(v + 1, x)) / 2
+
+
+jv: Callable[..., Any] = _of_order("jv", lambda v, x, y: (jv(v - 1, x) - jv(v + 1, x)) / 2)
+yv: Callable[..., Any] = _of_order("yv", _y_slope)
+iv: Callable[..., Any] = _of_order("iv", lambda v, x, y: (iv(v - 1, x) + iv(v + 1, x)) / 2)
+kv: Callable[..., Any] = _of_order("kv", _k_slope)
+hankel1: Callable[..., Any] = _of_order(
+    "hankel1", lambda v, z, y: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2
+)
+hankel2: Callable[..., Any] = _of_order(
+    "hankel2", lambda v, z, y: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2
+)
+yn: Callable[..., Any] = special(
+    "yn", undefined("yn", "n"), lambda n, x, y: _y_slope(convert(n, x.dtype), x, y)
+)
+kn: Callable[..., Any] = special(
+    "kn", undefined("kn", "n"), lambda n, x, y: _k_slope(convert(n, x.dtype), x, y)
+)
+
+# ---- any order, times an exponential that is holomorphic -----------------------------------------
+
+kve: Callable[..., Any] = _of_order(
+    "kve", lambda v, z, y: _from_pole(y, y - (kve(v - 1, z) + kve(v + 1, z)) / 2)
+)
+hankel1e: Callable[..., Any] = _of_order(
+    "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
+)
+hankel2e: Callable[..., Any] = _of_order(
+    "hankel2e", lambda v, z, y: (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * y
+)
+
+# ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
+
+
+def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
+    refuse: Any = undefined(name, "v")
+
+    def forward(
+        _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        (v, z), (order, t) = xs, ts
+        if order is not None:
+            refuse()
+        y = op(v, z)
+        tangent = slope(v, z, y) * t
+        if part is np.real or z.dtype.kind == "c":
+            tangent = tangent + -np.sign(part(z)) * part(t) * y
+        return [y], [tangent]
+
+    op = special(name, jvp=forward)
+    return op
+
+
+jve: Callable[..., Any] = _damped(
+    "jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag
+)
+yve: Callable[..., Any] = _damped(
+    "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
+)
+ive: Callable[..., Any] = _damped(
+    "ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real
+)

@@ -1,0 +1,145 @@
+"""The gamma function and its relatives: beta, binomial coefficients, polygamma and zeta functions.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions (DLMF), chapters 5
+and 25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.parameters import undefined
+
+_SHIFT: Final = 16
+_BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
+"""B₂ⱼ/(2j)!, j = 1, 2, ..."""
+
+
+def _own(order: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
+    return x
+
+
+# ---- polygamma and zeta functions ----------------------------------------------------------------
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    """Return ψ⁽ⁿ⁾(x); where x is complex, by DLMF 5.15.1 and the sum 25.11.5."""
+    if x.dtype.kind != "c":
+        return np.asarray(scipy_function("polygamma")(n, x)).astype(x.dtype)[()]
+    n = np.real(n)
+    with np.errstate(all="ignore"):
+        zeta = _hurwitz(n + 1, np.asarray(x, np.complex128))
+        series = (-1.0) ** (n + 1) * scipy_function("gamma")(n + 1) * zeta
+    return np.where(n == 0, scipy_function("psi")(x), series).astype(x.dtype)[()]
+
+
+def _hurwitz(s: Any, q: Any) -> Any:
+    """Return ζ(s, q) of complex q by the formula of Euler and Maclaurin, from Re q >= 16 on."""
+    total: Any = 0.0
+    for _ in range(_SHIFT + int(max(0.0, -np.min(q.real, initial=0.0)))):
+        total = total + q**-s
+        q = q + 1
+    total = total + q ** (1 - s) / (s - 1) + q**-s / 2
+    term = s * q ** (-s - 1)
+    for j, coefficient in enumerate(_BERNOULLI):
+        total = total + coefficient * term
+        term = term * (s + 2 * j + 1) * (s + 2 * j + 2) / (q * q)
+    return total
+
+
+polygamma: Callable[..., Any] = special(
+    "polygamma",
+    undefined("polygamma", "n"),
+    lambda n, x, y: polygamma(n + 1, x),
+    run=_polygamma,
+    dtypes=_own,
+)
+psi: Callable[..., Any] = special("psi", lambda x, y: polygamma(np.ones_like(x), x))
+zeta: Callable[..., Any] = special(
+    "_zeta",
+    undefined("zeta", "x"),
+    lambda s, q, y: -s * zeta(s + 1, q),  # DLMF 25.11.17
+    run=lambda s, q: scipy_function("zeta")(s, q),
+    dtypes=_own,
+    primitive="zeta",
+)
+riemann_zeta: Callable[..., Any] = special(
+    "_riemann_zeta",
+    undefined("zeta", "x"),
+    run=lambda s: scipy_function("zeta")(s),
+    dtypes=lambda s: s,
+    primitive="riemann_zeta",
+)
+
+# ---- gamma functions -----------------------------------------------------------------------------
+
+
+def _rgamma_slope(x: Any) -> Any:
+    """Return (1/Γ)'(x), at the poles of Γ, too: by 1/Γ(x) = sin(πx)·Γ(1 - x)/π, DLMF 5.5.3."""
+    left = np.real(x) < 0.5
+    mirror = np.where(left, 1 - x, 0.5)
+    turn = np.cos(np.pi * x) - np.sin(np.pi * x) * psi(mirror) / np.pi
+    right = np.where(left, 1, x)
+    return np.where(left, turn * gamma(mirror), -psi(right) * rgamma(right))
+
+
+gamma: Callable[..., Any] = special("gamma", lambda x, y: y * psi(x))
+gammaln: Callable[..., Any] = special("gammaln", lambda x, y: psi(x))
+loggamma: Callable[..., Any] = special("loggamma", lambda x, y: psi(x))
+rgamma: Callable[..., Any] = special("rgamma", lambda x, y: _rgamma_slope(x))
+gammasgn: Callable[..., Any] = special("gammasgn", None)
+
+# ---- quotients of gamma functions ----------------------------------------------------------------
+
+beta: Callable[..., Any] = special(
+    "beta",
+    lambda a, b, y: y * (psi(a) - psi(a + b)),  # DLMF 5.12.1
+    lambda a, b, y: y * (psi(b) - psi(a + b)),
+)
+betaln: Callable[..., Any] = special(
+    "betaln",
+    lambda a, b, y: psi(a) - psi(a + b),
+    lambda a, b, y: psi(b) - psi(a + b),
+)
+
+
+def _binom_upper(n: Any, k: Any, y: Any) -> Any:
+    """∂/∂n Γ(n+1)/(Γ(k+1)·Γ(n-k+1)); at a pole of Γ(n-k+1) the reciprocal has a slope."""
+    zero = y == 0
+    at_zero = gamma(n + 1) * rgamma(k + 1) * _rgamma_slope(n - k + 1) + y * psi(n + 1)
+    return np.where(zero, at_zero, y * (psi(n + 1) - psi(n - k + 1)))
+
+
+def _binom_lower(n: Any, k: Any, y: Any) -> Any:
+    """∂/∂k; both reciprocals have a slope where they vanish."""
+    zero = y == 0
+    first = _rgamma_slope(k + 1) * rgamma(n - k + 1)
+    second = rgamma(k + 1) * _rgamma_slope(n - k + 1)
+    return np.where(zero, gamma(n + 1) * (first - second), y * (psi(n - k + 1) - psi(k + 1)))
+
+
+binom: Callable[..., Any] = special("binom", _binom_upper, _binom_lower)
+
+
+def _poch_base(z: Any, m: Any, y: Any) -> Any:
+    """∂/∂z Γ(z+m)/Γ(z).
+
+    For integer m, where z and z + m may be poles both, the reflected ψ(1-z-m) - ψ(1-z) is the
+    same (DLMF 5.5.4); where only Γ(z) has one, the reciprocal has a slope.
+    """
+    reflected = np.logical_and(np.logical_and(z < 0.5, z + m < 0.5), m == np.floor(m))
+    left = np.where(reflected, z, 0.5)
+    ratio = np.where(
+        reflected,
+        psi(1 - left - np.where(reflected, m, 0)) - psi(1 - left),
+        psi(z + m) - psi(z),
+    )
+    at_zero = gamma(z + m) * _rgamma_slope(z) + y * psi(z + m)
+    return np.where(y == 0, at_zero, y * ratio)
+
+
+poch: Callable[..., Any] = special("poch", _poch_base, lambda z, m, y: y * psi(z + m))

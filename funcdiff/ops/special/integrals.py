@@ -1,0 +1,103 @@
+"""Exponential, trigonometric and logarithmic integrals, whose derivatives are elementary.
+
+The formulas are those of the NIST Digital Library of Mathematical Functions, sections 6.2, 8.19
+and 25.12.  Quotients that are smooth at 0 are written as functions that are computed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import constant
+from funcdiff.core.types import INT
+from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.hypergeometric import hyp2f1
+from funcdiff.ops.special.parameters import undefined
+from funcdiff.ops.special.spherical import spherical_in, spherical_jn
+
+
+def _own(z: np.dtype[Any]) -> np.dtype[Any]:
+    return z
+
+
+# ---- exponential integrals -----------------------------------------------------------------------
+
+
+def _expn_slope(n: Any, x: Any, y: Any) -> Any:
+    """E_n' = -E_{n-1}, equation 8.19.13; from E_{-1} on by the recurrence 8.19.12."""
+    zero = n == 0
+    lower = -expn(np.where(zero, n, n - 1), x)
+    return np.where(zero, -(np.exp(-x) + y) / x, lower)
+
+
+expi: Callable[..., Any] = special("expi", lambda z, y: np.exp(z) / z)
+exp1: Callable[..., Any] = special("exp1", lambda z, y: -np.exp(-z) / z)
+expn: Callable[..., Any] = special("expn", undefined("expn", "n"), _expn_slope)
+
+# ---- integrals of sin z / z and its like ---------------------------------------------------------
+
+
+def _part(name: str, function: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare one of the two results of a function."""
+    return special(
+        name,
+        lambda z, y: slope(z),
+        run=lambda z: scipy_function(function)(z)[k],
+        dtypes=_own,
+    )
+
+
+def _order_zero(z: Any) -> Any:
+    return constant(0, z.type.with_dtype(INT))
+
+
+sine_integral: Callable[..., Any] = _part(
+    "sine_integral", "sici", 0, lambda z: spherical_jn(_order_zero(z), z)
+)
+cosine_integral: Callable[..., Any] = _part("cosine_integral", "sici", 1, lambda z: np.cos(z) / z)
+hyperbolic_sine_integral: Callable[..., Any] = _part(
+    "hyperbolic_sine_integral", "shichi", 0, lambda z: spherical_in(_order_zero(z), z)
+)
+hyperbolic_cosine_integral: Callable[..., Any] = _part(
+    "hyperbolic_cosine_integral", "shichi", 1, lambda z: np.cosh(z) / z
+)
+
+# ---- the dilogarithm -----------------------------------------------------------------------------
+
+
+def _spence_slope(z: Any, y: Any) -> Any:
+    """Return ln z / (1 - z); near 1, where that is 0/0, -F(1, 1; 2; 1 - z), equation 15.4.1."""
+    u = 1 - z
+    near = np.abs(u) < 0.5
+    one = constant(1, np.real(z).type)
+    two = constant(2, one.type)
+    series = -hyp2f1(one, one, two, np.where(near, u, 0))
+    return np.where(near, series, np.log(z) / np.where(near, 1, u))
+
+
+spence: Callable[..., Any] = special("spence", _spence_slope)
+
+# ---- the inverse of w·exp(w) ---------------------------------------------------------------------
+
+
+def _complex(z: np.dtype[Any], _branch: Any, _tolerance: Any) -> np.dtype[Any]:
+    return z
+
+
+def _lambertw_slope(z: Any, branch: Any, tolerance: Any, w: Any) -> Any:
+    """W' = exp(-W) / (1 + W), equation 4.13.4 without its quotient W/z."""
+    return np.exp(-w) / (1 + w)
+
+
+lambertw: Callable[..., Any] = special(
+    "_lambertw",
+    _lambertw_slope,
+    None,
+    None,
+    run=lambda z, branch, tolerance: scipy_function("lambertw")(z, branch, tolerance),
+    dtypes=_complex,
+    primitive="lambertw",
+)

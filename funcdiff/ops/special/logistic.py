@@ -1,0 +1,67 @@
+"""The logistic function, what it is the slope of, and the losses of robust statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff.ops.families import elementwise
+from funcdiff.ops.special.family import special
+
+logit: Callable[..., Any] = special("logit", lambda x, y: 1 / (x * (1 - x)))
+# not y·(1 - y), of which nothing is left where y rounds to 1
+expit: Callable[..., Any] = special("expit", lambda x, y: y * expit(-x))
+log_expit: Callable[..., Any] = special("log_expit", lambda x, y: expit(-x))
+
+
+def _huber_threshold(delta: Any, r: Any, _y: Any) -> Any:
+    """max(|r| - δ, 0); for δ < 0, where the loss is infinite, NaN."""
+    excess = np.absolute(r) - delta
+    return np.where(delta < 0, np.nan, np.where(excess > 0, excess, 0))
+
+
+def _huber_residual(delta: Any, r: Any, _y: Any) -> Any:
+    """r, limited to [-δ, δ].
+
+    P. J. Huber, "Robust Estimation of a Location Parameter", Ann. Math. Stat. 35 (1964).
+    """
+    limited = np.where(np.absolute(r) > delta, delta * np.sign(r), r)
+    return np.where(delta < 0, np.nan, limited)
+
+
+def _pseudo_huber_scale(delta: Any, r: Any, _y: Any) -> Any:
+    """(√(δ² + r²) - δ)² / √(δ² + r²), the difference as r²/(√(δ² + r²) + δ)."""
+    radius, zero = _radius(delta, r)
+    difference = r * r / (radius + delta)
+    return np.where(delta < 0, np.nan, np.where(zero, 0, difference * difference / radius))
+
+
+def _pseudo_huber_residual(delta: Any, r: Any, _y: Any) -> Any:
+    """δr / √(δ² + r²)."""
+    radius, _ = _radius(delta, r)
+    return np.where(delta < 0, np.nan, delta * r / radius)
+
+
+def _radius(delta: Any, r: Any) -> tuple[Any, Any]:
+    """Return √(δ² + r²), or 1 at the origin, and where that is."""
+    zero = np.logical_and(delta == 0, r == 0)
+    return np.hypot(np.where(zero, 1, delta), r), zero
+
+
+huber: Callable[..., Any] = special("huber", _huber_threshold, _huber_residual)
+pseudo_huber: Callable[..., Any] = special(
+    "pseudo_huber", _pseudo_huber_scale, _pseudo_huber_residual
+)
+
+# ---- logarithms of sums of exponentials ----------------------------------------------------------
+
+
+def _excess(x: Any, top: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.where(x == top, 0, x - top).astype(x.dtype)[()]
+
+
+# x - top, but 0 between equal infinities, with the derivatives that the difference has
+excess: Callable[..., Any] = elementwise("excess", _excess, 1, -1, dtypes=lambda x, top: x)

@@ -1,0 +1,76 @@
+"""Families of functions numbered by integers: the derivatives of each are others of the family.
+
+The numbers are parameters of the equation, so that derivatives of any order are defined without
+a primitive for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.families import conform
+from funcdiff.space import Maybe, align, mul, same_types, sum_tangents
+
+Formula: TypeAlias = Callable[..., Any]
+"""``formula(orders, *xs)``: of float64 arrays where it computes, of tracers where it derives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders(Params):
+    """The numbers of a function in its family."""
+
+    orders: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The functions of a family: ``family(orders, *xs)`` of tracers of one type."""
+
+    primitive: Primitive[Orders]
+
+    def __call__(self, orders: tuple[int, ...], *xs: Tracer) -> Tracer:
+        """Record the function of these numbers."""
+        return bind(self.primitive, Orders(orders), *xs)[0]
+
+
+def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
+    """Declare a family by what computes it in float64, and its partial derivatives in each operand.
+
+    Functions of the family occur in derivatives only, so they silence NumPy's warnings.
+    """
+
+    def abstract(p: Orders, *types: ArrayType) -> Types:
+        if any(t.dtype.kind != "f" for t in types):
+            raise TypeError(f"{name} needs real operands, got {', '.join(map(repr, types))}")
+        return same_types(p, *types)
+
+    def implement(p: Orders) -> Callable[..., Any]:
+        def run(*xs: Any) -> Any:
+            with np.errstate(all="ignore"):
+                y = compute(p.orders, *(np.asarray(x, np.float64) for x in xs))
+            return np.asarray(y).astype(xs[0].dtype)[()]
+
+        return run
+
+    def forward(
+        p: Orders, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        y = family(p.orders, *xs)
+        terms = [
+            None if t is None else mul(t, conform(partial(p.orders, *xs), y.type))
+            for partial, t in zip(partials, ts, strict=True)
+        ]
+        return [y], [sum_tangents(terms)]
+
+    def batch(p: Orders, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+        return [family(p.orders, *align(size, xs, batched))]
+
+    family = Family(Primitive(name, Orders, abstract, implement, jvp=forward, batch=batch))
+    return family

@@ -1,0 +1,45 @@
+"""`tap`: the identity, which gives a value in the middle of a program a name.
+
+Derivatives go through it as if it were not there, so in a derived program it names the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import Params
+from funcdiff.ops.families import linear
+from funcdiff.space import Maybe
+
+
+@dataclass(frozen=True, slots=True)
+class Tap(Params):
+    """The name, and which of the leaves of the container that has it."""
+
+    name: str
+    leaf: int
+
+
+def _tap_jvp(
+    p: Tap, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    return [tap(xs[0], p)], ts
+
+
+tap_p: Final = linear(
+    "tap",
+    Tap,
+    abstract=lambda _p, x: (x,),
+    impl=lambda _p: lambda x: x,
+    transpose=lambda _p, _types, cts, _xs: cts,
+    batch=lambda p, _size, xs, _batched: [tap(xs[0], p)],
+    jvp=_tap_jvp,
+)
+
+
+def tap(x: Tracer, p: Tap) -> Tracer:
+    """Return `x`, named."""
+    return bind(tap_p, p, x)[0]

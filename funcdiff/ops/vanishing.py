@@ -1,0 +1,115 @@
+"""Which outputs of a program are certainly zero where inputs are: ``2·t``, but not ``t + 1``.
+
+The program is known to have a derivative in those inputs that does not depend on them.  Zeros go
+through its equations by the kind of operation: a sum is zero if all its terms are, a product if a
+factor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Atom, Equation, Literal, Program
+from funcdiff.ops.checkpoint import Checkpoint
+from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
+from funcdiff.ops.cond import Cond
+from funcdiff.ops.contract import contract_p
+from funcdiff.ops.elementwise import sub
+from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
+from funcdiff.ops.reductions import cumsum_p
+from funcdiff.ops.scan import Scan
+from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.structural import (
+    concatenate_p,
+    convert_p,
+    permute_p,
+    reshape_p,
+    reverse_p,
+    select_p,
+)
+from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p
+
+_SUMS: Final[dict[Primitive[Any], slice]] = {
+    **dict.fromkeys(
+        (add_p, sub.primitive, join_p, concatenate_p, add_slice_p, replace_slice_p), slice(None)
+    ),
+    select_p: slice(1, None),
+    scatter_p: slice(2),
+    scatter_add_p: slice(2),
+}
+"""Operations that are linear in these operands together: their result needs all to be zero."""
+
+_PRODUCTS: Final = frozenset({mul_p, contract_p})
+
+_MOVES: Final = frozenset({
+    reshape_p, permute_p, reverse_p, broadcast_p, convert_p, slice_p, gather_p, neg_p, conj_p,
+    real_p, imag_p, cumsum_p, reduce_sum_p,
+})  # fmt: skip
+"""Operations that are linear in their first operand."""
+
+
+class Flags(NamedTuple):
+    """Of values: which are certainly zero, and which depend on the inputs that are varied."""
+
+    zero: list[bool]
+    varied: list[bool]
+
+
+def vanishing(program: Program, zero: Sequence[bool], varied: Sequence[bool]) -> Flags:
+    """Return the flags of the outputs of a program, from those of its inputs."""
+    zeros = {v for v, flag in zip(program.inputs, zero, strict=True) if flag}
+    moved = {v for v, flag in zip(program.inputs, varied, strict=True) if flag}
+
+    def read(atoms: Sequence[Atom]) -> Flags:
+        return Flags(
+            [bool(x.value == 0) if isinstance(x, Literal) else x in zeros for x in atoms],
+            [x in moved for x in atoms],
+        )
+
+    for eq in program.equations:
+        found = _results(eq, read(eq.operands))
+        zeros.update(v for v, flag in zip(eq.results, found.zero, strict=True) if flag)
+        moved.update(v for v, flag in zip(eq.results, found.varied, strict=True) if flag)
+    return read(program.outputs)
+
+
+def _results(eq: Equation, given: Flags) -> Flags:
+    if isinstance(eq.params, Checkpoint):
+        return vanishing(eq.params.body, *given)
+    if isinstance(eq.params, Cond):
+        branches = [vanishing(b, given.zero[1:], given.varied[1:]) for b in eq.params.branches]
+        return Flags(
+            [all(flags) for flags in zip(*(b.zero for b in branches), strict=True)],
+            [any(flags) for flags in zip(*(b.varied for b in branches), strict=True)],
+        )
+    if isinstance(eq.params, Scan):
+        return _repeated(eq.params, given)
+    varied = any(given.varied)
+    return Flags([_is_zero(eq.primitive, given)] * len(eq.results), [varied] * len(eq.results))
+
+
+def _is_zero(primitive: Primitive[Any], given: Flags) -> bool:
+    if primitive in _SUMS:
+        return all(given.zero[_SUMS[primitive]])
+    if primitive in _PRODUCTS:
+        return any(given.zero)
+    if primitive in _MOVES:
+        return given.zero[0]
+    # linear in each operand that is varied, or its derivative would not be the same everywhere
+    return any(z and v for z, v in zip(*given, strict=True))
+
+
+def _repeated(p: Scan, given: Flags) -> Flags:
+    """Return the flags of a loop: a carry is zero if every iteration keeps it zero."""
+    zero, varied = given
+    while True:
+        found = vanishing(p.body, zero, varied)
+        start, end = p.constants, p.constants + p.carries
+        after = [a and b for a, b in zip(zero[start:end], found.zero, strict=False)]
+        moved = [a or b for a, b in zip(varied[start:end], found.varied, strict=False)]
+        if after == zero[start:end] and moved == varied[start:end]:
+            return found
+        zero = [*zero[:start], *after, *zero[end:]]
+        varied = [*varied[:start], *moved, *varied[end:]]

@@ -1,0 +1,145 @@
+"""Spherical Bessel functions of traced arrays, with SciPy's signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.numpy.promotion import WEAK, Traced, broadcast_shapes, dtype_of, fit, shape_of
+from funcdiff.ops.special import spherical
+from funcdiff.ops.special.family import scipy_function
+from funcdiff.scipy.calls import for_traced
+
+
+def _apply(name: str, value: Callable[..., Any], slope: Callable[..., Any], *given: Any) -> Traced:
+    n, z, derivative = given
+    if isinstance(n, Tracer) and n.type.differentiable:
+        raise NotDifferentiableError(
+            f"scipy.special.{name} was given a traced order of dtype {n.dtype} at "
+            f"{user_location()}: its orders are whole numbers. Keep n out of the differentiated "
+            "arguments, as an int or an integer array."
+        )
+    orders = n if isinstance(n, Tracer) or type(n) is int else np.asarray(n, INT)
+    shape = broadcast_shapes(shape_of(orders), shape_of(z))
+    dtype = _result_dtype(name, dtype_of(z))
+    op = slope if derivative else value
+    return op(fit(orders, ArrayType(shape, INT)), fit(z, ArrayType(shape, dtype)))
+
+
+@cache
+def _result_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    """Return the dtype that SciPy makes of an argument's, which differs between its functions."""
+    probe = np.ones(1, np.dtype(dtype) if dtype in WEAK else dtype)
+    found: np.dtype[Any] = scipy_function(name)(0, probe).dtype
+    return found
+
+
+@for_traced
+def spherical_jn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FBT002
+    """Return the spherical Bessel function of the first kind, j_n(z), or its derivative.
+
+    Parameters
+    ----------
+    n
+        Whole orders, at least 0, of any shape that broadcasts with `z`.
+    z
+        Real or complex argument; the result is differentiable in it.
+    derivative
+        Whether to return j_n'(z) instead.
+
+    Returns
+    -------
+    array
+        Of the common shape, float64 or complex.
+
+    Raises
+    ------
+    NotDifferentiableError
+        If the order is a traced floating array.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.47 and equation 10.51.1.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(lambda z: special.spherical_jn(1, z))(0.0).round(6))
+    0.333333
+    """
+    return _apply(
+        "spherical_jn", spherical.spherical_jn, spherical.spherical_jn_slope, n, z, derivative
+    )
+
+
+@for_traced
+def spherical_yn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FBT002
+    """Return the spherical Bessel function of the second kind, y_n(z), or its derivative.
+
+    Parameters, dtypes and errors are those of `spherical_jn`.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.47 and equation 10.51.1.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(lambda z: special.spherical_yn(0, z))(2.0).round(6))
+    0.350612
+    """
+    return _apply(
+        "spherical_yn", spherical.spherical_yn, spherical.spherical_yn_slope, n, z, derivative
+    )
+
+
+@for_traced
+def spherical_in(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FBT002
+    """Return the modified spherical Bessel function of the first kind, i_n(z), or its derivative.
+
+    Parameters, dtypes and errors are those of `spherical_jn`.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.47 and equation 10.51.4.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(lambda z: special.spherical_in(1, z))(0.0).round(6))
+    0.333333
+    """
+    return _apply(
+        "spherical_in", spherical.spherical_in, spherical.spherical_in_slope, n, z, derivative
+    )
+
+
+@for_traced
+def spherical_kn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FBT002
+    """Return the modified spherical Bessel function of the second kind, k_n(z), or its derivative.
+
+    Parameters, dtypes and errors are those of `spherical_jn`.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.47 and equation 10.51.4.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(lambda z: special.spherical_kn(0, z))(1.0).round(6))
+    -1.155727
+    """
+    return _apply(
+        "spherical_kn", spherical.spherical_kn, spherical.spherical_kn_slope, n, z, derivative
+    )

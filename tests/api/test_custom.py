@@ -1,0 +1,382 @@
+"""Derivative rules of the user's own: every mode from either rule, closures, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+from scipy.optimize import brentq
+
+import funcdiff as fd
+from funcdiff.errors import (
+    ConcreteValueError,
+    InputError,
+    LostDerivativeError,
+    NotDifferentiableError,
+    OutputError,
+)
+
+X, Y = np.array([0.3, 0.7]), np.array([1.5, -0.4])
+A, B = np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([1.0, 2.0])
+
+
+def by_jvp() -> Any:
+    @fd.custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return np.sin(x) * y
+
+    @f.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        return f(x, y), np.cos(x) * y * tx + np.sin(x) * ty
+
+    return f
+
+
+def by_vjp() -> Any:
+    @fd.custom_vjp
+    def f(x: Any, y: Any) -> Any:
+        return np.sin(x) * y
+
+    f.defvjp(
+        lambda x, y: (f(x, y), (x, y)),
+        lambda xy, ct: (np.cos(xy[0]) * xy[1] * ct, np.sin(xy[0]) * ct),
+    )
+    return f
+
+
+def plain(x: Any, y: Any) -> Any:
+    return np.sin(x) * y
+
+
+@pytest.mark.parametrize("make", [by_jvp, by_vjp])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: fd.grad(f),
+        lambda f: fd.hessian(f),
+        lambda f: fd.jacfwd(fd.jacfwd(f)),
+        lambda f: fd.jacrev(fd.jacrev(f)),
+        lambda f: fd.jacrev(fd.jacfwd(f)),
+        lambda f: lambda x: fd.jvp(f, (x,), (np.ones(2),)),
+        lambda f: lambda x: fd.linearize(f, x)[1](np.ones(2)),
+        lambda f: fd.vmap(fd.grad(lambda x: f(x * X))),
+        lambda f: fd.grad(lambda x: fd.vmap(lambda a: f(a * x))(X).sum()),
+        lambda f: fd.jacfwd(lambda x: fd.vmap(lambda a: f(a * x))(X)),
+        lambda f: fd.grad(lambda x: fd.scan(lambda c, a: (c + f(a * x), c), 0.0, X)[0]),
+        lambda f: fd.grad(lambda x: fd.cond(x[0] > 0, f, lambda x: f(2 * x), x)),
+        lambda f: fd.hessian(lambda x: fd.cond(x[0] > 1, f, lambda x: f(2 * x), x)),
+    ],
+)
+def test_either_rule_gives_every_mode_and_order(
+    make: Callable[[], Any], transform: Callable[..., Any]
+) -> None:
+    f = make()
+    found = transform(lambda x: f(x, x * x).sum())(X)
+    expected = transform(lambda x: plain(x, x * x).sum())(X)
+    for a, b in zip(
+        fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True
+    ):  # fmt: skip
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [by_jvp, by_vjp])
+def test_derivatives_agree_with_differences(make: Callable[[], Any]) -> None:
+    fd.testing.check_grads(make(), (X, Y), order=3)
+
+
+def test_the_rule_is_used_rather_than_the_function() -> None:
+    f = fd.custom_jvp(lambda x: x * 2.0)
+    f.defjvp(lambda p, t: (f(*p), 100.0 * t[0]))
+    assert fd.grad(f)(1.0) == 100.0
+    g = fd.custom_vjp(lambda x: x * 2.0)
+    g.defvjp(lambda x: (g(x), None), lambda _, ct: (100.0 * ct,))
+    assert fd.grad(g)(1.0) == 100.0
+    assert fd.jvp(g, (1.0,), (1.0,))[1] == 100.0
+
+
+def test_of_two_rules_each_serves_its_mode() -> None:
+    f = fd.custom_vjp(lambda x: x * 2.0)
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (3.0 * ct,))
+    f.defjvp(lambda p, t: (f(*p), 5.0 * t[0]))
+    assert fd.grad(f)(1.0) == 3.0
+    assert fd.jvp(f, (1.0,), (1.0,))[1] == 5.0
+
+
+def test_a_rule_may_be_nonlinear_in_reverse_mode_only() -> None:
+    f = fd.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (np.clip(ct, -1, 1),))
+    np.testing.assert_array_equal(fd.grad(lambda x: (5 * f(x)).sum())(X), [1.0, 1.0])
+    with pytest.raises(NotDifferentiableError, match="not linear in its cotangent"):
+        fd.jvp(f, (1.0,), (1.0,))
+
+
+@pytest.mark.parametrize("nonlinear", [np.sign, np.floor, np.square, np.tanh])
+def test_forward_mode_of_a_nonlinear_backward_rule_raises(nonlinear: Any) -> None:
+    f = fd.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (nonlinear(ct),))
+    with pytest.raises(NotDifferentiableError, match="not linear"):
+        fd.jvp(f, (1.0,), (1.0,))
+
+
+def test_complex_cotangents_follow_the_adjoint_convention() -> None:
+    f = fd.custom_vjp(lambda z: (1 + 2j) * z)
+    f.defvjp(lambda z: (f(z), None), lambda _, ct: ((1 - 2j) * ct,))
+    z = np.array([1 + 1j, -0.5 + 2j])
+    expected = fd.vjp(lambda z: (1 + 2j) * z, z)[1](z)
+    np.testing.assert_allclose(fd.vjp(f, z)[1](z), expected)
+    np.testing.assert_allclose(fd.jvp(f, (z,), (z,))[1], (1 + 2j) * z)
+
+
+def test_containers_integers_and_strings_pass_through() -> None:
+    @fd.custom_vjp
+    def f(params: Any, n: Any, how: str) -> Any:
+        assert how == "well"
+        return {"y": params["w"] * n, "n": n + 1}
+
+    f.defvjp(
+        lambda params, n, how: (f(params, n, how), n),
+        lambda n, ct: ({"w": ct["y"] * n, "b": None}, None, None),
+    )
+    g = fd.grad(lambda p: f(p, 3, "well")["y"].sum())({"w": X, "b": Y})
+    np.testing.assert_array_equal(g["w"], [3.0, 3.0])
+    np.testing.assert_array_equal(g["b"], [0.0, 0.0])
+
+
+def test_nondifferentiated_arguments_reach_the_rules_as_they_are() -> None:
+    f: Any = fd.custom_jvp(lambda g, x: g(x), nondiff_argnums=0)
+    f.defjvp(lambda g, p, t: (g(p[0]), 10.0 * t[0]))
+    assert fd.grad(lambda x: f(np.sin, x))(0.5) == 10.0
+    b: Any = fd.custom_vjp(lambda x, n: x**n, nondiff_argnums=(1,))
+    b.defvjp(lambda x, n: (x**n, x), lambda n, x, ct: (n * ct * x ** (n - 1),))
+    assert fd.grad(lambda x: b(x, n=3))(2.0) == 12.0
+
+
+def test_a_rule_that_closes_over_a_tracer_works() -> None:
+    def scaled(y: Any) -> Any:
+        f = fd.custom_jvp(lambda x: x * 2.0)
+        f.defjvp(lambda p, t: (f(*p), y * t[0] * p[0]))
+        return fd.grad(f)(3.0)
+
+    assert scaled(2.0) == 6.0
+    assert fd.grad(scaled)(2.0) == 3.0
+
+
+def test_a_function_that_closes_over_a_differentiated_array_raises() -> None:
+    def outer(y: Any) -> Any:
+        f = fd.custom_jvp(lambda x: x * y)
+        f.defjvp(lambda p, t: (f(*p), y * t[0]))
+        return f(3.0)
+
+    with pytest.raises(NotDifferentiableError, match="closes over a traced array"):
+        fd.grad(outer)(2.0)
+
+
+def test_python_control_flow_sees_values() -> None:
+    @fd.custom_vjp
+    def f(x: Any) -> Any:
+        return x if x > 0 else -2.0 * x
+
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct if x > 0 else -2.0 * ct,))
+    assert fd.grad(f)(-1.0) == -2.0
+    with pytest.raises(ConcreteValueError):
+        fd.vmap(f)(X)
+
+
+def test_opaque_code_sees_concrete_arrays_in_an_eager_trace() -> None:
+    @fd.custom_vjp
+    def root(a: Any) -> Any:
+        return brentq(lambda z: z**3 + z - float(a), -10, 10)
+
+    root.defvjp(lambda a: (root(a), root(a)), lambda z, ct: (ct / (3 * z**2 + 1),))
+    assert fd.grad(root)(2.0) == 0.25
+    np.testing.assert_allclose(fd.grad(fd.grad(root))(2.0), -0.09375)
+    assert fd.jvp(root, (2.0,), (1.0,))[1] == 0.25
+    with pytest.raises(LostDerivativeError):
+        fd.grad(lambda a: float(a) * root(a))(2.0)
+
+
+def test_equal_calls_record_equal_programs() -> None:
+    f = by_vjp()
+    programs = [fd.trace(lambda x: f(x, 2 * x).sum())(X) for _ in range(2)]
+    assert programs[0] == programs[1]
+    assert fd.parse(str(programs[0])) == programs[0]
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def wrong_vjp(forward: Any, backward: Any) -> Any:
+    f: Any = fd.custom_vjp(lambda x: 2.0 * x)
+    f.defvjp(forward, backward)
+    return lambda: fd.grad(lambda x: f(x).sum())(X)
+
+
+def wrong_jvp(rule: Any) -> Any:
+    f: Any = fd.custom_jvp(lambda x: 2.0 * x)
+    f.defjvp(rule)
+    return lambda: fd.grad(lambda x: f(x).sum())(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (wrong_vjp(lambda x: (x, None), lambda r, ct: ct), "must return a tuple"),
+        (wrong_vjp(lambda x: (x, None), lambda r, ct: (ct, ct)), "returned 2 entries"),
+        (wrong_vjp(lambda x: (x, None), lambda r, ct: (ct.sum(),)), r"shape \(\), expected \(2,\)"),
+        (wrong_vjp(lambda x: (x, None), lambda r, ct: ({"a": ct},)), "but argument 0 is"),
+        (wrong_vjp(lambda x: (x, None), lambda r, ct: (ct * 1j,)), "dtype complex128"),
+        (wrong_vjp(lambda x: x, lambda r, ct: (ct,)), "pair"),
+        (wrong_vjp(lambda x: (x.sum(), None), lambda r, ct: (ct,)), r"f64\[2\], but returned"),
+        (wrong_jvp(lambda p, t: 2.0 * t[0]), r"pair \(out, tangent\)"),
+        (wrong_jvp(lambda p, t: (p[0], t[0].sum())), r"shape \(\), expected \(2,\)"),
+        (wrong_jvp(lambda p, t: (p[0].sum(), t[0])), "must return what"),
+    ],
+)
+def test_rules_that_return_something_else_are_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        call()
+
+
+def test_a_function_without_a_rule_says_how_to_give_one() -> None:
+    f = fd.custom_vjp(lambda x: x)
+    assert f(2.0) == 2.0
+    with pytest.raises(InputError, match="defvjp"):
+        fd.grad(f)(2.0)
+
+
+def test_nondiff_argnums_out_of_range_raise() -> None:
+    f: Any = fd.custom_jvp(lambda x: x, nondiff_argnums=3)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(InputError, match="out of range"):
+        fd.grad(f)(2.0)
+
+
+# ---- opaque functions ----------------------------------------------------------------------------
+
+
+@cache
+def polygamma(n: int) -> Any:
+    f: Any = fd.primitive(lambda x: special.polygamma(n, x), result=lambda x: x)
+    f.defjvp(lambda p, t: (f(*p), polygamma(n + 1)(*p) * t[0]))
+    return f
+
+
+def test_a_rule_may_mention_the_next_function_of_an_endless_family() -> None:
+    def total(x: Any) -> Any:
+        return polygamma(0)(x).sum()
+
+    expected = [special.polygamma(n, X) for n in range(4)]
+    np.testing.assert_allclose(fd.grad(total)(X), expected[1])
+    np.testing.assert_allclose(fd.hessian(total)(X), np.diag(expected[2]))
+    third = fd.grad(lambda x: fd.grad(lambda x: fd.grad(total)(x).sum())(x).sum())(X)
+    np.testing.assert_allclose(third, expected[3])
+    np.testing.assert_allclose(fd.vmap(polygamma(0))(X), expected[0])
+    np.testing.assert_allclose(fd.vmap(fd.grad(polygamma(0)))(X), expected[1])
+
+
+def solver() -> Any:
+    @fd.primitive
+    def solve(a: Any, b: Any) -> Any:
+        assert type(a) is np.ndarray
+        return np.linalg.solve(a, b)
+
+    def forward(a: Any, b: Any) -> Any:
+        y = solve(a, b)
+        return y, (a, y)
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        a, y = residuals
+        g = solve(a.T, ct)
+        return -np.outer(g, y), g
+
+    solve.defvjp(forward, backward)
+    return solve
+
+
+def test_an_opaque_solver_that_its_own_rule_calls_has_every_mode() -> None:
+    solve = solver()
+    fd.testing.check_grads(lambda a, b: solve(a, b) * B, (A, B), order=2)
+    expected = fd.vjp(np.linalg.solve, A, B)[1](X)
+    for found, ct in zip(fd.vjp(solve, A, B)[1](X), expected, strict=True):
+        np.testing.assert_allclose(found, ct, atol=1e-15)
+
+
+def test_an_opaque_function_is_batched_by_a_loop_or_by_its_rule() -> None:
+    seen = []
+
+    def cube(x: Any) -> Any:
+        seen.append(np.shape(x))
+        return x**3
+
+    looped: Any = fd.primitive(cube, result=lambda x: x)
+    batched: Any = fd.primitive(cube, result=lambda x: x, batch=lambda size, x: cube(x))
+    xs = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(fd.vmap(looped)(xs), xs**3)
+    assert seen == [(2,)] * 3
+    seen.clear()
+    np.testing.assert_array_equal(fd.vmap(batched)(xs), xs**3)
+    assert seen == [(3, 2)]
+    nested = fd.vmap(fd.vmap(looped, in_axes=0), in_axes=1)(xs)
+    np.testing.assert_array_equal(nested, xs.T**3)
+
+
+def test_an_opaque_function_without_values_asks_for_its_result() -> None:
+    f: Any = fd.primitive(lambda x: x**2)
+    with pytest.raises(ConcreteValueError, match="result="):
+        fd.vmap(f)(X)
+
+
+def test_an_opaque_function_without_a_rule_has_no_derivative() -> None:
+    f: Any = fd.primitive(lambda x: x**2)
+    assert fd.grad(lambda x: f(fd.stop_gradient(x)) * x)(3.0) == 9.0
+    with pytest.raises(NotDifferentiableError, match="defvjp"):
+        fd.grad(f)(2.0)
+
+
+def test_an_opaque_function_that_changes_its_result_raises() -> None:
+    answers = iter([np.zeros(2), np.zeros(3)])
+    f: Any = fd.primitive(lambda x: next(answers))
+    with pytest.raises(OutputError, match="same shapes and dtypes"):
+        fd.grad(lambda x: np.sum(f(fd.stop_gradient(x)) * x))(2.0)
+
+
+def test_what_an_opaque_function_returns_is_copied() -> None:
+    buffer = np.zeros(2)
+
+    def fill(x: Any) -> Any:
+        buffer[:] = x
+        return buffer
+
+    f: Any = fd.primitive(fill, result=lambda x: x)
+    f.defjvp(lambda p, t: (f(*p), t[0]))
+    y, _ = fd.jvp(lambda x: f(x) * f(2 * x), (X,), (X,))
+    np.testing.assert_array_equal(y, X * 2 * X)
+
+
+@pytest.mark.parametrize(
+    "tangent",
+    [
+        lambda x, t: 2 * x * x * t / x,
+        lambda x, t: 3 * x * t - x * t,
+        lambda x, t: np.mean(np.stack([t, t])) * 2 * x,
+        lambda x, t: np.where(x > 0, 2 * x * t, -5.0 * t),
+    ],
+)
+def test_a_jvp_rule_may_use_whatever_is_linear(tangent: Any) -> None:
+    f = fd.custom_jvp(lambda x: x**2)
+    f.defjvp(lambda p, t: (f(*p), tangent(p[0], t[0])))
+    fd.testing.check_grads(f, (2.0,), order=2)
+
+
+@pytest.mark.parametrize("tangent", [np.sign, np.square, np.floor, np.abs])
+def test_reverse_mode_of_a_nonlinear_jvp_rule_raises(tangent: Any) -> None:
+    f = fd.custom_jvp(lambda x: x**2)
+    f.defjvp(lambda p, t: (f(*p), tangent(t[0])))
+    assert fd.jvp(f, (2.0,), (3.0,))[1] == tangent(3.0)
+    with pytest.raises(NotDifferentiableError, match="not linear in its tangents"):
+        fd.grad(f)(2.0)

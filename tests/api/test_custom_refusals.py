@@ -1,0 +1,103 @@
+"""Derivative rules and custom functions that would give wrong numbers silently, and are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import InputError, NotDifferentiableError
+
+X = np.array([0.3, 0.7])
+
+# ---- arguments changed in place --------------------------------------------------------------
+
+
+def _raised_sum(v: Any) -> Any:
+    v += 1
+    return np.sum(v)
+
+
+def test_a_custom_function_that_changes_an_argument_in_place_is_refused() -> None:
+    c = fd.custom_jvp(_raised_sum)
+    c.defjvp(lambda primals, tangents: (np.sum(primals[0] + 1), np.sum(tangents[0])))
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        return c(y) * np.sum(y)
+
+    with pytest.raises(InputError, match=r"changes its input 0 in place, at .* v = v \+ 1"):
+        fd.grad(f)(np.ones(2))
+
+
+def test_a_rule_that_changes_an_argument_in_place_is_refused() -> None:
+    c: Any = fd.custom_vjp(np.sum)
+    c.defvjp(lambda v: (_raised_sum(v), None), lambda _, ct: (np.ones(2) * ct,))
+    with pytest.raises(InputError, match=r"a rule of sum, changes its input 0 in place"):
+        fd.grad(c)(np.ones(2))
+
+
+def test_finding_the_types_of_an_opaque_result_leaves_the_arguments_alone() -> None:
+    p = fd.primitive(_raised_sum)
+    p.defjvp(lambda primals, tangents: (p(*primals), np.sum(tangents[0])))
+    x = np.ones(2)
+    fd.grad(p)(x)
+    np.testing.assert_array_equal(x, np.ones(2))
+
+
+# ---- rules that are not linear ---------------------------------------------------------------
+
+
+def _with_jvp(rule: Any) -> Any:
+    c = fd.custom_jvp(lambda x: 2 * x)
+    c.defjvp(lambda primals, tangents: (2 * primals[0], rule(primals[0], tangents[0])))
+    return c
+
+
+def _with_vjp(backward: Any) -> Any:
+    c = fd.custom_vjp(lambda x: 2 * x)
+    c.defvjp(lambda x: (2 * x, x), lambda x, ct: (backward(x, ct),))
+    return c
+
+
+CONSTANT: list[Any] = [
+    lambda x, _t: np.ones_like(x),
+    lambda x, t: t + 1,
+    lambda x, t: x * t + x,
+    lambda x, t: np.where(x > 0, t, 1.0),
+    lambda x, t: np.concatenate([t[:1], np.ones(1)]),
+    lambda x, t: fd.cond(x[0] > 0, lambda t: t, lambda t: t + 1, t),
+    lambda x, t: fd.scan(lambda c, r: (c + 1, c + r), 0.0, t)[1],
+]
+VANISHING: list[Any] = [
+    lambda x, _t: None,
+    lambda x, _t: np.zeros_like(x),
+    lambda x, _t: np.zeros(2),
+    lambda x, t: t + np.zeros(2),
+    lambda x, t: np.where(x > 0.5, 2 * t, 0),
+    lambda x, t: np.concatenate([t[:1], np.zeros(1)]),
+    lambda x, t: fd.cond(x[0] > 0, lambda t: t, lambda t: 2 * t, t),
+    lambda x, t: fd.scan(lambda c, r: (c + r, c), 0.0, t)[1],
+    lambda x, t: fd.jvp(lambda x: fd.scan(lambda c, r: (c * r, c + r), x[0], x)[1], (x,), (t,))[1],
+    lambda x, t: np.linalg.solve(np.eye(2) + np.outer(x, x), t),
+]
+
+
+@pytest.mark.parametrize("rule", CONSTANT)
+def test_a_rule_with_a_constant_part_is_not_turned_around(rule: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match=r"is not linear in its tangents"):
+        fd.jacrev(_with_jvp(rule))(X)
+    with pytest.raises(NotDifferentiableError, match=r"is not linear in its cotangent"):
+        fd.jvp(_with_vjp(rule), (X,), (X,))
+
+
+@pytest.mark.parametrize("rule", VANISHING)
+def test_a_rule_whose_constant_part_is_zero_gives_every_mode(rule: Any) -> None:
+    f, g = _with_jvp(rule), _with_vjp(rule)
+    np.testing.assert_allclose(fd.jacfwd(f)(X), fd.jacrev(f)(X), rtol=1e-14)
+    np.testing.assert_allclose(fd.jacfwd(g)(X), fd.jacrev(g)(X), rtol=1e-14)
+    rows = np.stack([X, -X])
+    expected = np.stack([fd.jacrev(f)(x) for x in rows])
+    np.testing.assert_allclose(fd.vmap(fd.jacrev(f))(rows), expected, rtol=1e-14)

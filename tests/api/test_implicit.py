@@ -1,0 +1,320 @@
+"""Roots, fixed points and solutions of linear equations, and their derivatives."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import optimize
+
+import funcdiff as fd
+from funcdiff.testing import check_grads
+from tests.api.equations import (
+    DEFINITE,
+    MATRIX,
+    WEIGHTS,
+    B,
+    W,
+    by_cg,
+    close,
+    equilibrium,
+    kepler,
+    newton,
+    solved_by_cg,
+    solved_by_gmres,
+    solved_densely,
+    unrolled,
+)
+
+
+def test_the_derivative_of_keplers_equation_is_that_of_the_formula() -> None:
+    E = kepler(1.2, 0.3)
+    assert abs(E - 0.3 * np.sin(E) - 1.2) < 1e-15
+    close(fd.grad(kepler)(1.2, 0.3), 1 / (1 - 0.3 * np.cos(E)))
+    close(fd.grad(kepler, argnums=1)(1.2, 0.3), np.sin(E) / (1 - 0.3 * np.cos(E)))
+    check_grads(kepler, (1.2, 0.3), order=3)
+
+
+def test_a_value_is_the_same_in_a_trace_and_outside() -> None:
+    assert fd.value_and_grad(kepler)(1.2, 0.3)[0] == kepler(1.2, 0.3)
+    assert np.array_equal(fd.vjp(equilibrium, W, B)[0], equilibrium(W, B))
+    assert np.array_equal(fd.vjp(solved_by_cg, DEFINITE, B)[0], solved_by_cg(DEFINITE, B))
+
+
+def test_herons_square_root_has_every_derivative_of_the_square_root() -> None:
+    def root(a: Any) -> Any:
+        return fd.fixed_point(lambda x, a: (x + a / x) / 2, 1.0, a)
+
+    f: Callable[..., Any] = root
+    exact = [2.0, 1 / 4, -1 / 32, 3 / 256, -15 / 2048]
+    for expected in exact:
+        close(f(4.0), expected)
+        f = fd.grad(f)
+
+
+def test_an_equilibrium_has_the_derivative_of_the_unrolled_iteration() -> None:
+    def loss(state: Any) -> Any:
+        return lambda W, b: np.sum(WEIGHTS * state(W, b) ** 2)
+
+    for argnums in (0, 1):
+        ours = fd.grad(loss(equilibrium), argnums=argnums)(W, B)
+        close(ours, fd.grad(loss(unrolled), argnums=argnums)(W, B))
+        close(fd.jacfwd(equilibrium, argnums)(W, B), fd.jacfwd(unrolled, argnums)(W, B))
+        close(fd.jacrev(equilibrium, argnums)(W, B), fd.jacfwd(unrolled, argnums)(W, B))
+    close(fd.hessian(loss(equilibrium), 1)(W, B), fd.hessian(loss(unrolled), 1)(W, B))
+    check_grads(equilibrium, (W, B), order=2)
+
+
+@pytest.mark.parametrize("solve", [solved_by_cg, solved_by_gmres, solved_densely])
+def test_a_linear_solution_has_the_derivatives_of_solve(solve: Any) -> None:
+    b = np.array([1.0, -2.0, 0.5])
+    close(solve(DEFINITE, b), np.linalg.solve(DEFINITE, b))
+    for argnums in (0, 1):
+        exact = fd.jacfwd(np.linalg.solve, argnums)(DEFINITE, b)
+        close(fd.jacfwd(solve, argnums)(DEFINITE, b), exact)
+        close(fd.jacrev(solve, argnums)(DEFINITE, b), exact)
+        value = fd.hessian(lambda *ab: np.sum(solve(*ab) ** 3), argnums)(DEFINITE, b)
+        exact = fd.hessian(lambda *ab: np.sum(np.linalg.solve(*ab) ** 3), argnums)(DEFINITE, b)
+        close(value, exact, rtol=1e-8)
+
+
+def test_reverse_mode_solves_with_the_solver_of_the_transpose() -> None:
+    inverse, transposed = np.linalg.inv(MATRIX), np.linalg.inv(MATRIX.T)
+
+    def solve(b: Any) -> Any:
+        return fd.custom_linear_solve(
+            lambda x: np.asarray(MATRIX) @ x,
+            b,
+            lambda _, y: inverse @ y,
+            lambda _, y: transposed @ y,
+        )
+
+    close(fd.jacfwd(solve)(B), inverse)
+    close(fd.jacrev(solve)(B), inverse)
+
+
+def test_complex_roots_and_maps_that_conjugate_are_differentiated() -> None:
+    def square_root(a: Any) -> Any:
+        def solve(f: Any, z: Any) -> Any:
+            for _ in range(60):
+                z = z - f(z) / fd.grad(f, holomorphic=True)(z)
+            return z
+
+        return fd.custom_root(lambda z: z * z - a, 1.0 + 1.0j, solve)
+
+    close(fd.grad(square_root, holomorphic=True)(2.0j), 0.5 / np.sqrt(2.0j))
+
+    A = MATRIX[:2, :2] + 1j * np.array([[0.2, -0.4], [0.1, 0.6]])
+    b = np.array([1.0 + 1.0j, 2.0 - 0.5j])
+
+    def mixed(c: Any, b: Any) -> Any:
+        return fd.custom_linear_solve(lambda z: A @ z + c * np.conj(z), b)
+
+    z = mixed(0.4 + 0.1j, b)
+    close(A @ z + (0.4 + 0.1j) * np.conj(z), b)
+    check_grads(mixed, (0.4 + 0.1j, b), order=2)
+
+
+def test_the_unknowns_may_be_any_container() -> None:
+    @dataclass(frozen=True)
+    class State:
+        x: Any
+        y: Any
+
+    def system(p: Any) -> Any:
+        def f(u: State) -> State:
+            return State(u.x**3 + p["a"] * u.y[0] - 1, [u.y[0] * np.exp(u.x) - p["b"][0]])
+
+        def solve(f: Any, start: State) -> State:
+            vector, unravel = fd.ravel_pytree(start)
+            flat = lambda v: fd.ravel_pytree(f(unravel(v)))[0]
+            found = optimize.root(flat, vector, jac=fd.jacobian(flat), tol=1e-14)
+            assert found.success
+            return unravel(found.x)
+
+        u = fd.custom_root(f, State(0.5, [0.5]), solve)
+        assert isinstance(u, State)
+        return u.x, u.y
+
+    check_grads(system, (OrderedDict(a=0.7, b=(0.3,)),), order=2)
+
+
+def test_float32_stays_float32() -> None:
+    b = B.astype(np.float32)
+    shift: Any = lambda b: fd.fixed_point(lambda x: 0.3 * np.tanh(x) + b, np.zeros(3, np.float32))
+    assert shift(b).dtype == np.float32
+    assert fd.grad(lambda b: np.sum(shift(b)))(b).dtype == np.float32
+    assert fd.jacfwd(shift)(b).dtype == np.float32
+
+
+def test_a_solver_of_tangents_is_used_in_both_modes() -> None:
+    calls = []
+
+    def tangent_solve(g: Any, y: Any) -> Any:
+        calls.append(y)
+        return np.linalg.solve(fd.jacobian(g)(y), y)
+
+    def state(b: Any) -> Any:
+        return fd.fixed_point(lambda x: np.tanh(W @ x + b), np.zeros(3), linear_solve=tangent_solve)
+
+    expected = fd.jacfwd(lambda b: unrolled(W, b))(B)
+    close(fd.jacfwd(state)(B), expected)
+    close(fd.jacrev(state)(B), expected)
+    assert len(calls) == 6
+    check_grads(state, (B,), order=2)
+
+
+def test_the_guess_has_no_derivative() -> None:
+    assert fd.grad(lambda x: fd.fixed_point(lambda y: np.cos(y), x))(1.0) == 0.0
+    assert fd.jvp(lambda x: fd.fixed_point(lambda y: np.cos(y), x), (1.0,), (1.0,))[1] == 0.0
+
+
+def test_what_comes_beside_the_solution_is_returned() -> None:
+    def solve(f: Any, x: Any) -> Any:
+        steps = 0
+        while abs(f(x)) > 1e-14:
+            x, steps = x - f(x) / fd.grad(f)(x), steps + 1
+        return x, {"steps": steps, "converged": True}
+
+    def anomaly(mean: Any) -> Any:
+        return fd.custom_root(lambda E: E - 0.3 * np.sin(E) - mean, mean, solve, has_aux=True)
+
+    E, info = anomaly(1.2)
+    assert info["steps"] > 1
+    (value, traced_info), slope = fd.value_and_grad(anomaly, has_aux=True)(1.2)
+    assert value == E
+    assert traced_info == info
+    close(slope, fd.grad(kepler)(1.2, 0.3))
+
+    def by_matrix(A: Any, b: Any) -> Any:
+        return np.linalg.solve(MATRIX, b), np.int64(7)
+
+    x, count = fd.custom_linear_solve(lambda x: MATRIX @ x, B, by_matrix, has_aux=True)
+    assert count == 7
+    pushed = fd.jvp(
+        lambda b: fd.custom_linear_solve(lambda x: MATRIX @ x, b, by_matrix, has_aux=True),
+        (B,), (WEIGHTS,),
+    )  # fmt: skip
+    close(pushed[0][0], x)
+    close(pushed[1][0], np.linalg.solve(MATRIX, WEIGHTS))
+
+
+def test_a_map_with_a_constant_term_is_solved_with_it() -> None:
+    shifted: Any = lambda c: lambda x: 2.0 * x + c
+    dense: Any = lambda c: fd.custom_linear_solve(shifted(c), B)
+    close(dense(WEIGHTS), (B - WEIGHTS) / 2)
+    close(fd.jacrev(dense)(WEIGHTS), -np.eye(3) / 2)
+    krylov: Any = lambda c: fd.custom_linear_solve(shifted(c), B, by_cg, symmetric=True)
+    close(fd.jvp(krylov, (WEIGHTS,), (B,))[0], (B - WEIGHTS) / 2)
+    close(fd.jacrev(krylov)(WEIGHTS), -np.eye(3) / 2)
+
+
+# ---- compositions ------------------------------------------------------------------------------
+
+
+def test_batches_are_solved_one_by_one() -> None:
+    means, eccentricities = np.array([0.4, 1.2]), np.array([0.1, 0.3, 0.6])
+    table = fd.vmap(fd.vmap(kepler, in_axes=(None, 0)), in_axes=(0, None))
+    expected = [[kepler(m, e) for e in eccentricities] for m in means]
+    assert np.array_equal(table(means, eccentricities), expected)
+    check_grads(table, (means, eccentricities), order=2)
+    slopes = fd.vmap(fd.grad(kepler), in_axes=(0, None))(means, 0.3)
+    close(slopes, [fd.grad(kepler)(m, 0.3) for m in means])
+
+
+@pytest.mark.parametrize("solve", [solved_by_cg, solved_by_gmres, solved_densely])
+def test_batches_of_linear_equations_have_the_derivatives_of_each(solve: Any) -> None:
+    As = np.stack([DEFINITE, DEFINITE + np.eye(3)])
+    bs = np.stack([B, WEIGHTS])
+    for axes in ((0, 0), (0, None), (None, 0)):
+        args = (As if axes[0] == 0 else DEFINITE, bs if axes[1] == 0 else B)
+        ours, exact = fd.vmap(solve, in_axes=axes), fd.vmap(np.linalg.solve, in_axes=axes)
+        close(ours(*args), exact(*args))
+        for argnums in (0, 1):
+            total = fd.grad(lambda *xs, f=ours: np.sum(f(*xs) ** 2), argnums)(*args)
+            wanted = fd.grad(lambda *xs, f=exact: np.sum(f(*xs) ** 2), argnums)(*args)
+            close(total, wanted)
+
+
+def test_equations_stand_in_loops_and_branches() -> None:
+    def orbit(mean: Any) -> Any:
+        def step(carry: Any, x: Any) -> Any:
+            E = kepler(carry, 0.2)
+            return 0.9 * E, E * x
+
+        last, rows = fd.scan(step, mean, np.arange(3.0))
+        return last + np.sum(rows)
+
+    def written_out(mean: Any) -> Any:
+        total = 0.0
+        for x in np.arange(3.0):
+            E = kepler(mean, 0.2)
+            mean, total = 0.9 * E, total + E * x
+        return mean + total
+
+    close(orbit(1.2), written_out(1.2))
+    close(fd.grad(fd.grad(orbit))(1.2), fd.grad(fd.grad(written_out))(1.2))
+    branch: Any = lambda m: fd.cond(m > 0, lambda: kepler(m, 0.3), lambda: m)
+    check_grads(branch, (1.2,), order=2)
+    close(fd.vmap(fd.grad(branch))(np.array([1.2, -0.5])), [fd.grad(kepler)(1.2, 0.3), 1.0])
+
+
+def test_equations_stand_in_equations() -> None:
+    def outer(a: Any) -> Any:
+        def f(x: Any) -> Any:
+            inner = fd.fixed_point(lambda y: np.cos(x * y) * a / 2, 0.5)
+            return np.sin(x + inner) / 3 + a / 4
+
+        return fd.fixed_point(f, 0.0)
+
+    check_grads(outer, (0.8,), order=2)
+
+
+def test_the_function_may_have_a_rule_of_its_own() -> None:
+    @fd.custom_jvp
+    def sine(x: Any) -> Any:
+        return np.sin(x)
+
+    @sine.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return sine(x), np.cos(x) * t
+
+    def anomaly(mean: Any) -> Any:
+        return fd.custom_root(lambda E: E - 0.3 * sine(E) - mean, mean, newton)
+
+    close(fd.grad(fd.grad(anomaly))(1.2), fd.grad(fd.grad(kepler))(1.2, 0.3))
+
+
+def test_the_value_may_decide_a_branch() -> None:
+    def f(mean: Any) -> Any:
+        E = kepler(mean, 0.3)
+        return 2 * E if E > 1 else E
+
+    close(fd.grad(f)(1.2), 2 * fd.grad(kepler)(1.2, 0.3))
+    close(fd.grad(f)(0.2), fd.grad(kepler)(0.2, 0.3))
+
+
+def test_compiled_equations_are_solved_and_differentiated() -> None:
+    close(fd.jit(kepler)(1.2, 0.3), kepler(1.2, 0.3))
+    close(fd.jit(fd.grad(kepler))(1.2, 0.3), fd.grad(kepler)(1.2, 0.3))
+    close(fd.grad(fd.jit(kepler))(1.2, 0.3), fd.grad(kepler)(1.2, 0.3))
+
+
+def test_the_solution_has_the_type_of_the_unknown() -> None:
+    start: NDArray[np.float64] = np.zeros(3)
+    Vector = NDArray[np.float64]
+    root = fd.custom_root(lambda x: x - B, start, lambda f, x: x - f(x))
+    assert_type(root, NDArray[np.float64])
+    with_count = fd.custom_root(lambda x: x - B, start, lambda f, x: (x - f(x), 1), has_aux=True)
+    assert_type(with_count, tuple[Vector, int])
+    assert_type(fd.fixed_point(lambda x, b: x / 2 + b, start, B), Vector)
+    assert_type(fd.fixed_point(lambda x: {"a": x["a"] / 2}, {"a": 1.0}), dict[str, float])
+    assert_type(fd.custom_linear_solve(lambda x: 2 * x, start), Vector)
+    close(root, B)
+    assert with_count[1] == 1

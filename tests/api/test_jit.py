@@ -1,0 +1,284 @@
+"""`jit`: traced once per kind of arguments; composes with every transform in either order."""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.api.jit import RecompilationWarning
+from funcdiff.errors import ConcreteValueError, InputError
+
+X = np.array([0.3, -0.7, 1.2])
+
+
+def f(x: Any) -> Any:
+    return np.sum(np.tanh(x) ** 2 * x)
+
+
+FD: Any = fd
+"""funcdiff without its types: lambdas of lambdas say too little to be inferred."""
+
+
+class Kind(enum.IntEnum):
+    PLAIN = 1
+    DOUBLE = 2
+
+
+class Model:
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    @FD.jit  # type: ignore[untyped-decorator]
+    def scaled(self, x: Any) -> Any:
+        return self.weight * x
+
+    @FD.custom_jvp  # type: ignore[untyped-decorator]
+    def ruled(self, x: Any) -> Any:
+        return self.weight * x
+
+    ruled.defjvp(lambda p, t: (p[0].ruled(p[1]), 100.0 * t[1]))
+
+
+COMPOSITIONS: dict[str, tuple[Any, Any]] = {
+    "jit": (lambda f: FD.jit(f), f),
+    "jit of grad": (lambda f: FD.jit(FD.grad(f)), FD.grad(f)),
+    "grad of jit": (lambda f: FD.grad(FD.jit(f)), FD.grad(f)),
+    "jit of grad of jit": (lambda f: FD.jit(FD.grad(FD.jit(f))), FD.grad(f)),
+    "hessian of jit": (lambda f: FD.hessian(FD.jit(f)), FD.hessian(f)),
+    "jit of hessian": (lambda f: FD.jit(FD.hessian(f)), FD.hessian(f)),
+    "jvp of jit": (lambda f: lambda x: FD.jvp(FD.jit(f), (x,), (x,)),
+                   lambda x: FD.jvp(f, (x,), (x,))),
+    "jit of jvp": (lambda f: FD.jit(lambda x: FD.jvp(f, (x,), (x,))),
+                   lambda x: FD.jvp(f, (x,), (x,))),
+    "jit of vjp": (lambda f: FD.jit(lambda x: FD.vjp(f, x)[1](2.0)),
+                   lambda x: FD.vjp(f, x)[1](2.0)),
+    "vmap of jit": (lambda f: FD.vmap(FD.jit(lambda a: f(a * X))),
+                    FD.vmap(lambda a: f(a * X))),
+    "jit of vmap": (lambda f: FD.jit(FD.vmap(lambda a: f(a * X))), FD.vmap(lambda a: f(a * X))),
+    "jit of scan": (lambda f: FD.jit(lambda x: FD.scan(lambda c, a: (c + f(a * x), c), 0.0, x)[0]),
+                    lambda x: FD.scan(lambda c, a: (c + f(a * x), c), 0.0, x)[0]),
+    "scan of jit": (lambda f: lambda x: FD.scan(
+        FD.jit(lambda c, a: (c + f(a * x), c)), 0.0, x)[0],
+        lambda x: FD.scan(lambda c, a: (c + f(a * x), c), 0.0, x)[0]),
+    "jit of cond": (lambda f: FD.jit(lambda x: FD.cond(x[0] > 0, f, np.sum, x)), f),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions_agree_with_the_plain_function(name: str) -> None:
+    jitted, plain = COMPOSITIONS[name]
+    g = jitted(f)
+    for _ in range(4):
+        for found, expected in zip(
+            fd.pytree.flatten(g(X))[0], fd.pytree.flatten(plain(X))[0], strict=True
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_the_function_is_called_once_per_kind_of_arguments() -> None:
+    calls = []
+
+    @fd.jit
+    def g(x: Any, how: str = "a") -> Any:
+        calls.append((np.shape(x), how))
+        return x * 2.0
+
+    for x in (X, X, np.ones(3), np.ones(2), 2.0, 3.0):
+        np.testing.assert_array_equal(g(x), np.asarray(x) * 2.0)
+    assert g(X.astype(np.float32)).dtype == np.float32
+    g(X, how="b")
+    g(X, "b")
+    assert len(calls) == 6
+    g.clear_cache()
+    g(X)
+    assert len(calls) == 7
+
+
+def test_containers_keywords_and_other_leaves_pass_through() -> None:
+    @fd.jit
+    def g(p: Any, *, scale: Any, mode: Any = None) -> Any:
+        return {"y": p["w"] * scale, "mode": mode, "n": p["n"] + 1}
+
+    for scale in (2.0, 3.0):
+        found = g({"w": X, "n": 3}, scale=scale, mode="m")
+        np.testing.assert_array_equal(found["y"], X * scale)
+        assert found["mode"] == "m"
+        assert found["n"] == 4
+
+
+@pytest.mark.parametrize(
+    "static",
+    [
+        {"static_argnums": 1},
+        {"static_argnames": "n"},
+        {"static_argnums": (-1,)},
+        {"static_argnames": ("n",)},
+    ],
+)
+def test_static_arguments_decide_in_python(static: Any) -> None:
+    g = fd.jit(lambda x, n: x * 2 if n > 1 else x[:n], **static)
+    np.testing.assert_array_equal(g(X, 2), X * 2)
+    np.testing.assert_array_equal(g(X, 1), X[:1])
+    np.testing.assert_array_equal(g(X, n=2), X * 2)
+    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(g(x, 1)))(X), [1.0, 0.0, 0.0])
+
+
+def test_a_value_dependent_if_names_the_cures() -> None:
+    g = fd.jit(lambda x: x if x > 0 else -x)
+    with pytest.raises(ConcreteValueError, match="static_argnames") as raised:
+        g(2.0)
+    assert "test_jit.py" in str(raised.value)
+
+
+def test_unhashable_static_arguments_raise() -> None:
+    with pytest.raises(InputError, match="not hashable"):
+        fd.jit(lambda x, o: x, static_argnums=1)(2.0, [2])
+
+
+def test_unknown_static_names_raise() -> None:
+    with pytest.raises(InputError, match="has the parameters x"):
+        fd.jit(lambda x: x, static_argnames="n")
+
+
+def test_results_alias_neither_arguments_nor_each_other() -> None:
+    g = fd.jit(lambda x: (x, x, x[1:]))
+    x = X.copy()
+    for _ in range(4):
+        a, b, c = g(x)
+        a += 1.0
+        c += 1.0
+        np.testing.assert_array_equal(x, X)
+        np.testing.assert_array_equal(b, X)
+
+
+def test_a_jitted_function_may_close_over_an_outer_trace() -> None:
+    def outer(w: Any) -> Any:
+        return fd.jit(lambda x: np.sum(w * x))(X)
+
+    np.testing.assert_array_equal(fd.grad(outer)(np.ones(3)), X)
+    np.testing.assert_array_equal(fd.grad(outer)(np.zeros(3)), X)
+
+
+def test_rules_of_the_users_are_there_whatever_was_compiled_before() -> None:
+    h = fd.custom_jvp(lambda x: x * 2.0)
+    h.defjvp(lambda p, t: (h(*p), 10.0 * t[0]))
+    g = fd.jit(h)
+    assert g(3.0) == 6.0
+    assert fd.grad(g)(3.0) == 10.0
+
+
+def test_many_kinds_of_arguments_are_warned_about_once() -> None:
+    g = fd.jit(lambda x: x * 2.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(80):
+            g(np.ones(n))
+    assert [w.category for w in caught] == [RecompilationWarning]
+    assert "shapes" in str(caught[0].message)
+
+
+def test_threads_may_call_at_once() -> None:
+    g = fd.jit(fd.grad(f))
+    expected = [fd.grad(f)(X * k) for k in range(8)]
+    found: list[Any] = [None] * 8
+
+    def work(k: int) -> None:
+        for _ in range(20):
+            found[k] = g(X * k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def test_the_program_and_its_source_can_be_read() -> None:
+    lowered = fd.jit(lambda x: np.sin(x) * 2.0).lower(X)
+    assert str(lowered.program).startswith("program(%0: f64[3])")
+    assert "v1 = sin(x0)" in lowered.source
+
+
+def test_static_values_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    g: Any = fd.jit(lambda x, n: np.copysign(x, n), static_argnums=1)
+    np.testing.assert_array_equal(g(X, 0.0), np.abs(X))
+    np.testing.assert_array_equal(g(X, -0.0), -np.abs(X))
+    h: Any = fd.jit(lambda x, n: x / 2 if isinstance(n, bool) else x * n * 10, static_argnums=1)
+    np.testing.assert_array_equal(h(X, 1), X * 10)
+    np.testing.assert_array_equal(h(X, True), X / 2)
+    k: Any = fd.jit(lambda x, n: x * n[0], static_argnames="n")
+    integers = np.arange(3)
+    assert k(integers, n=(2,)).dtype == integers.dtype
+    assert k(integers, n=(2.0,)).dtype == np.float64
+
+
+def test_members_of_an_enumeration_are_no_numbers() -> None:
+    g: Any = fd.jit(lambda x, e: x if e is Kind.PLAIN else 2 * x)
+    assert g(1.0, Kind.PLAIN) == 1.0
+    assert g(1.0, Kind.DOUBLE) == 2.0
+
+
+@pytest.mark.parametrize("size", [3, 10_000])
+def test_what_a_function_closes_over_is_kept_as_it_was(size: int) -> None:
+    w = np.ones(size)
+    g = fd.jit(lambda x: np.sum(w * x))
+    assert g(np.ones(size)) == size
+    w[:] = 5.0
+    assert g(np.ones(size)) == size
+
+
+def test_methods_can_be_compiled_and_have_rules() -> None:
+    model = Model(3.0)
+    assert model.scaled(2.0) == 6.0
+    assert fd.grad(model.ruled)(2.0) == 100.0
+    assert Model(5.0).scaled(2.0) == 10.0
+
+
+def test_programs_that_come_back_are_compiled_without_further_imports() -> None:
+    code = (
+        "import funcdiff; from funcdiff.core.evaluate import promotion; print(promotion.compiler)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "compiled" in shown.stdout
+
+
+def test_a_loop_of_writes_is_compiled_to_writes_in_place() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        for k in range(5):
+            y[k] = np.sin(x[k]) + (y[k - 1] if k else 0.0)
+        return y * 1.0
+
+    x = np.linspace(0.0, 1.0, 6)
+    g, h = fd.jit(f), fd.jit(fd.grad(lambda x: np.sum(f(x) ** 2)))
+    for _ in range(3):
+        np.testing.assert_array_equal(g(x), f(x))
+        np.testing.assert_allclose(h(x), fd.grad(lambda x: np.sum(f(x) ** 2))(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.complex64])
+@pytest.mark.parametrize("number", [2, 2.0, 2j])
+def test_python_numbers_are_as_weak_as_numpys(dtype: Any, number: Any) -> None:
+    x = np.ones(3, dtype)
+    g: Any = fd.jit(lambda x, a: x * a)
+    for a in (number, np.asarray(number)[()], number):
+        assert g(x, a).dtype == (x * a).dtype
+
+
+def test_changing_an_argument_in_place_is_refused() -> None:
+    def f(x: Any) -> Any:
+        x *= 2
+        return x.sum()
+
+    with pytest.raises(InputError, match="in place"):
+        fd.jit(f)(X.copy())

@@ -1,0 +1,137 @@
+"""`linear_transpose`: linear functions turned around."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import CotangentError, InputError
+
+A = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0]])
+V = np.array([2.0, -1.0])
+ORIGIN = np.zeros(3)
+
+
+def test_the_transpose_of_a_matrix_product_is_the_product_with_the_transpose() -> None:
+    transposed = fd.linear_transpose(lambda x: A @ x, ORIGIN)
+    (result,) = transposed(V)
+    np.testing.assert_allclose(result, A.T @ V, rtol=1e-15)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[1:] - x[:-1],
+    lambda x: np.cumsum(x)[::-1] / 3.0,
+    lambda x: np.mean(x) * np.ones(2),
+    lambda x: np.convolve(x, [1.0, 2.0]),
+    lambda x: -x.reshape(3, 1) @ np.ones((1, 2)),
+    lambda x: np.where(A > 0, x, 0.0),
+])  # fmt: skip
+def test_the_transpose_satisfies_its_definition(f: Any) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=3)
+    v = rng.normal(size=np.shape(f(x)))
+    (result,) = fd.linear_transpose(f, ORIGIN)(v)
+    np.testing.assert_allclose(np.sum(v * f(x)), result @ x, rtol=1e-13)
+
+
+def test_it_does_not_conjugate() -> None:
+    B = A + 2j
+    (result,) = fd.linear_transpose(lambda z: B @ z, ORIGIN + 0j)(V + 1j)
+    np.testing.assert_allclose(result, B.T @ (V + 1j), rtol=1e-15)
+
+
+def test_several_arguments_and_containers_are_linear_together() -> None:
+    def f(p: Any, q: Any) -> Any:
+        return {"y": A @ p["x"] + q, "z": 2 * q}
+
+    pulled, q = fd.linear_transpose(f, {"x": ORIGIN}, np.zeros(2))({"y": V, "z": np.ones(2)})
+    np.testing.assert_allclose(pulled["x"], A.T @ V)
+    np.testing.assert_allclose(q, V + 2)
+
+
+def test_it_may_be_linear_in_some_arguments_only() -> None:
+    def f(x: Any, w: Any, *, scale: Any) -> Any:
+        return scale * x * w
+
+    transposed = fd.linear_transpose(f, ORIGIN, np.arange(3.0), argnums=0, scale=2.0)
+    np.testing.assert_allclose(transposed(np.ones(3))[0], [0, 2, 4])
+    by_name = fd.linear_transpose(f, ORIGIN + 1, np.arange(3.0), argnames="scale", scale=0.0)
+    np.testing.assert_allclose(by_name(np.ones(3))[0], 3)
+
+
+def test_the_transpose_of_a_linearized_function_is_its_pullback() -> None:
+    x = np.array([0.3, -1.2, 2.0])
+    _, f_jvp = fd.linearize(lambda x: np.tanh(A @ x), x)
+    (expected,) = fd.vjp(lambda x: np.tanh(A @ x), x)[1](V)
+    np.testing.assert_allclose(fd.linear_transpose(f_jvp, x)(V)[0], expected, rtol=1e-14)
+
+
+def test_it_is_differentiable_in_what_the_function_closes_over() -> None:
+    def f(w: Any) -> Any:
+        return np.sum(fd.linear_transpose(lambda x: w**2 * x, ORIGIN)(np.ones(3))[0])
+
+    assert fd.grad(f)(5.0) == 30
+    rows = fd.vmap(fd.linear_transpose(lambda x: A @ x, ORIGIN))(np.eye(2))
+    np.testing.assert_array_equal(rows[0], A)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x * x,
+    np.sin,
+    np.abs,
+    lambda x: x + 1,
+    lambda x: A @ x - V,
+    lambda x: np.concatenate([x, [1.0]]),
+    lambda x: x / np.sum(x),
+])  # fmt: skip
+def test_a_function_that_is_not_linear_is_refused(f: Any) -> None:
+    with pytest.raises(InputError, match=r"needs a linear function.*fd\.vjp"):
+        fd.linear_transpose(f, ORIGIN + 1)
+
+
+def test_a_cotangent_has_to_be_like_the_result() -> None:
+    transposed = fd.linear_transpose(lambda x: A @ x, ORIGIN)
+    with pytest.raises(CotangentError, match=r"\(3,\).*\(2,\)"):
+        transposed(ORIGIN)
+    with pytest.raises(InputError, match="int64"):
+        fd.linear_transpose(lambda x: A @ x, np.zeros(3, int))
+
+
+def _squared_with_the_rule_of_another() -> Any:
+    @fd.custom_jvp
+    def f(x: Any) -> Any:
+        return x * x
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 3 * tangents[0]))
+    return f
+
+
+@pytest.mark.parametrize("f", [
+    np.sign,
+    np.floor,
+    np.round,
+    lambda x: (x > 0) * 1.0,
+    lambda x: x.astype(int) * 1.0,
+    lambda x: x + np.floor(x),
+    lambda x: fd.scan(lambda c, r: (c + r, c + np.floor(c)), 0.0, x)[1],
+    lambda x: fd.cond(x[0] > 0, lambda x: x, lambda x: 2 * x, x),
+    fd.checkpoint(np.sign),
+    fd.stop_gradient,
+    _squared_with_the_rule_of_another(),
+    lambda x: fd.scan(lambda c, r: (c, _squared_with_the_rule_of_another()(r)), 0.0, x)[1],
+])  # fmt: skip
+def test_a_function_whose_derivative_knows_nothing_of_a_part_is_not_linear(f: Any) -> None:
+    with pytest.raises(InputError, match=r"linear_transpose needs a linear function"):
+        fd.linear_transpose(f, ORIGIN)
+
+
+def test_linear_functions_with_rules_of_their_own_are_transposed_by_them() -> None:
+    product = fd.primitive(lambda x: np.array((A @ x).tolist()), result=lambda _x: np.empty(2))
+    product.defvjp(lambda x: (product(x), None), lambda _, ct: (A.T @ ct,))
+    (result,) = fd.linear_transpose(product, ORIGIN)(V)
+    np.testing.assert_allclose(result, A.T @ V, rtol=1e-15)
+    twice = fd.custom_jvp(lambda x: 2 * x)
+    twice.defjvp(lambda primals, tangents: (twice(*primals), 2 * tangents[0]))
+    (result,) = fd.linear_transpose(lambda x: A @ twice(x), ORIGIN)(V)
+    np.testing.assert_allclose(result, 2 * A.T @ V, rtol=1e-15)

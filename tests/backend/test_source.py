@@ -1,0 +1,199 @@
+"""Compiled programs compute the interpreter's bits, for every operation and its derivatives."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funcdiff as fd
+from funcdiff.backend.buffers import plan
+from funcdiff.backend.compiled import LONGEST, compiled, function_of
+from funcdiff.backend.source import source
+from funcdiff.core.evaluate import Executable, executable, promotion
+from funcdiff.core.program import Program
+from funcdiff.errors import NotDifferentiableError
+from tests.rules.sample import Sample
+from tests.rules.test_rules import samples
+
+CASES = [
+    pytest.param(entry, id=f"{name}-{k}")
+    for name, entries in samples().items()
+    for k, entry in enumerate(entries)
+]
+
+
+def assert_same_bits(program: Program, arrays: list[Any]) -> None:
+    before = [np.copy(x) for x in arrays]
+    with np.errstate(all="ignore"):
+        expected = Executable(program).interpret(*arrays)
+        found = function_of(source(program))(*arrays)
+        again = function_of(source(program))(*arrays)
+    for results in (found, again):
+        for y, z in zip(results, expected, strict=True):
+            assert np.shape(y) == np.shape(z)
+            assert np.asarray(y).dtype == np.asarray(z).dtype
+            np.testing.assert_array_equal(y, z)
+            assert np.array_equal(np.signbit(np.real(y)), np.signbit(np.real(z)))
+    for x, y in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_operation_computes_the_same_bits(case: Sample) -> None:
+    assert_same_bits(fd.trace(case.f)(*case.args), list(case.args))
+
+
+def gradient(f: Any, *args: Any) -> Any:
+    """Return the gradient of a sum of the results in all floating arguments."""
+    places = [k for k, x in enumerate(args) if x.dtype.kind in "fc"]
+
+    def total(*xs: Any) -> Any:
+        changed = list(args)
+        for k, x in zip(places, xs, strict=True):
+            changed[k] = x
+        ys = [y for y in fd.pytree.flatten(f(*changed))[0] if y.dtype.kind in "fc"]
+        return sum((np.sum(np.real(y) * 0.5 + np.imag(y)) for y in ys), 0.0 * np.real(xs[0]).sum())
+
+    return fd.grad(total, tuple(range(len(places))))(*(args[k] for k in places))
+
+
+SMOOTH = [
+    pytest.param(*p.values, id=p.id)
+    for p in CASES
+    if isinstance(p.values[0], Sample) and p.values[0].order > 0
+]
+
+
+LAYOUTS = [
+    pytest.param(np.ascontiguousarray, id="C"),
+    pytest.param(np.asfortranarray, id="F"),
+    pytest.param(lambda x: np.repeat(x, 2, axis=-1)[..., ::2], id="strided"),
+    pytest.param(lambda x: x[::-1], id="reversed"),
+]
+
+
+def network(x: Any, w: Any, b: Any) -> Any:
+    y = np.tanh(x @ w + b)
+    return np.sum(y * y - np.sin(y), axis=0) / np.max(y) + b
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_layout_of_arguments_keeps_the_bits(layout: Any) -> None:
+    random = np.random.default_rng(3)
+    x, w, b = (layout(random.normal(size=shape)) for shape in ((40, 30), (30, 20), (20,)))
+    for f in (
+        lambda x: np.sum(np.sin(x) * x + np.cos(x.T).T, axis=0),
+        lambda x: np.sum(np.exp(-x) * x.T.copy().T, axis=1) + np.sum(x),
+        lambda x: fd.grad(lambda x: np.sum(np.tanh(x) ** 2 * np.sum(x, axis=0)))(x),
+    ):
+        assert_same_bits(fd.trace(f)(x), [x])
+    captured = fd.trace(lambda x, w, b: fd.grad(lambda w: np.sum(network(x, w, b)))(w))
+    assert_same_bits(captured(x, w, b), [x, w, b])
+
+
+OPERATIONS = st.lists(
+    st.tuples(st.sampled_from("+-*stecrTmb"), st.integers(0, 9), st.integers(0, 9)), max_size=25
+)
+
+
+@given(OPERATIONS, st.sampled_from([(), (1,), (3,), (2, 3), (3, 3)]))
+def test_random_programs_compute_the_same_bits(steps: Any, shape: tuple[int, ...]) -> None:
+    def f(x: Any, y: Any) -> Any:
+        values = [x, y, 0.5 * x]
+        for name, j, k in steps:
+            a, b = values[j % len(values)], values[k % len(values)]
+            steps_by_name: dict[str, Any] = {
+                "+": lambda a, b: a + b,
+                "-": lambda a, b: a - b,
+                "*": lambda a, b: a * b,
+                "s": lambda a, b: np.sin(a),
+                "t": lambda a, b: np.tanh(b),
+                "e": lambda a, b: np.exp(-np.abs(a)),
+                "c": lambda a, b: np.where(a > b, a, 0.25),
+                "r": lambda a, b: b[::-1] if np.ndim(b) else b,
+                "T": lambda a, b: a.T if np.ndim(a) < 2 or a.shape[0] == a.shape[1] else a,
+                "m": lambda a, b: np.sum(a) * b,
+                "b": lambda a, b: a.reshape(-1).reshape(a.shape) + b,
+            }
+            values.append(steps_by_name[name](a, b))
+        return values[-1], values[len(values) // 2], np.sum(values[-1], axis=0)
+
+    random = np.random.default_rng(len(steps))
+    args = [random.normal(size=shape) for _ in range(2)]
+    if not shape:
+        return
+    assert_same_bits(fd.trace(f)(*args), args)
+    total = fd.trace(fd.grad(lambda x, y: sum(np.sum(z) for z in f(x, y))))(*args)
+    assert_same_bits(total, args)
+
+
+def test_a_dead_array_is_written_to_and_inputs_are_not() -> None:
+    program = fd.trace(lambda x: np.sin(np.cos(np.tanh(x))) * 2.0)(np.ones(3))
+    assert source(program).text == (
+        "def program(x0):\n"
+        "    v1 = tanh(x0)\n"
+        "    cos(v1, v1)\n"
+        "    sin(v1, v1)\n"
+        "    multiply(v1, c3, v1)\n"
+        "    return [v1]\n"
+    )
+
+
+def test_a_broadcast_that_only_ufuncs_use_is_not_made() -> None:
+    program = fd.trace(lambda x, y: x * y + np.sin(y)[:, None])(np.ones((3, 3)), np.ones(3))
+    text = source(program).text
+    assert "broadcast" not in text
+    assert "reshape((3, 1))" in text
+
+
+def test_memory_that_something_alive_looks_into_is_kept() -> None:
+    program = fd.trace(lambda x: (np.sin(x).reshape(2, 2), np.cos(np.sin(x))))(np.ones(4))
+    assert_same_bits(program, [np.arange(4.0)])
+    assert all(b == k for k, b in enumerate(plan(program).buffer))
+
+
+def test_programs_that_come_back_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = fd.grad(lambda x: np.sum(np.sin(x) * np.cos(3.25 * x)))
+    program = fd.trace(f)(np.ones(7))
+    run = executable(program)
+    for _ in range(promotion.after + 2):
+        run(np.ones(7))
+    assert run._compiled is not None
+    monkeypatch.setenv("FUNCDIFF_INTERPRET", "1")
+    assert compiled(program) is None
+
+
+def test_long_programs_stay_interpreted() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(LONGEST + 1):
+            x = np.sin(x)
+        return x
+
+    assert compiled(fd.trace(f)(np.ones(2))) is None
+    assert os.environ.get("FUNCDIFF_INTERPRET") != "1"
+
+
+def test_a_failure_in_compiled_code_names_the_equation() -> None:
+    g = fd.jit(lambda a: np.linalg.inv(a) * 2.0)
+    g(np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError) as raised:
+        g(np.zeros((2, 2)))
+    assert any("inv" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SMOOTH)
+def test_every_derivative_computes_the_same_bits(case: Sample) -> None:
+    args = [np.asarray(x)[()] for x in case.args]
+    if not any(x.dtype.kind in "fc" for x in args):
+        return
+    try:
+        program = fd.trace(lambda *xs: gradient(case.f, *xs))(*args)
+    except NotDifferentiableError:
+        return  # a parameter without a derivative
+    assert_same_bits(program, args)

@@ -1,0 +1,131 @@
+"""NumPy's polynomials, with every argument traced that may be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from tests.numpy.agreement import assert_derivatives, assert_value
+
+Function = Callable[..., Any]
+
+RANDOM = np.random.default_rng(3)
+P, Q = RANDOM.normal(size=6), RANDOM.normal(size=3)
+X, W = np.linspace(-1, 2, 9), RANDOM.uniform(1, 2, 9)
+Y = RANDOM.normal(size=9)
+
+ARITHMETIC: list[Any] = [np.polyadd, np.polysub, np.polymul, np.polydiv]
+FITS: list[Function] = [
+    lambda x, y, w: np.polyfit(x, y, 2, w=w),
+    lambda x, y, w: np.polyfit(x, np.stack([y, y**2], axis=1), 3, w=w),
+    lambda x, y, w: np.polyfit(x, y, 2, w=w, cov=True),
+    lambda x, y, w: np.polyfit(x, np.stack([y, y**2], axis=1), 2, w=w, cov=True),
+    lambda x, y, w: np.polyfit(x, y * w, 1, cov="unscaled"),
+    lambda x, y, w: np.polyfit(x, y * w, 2, rcond=1e-9, full=True)[:2],
+]
+
+
+@pytest.mark.parametrize("f", ARITHMETIC)
+@pytest.mark.parametrize(("p", "q"), [(P, Q), (Q, P), (P + 1j * P[::-1], Q), (P, Q[:1])])
+def test_arithmetic_is_that_of_numpy(f: Function, p: Any, q: Any) -> None:
+    assert_value(f, p, q)
+    assert_derivatives(f, p, q)
+
+
+@pytest.mark.parametrize("f", ARITHMETIC)
+def test_a_poly1d_stays_one(f: Function) -> None:
+    def coefficients(p: Any, q: Any) -> list[Any]:
+        result = f(np.poly1d(p), q)
+        return [z.coeffs for z in (result if isinstance(result, tuple) else (result,))]
+
+    assert_value(coefficients, P, Q)
+    assert_derivatives(coefficients, P, Q)
+
+
+def test_a_poly1d_of_traced_coefficients_computes() -> None:
+    def f(p: Any, q: Any, x: Any) -> Any:
+        polynomial: Any = np.poly1d(p)
+        inner: Any = np.poly1d(q)
+        product = polynomial * polynomial.deriv() + polynomial.integ(k=1.5)
+        return product(x), polynomial(inner).coeffs
+
+    assert_value(f, P, Q, X)
+    assert_derivatives(f, P, Q, X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.polyval,
+        lambda p, x: np.polyval(p, x.reshape(3, 3)),
+        lambda p, x: np.polyder(p, 2) * x[0],
+        lambda p, x: np.polyder(p, 0) * x[0],
+        lambda p, x: np.polyint(p, 3, k=x[:3]),
+        lambda p, x: np.polyint(p, 2, k=[x[1]]) if np.ndim(p) > 1 else np.polyint(p, 2),
+        lambda p, x: np.poly(p) * x[0],
+        lambda p, x: np.poly(p + 1j * p[::-1]) * x[0],
+        lambda p, x: np.vander(p, 4, increasing=True) * x[0],
+    ],
+)
+def test_values_and_antiderivatives_are_those_of_numpy(f: Function) -> None:
+    assert_value(f, P, X)
+    assert_derivatives(f, P, X)
+
+
+def test_the_characteristic_polynomial_of_a_matrix_has_a_derivative() -> None:
+    matrix = RANDOM.normal(size=(3, 3))
+    np.testing.assert_allclose(fd.vjp(np.poly, matrix)[0], np.poly(matrix), rtol=1e-12)
+    assert_derivatives(np.poly, matrix)
+
+
+def test_roots_are_those_of_numpy_and_zeros_at_the_ends_are_constant() -> None:
+    def f(p: Any) -> Any:
+        zero = np.zeros(2)
+        return np.sort_complex(np.roots(np.concatenate([zero[:1], p, zero])))
+
+    np.testing.assert_allclose(fd.vjp(f, P)[0], f(P), rtol=1e-10)
+    assert_derivatives(f, P, tolerance=1e-5)
+    assert fd.vjp(lambda p: np.roots(0 * p), P)[0].shape == (0,)
+
+
+@pytest.mark.parametrize("f", FITS)
+def test_fits_have_derivatives_in_points_values_and_weights(f: Function) -> None:
+    found = fd.vjp(f, X, Y, W)[0]
+    for y, z in zip(found, f(X, Y, W), strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-9)
+    assert_derivatives(f, X, Y, W, tolerance=1e-5)
+
+
+def test_a_fit_of_single_precision_stays_in_it() -> None:
+    x, y = X.astype("f4"), Y.astype("f4")
+    gradient = fd.grad(lambda y: np.polyfit(x, y, 2).sum())(y)
+    assert gradient.dtype == np.float32
+
+
+def test_a_fit_without_enough_points_warns_as_numpy_does() -> None:
+    with pytest.warns(np.exceptions.RankWarning):
+        fd.grad(lambda y: np.polyfit(X[:2], y, 3).sum())(Y[:2])
+
+
+def test_fits_are_batched() -> None:
+    batch = RANDOM.normal(size=(4, 9))
+    found = fd.vmap(lambda y: np.polyfit(X, y, 2))(batch)
+    np.testing.assert_allclose(found, [np.polyfit(X, y, 2) for y in batch], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.polynomial.polynomial.polyval,
+        np.polynomial.chebyshev.chebval,
+        np.polynomial.legendre.legval,
+        np.polynomial.hermite.hermval,
+        np.polynomial.laguerre.lagval,
+    ],
+)
+def test_series_work_in_the_point_and_refuse_traced_coefficients(f: Any) -> None:
+    assert_derivatives(lambda x: f(x, Q), X)
+    with pytest.raises(fd.errors.LostDerivativeError, match="NumPy cannot dispatch"):
+        fd.grad(lambda c: np.sum(f(X, c)))(Q)

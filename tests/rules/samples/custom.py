@@ -1,0 +1,68 @@
+"""Samples of functions with rules of the user's, and of opaque ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import bind
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.custom import Custom, custom_p
+from funcdiff.ops.custom_tangent import Tangent, tangent_p
+from funcdiff.ops.opaque import Opaque, enter, opaque
+from tests.rules.sample import Sample, body, integers, real, sample
+
+X, Y = real(3), real(3, start=8)
+
+
+def _value(x: Any, y: Any) -> Any:
+    return [np.sin(x) * y]
+
+
+def _push(x: Any, y: Any, tx: Any, ty: Any) -> Any:
+    return [np.sin(x) * y, np.cos(x) * y * tx + np.sin(x) * ty]
+
+
+def _forward(x: Any, y: Any) -> Any:
+    return np.sin(x) * y, x, y
+
+
+def _backward(x: Any, y: Any, ct: Any) -> Any:
+    return np.cos(x) * y * ct, np.sin(x) * ct
+
+
+VALUE = body(_value, X, Y)
+JVP = body(_push, X, Y, X, Y)
+VJP = body(_forward, X, Y), body(_backward, X, Y, X)
+
+
+def _custom(rule: Custom) -> Any:
+    return lambda x, y: bind(custom_p, rule, x, y)
+
+
+def _tangent(rule: Tangent, *, primals: bool) -> Any:
+    def f(x: Any, y: Any, tx: Any, ty: Any) -> Any:
+        return bind(tangent_p, rule, x, y, *((x, y) if primals else ()), tx, ty)
+
+    return f
+
+
+def _opaque(n: Any, m: Any) -> Any:
+    return opaque(Opaque(NAME, (ArrayType((3,), np.dtype(np.int64)),), ()), (n, m))
+
+
+NAME = enter("remainders", lambda n, m: [n % m], None)
+
+SAMPLES: dict[str, list[Sample]] = {
+    "custom": [
+        sample(_custom(Custom("f", VALUE, 2, (JVP,), ())), X, Y),
+        sample(_custom(Custom("f", VALUE, 2, (), VJP)), X, Y),
+        sample(_custom(Custom("f", VALUE, 2, (JVP,), VJP)), X, Y),
+    ],
+    "custom_tangent": [
+        sample(_tangent(Tangent("f", 2, 0, 0, (), VJP[1]), primals=False), X, Y, Y, X),
+        sample(_tangent(Tangent("f", 2, 0, 2, (JVP,), VJP[1]), primals=True), X, Y, Y, X),
+    ],
+    "opaque": [sample(_opaque, integers(3), integers(3, start=5))],
+}

@@ -1,0 +1,46 @@
+"""Samples of recurrences and of the cumulative functions whose derivatives they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funcdiff.ops.recurrence import recurrence
+from funcdiff.ops.running import running
+from funcdiff.ops.sorting import origins
+from tests.rules.sample import Sample, complex_, flags, integers, real, sample
+
+TIES = np.array([1.0, -0.5, 3.0, 2.0, 3.0, 2.5])
+RUNNING = {
+    "running_maximum": np.maximum,
+    "running_minimum": np.minimum,
+    "running_fmax": np.fmax,
+    "running_fmin": np.fmin,
+}
+
+SAMPLES: dict[str, list[Sample]] = {
+    "recurrence": [
+        sample(lambda a, b: recurrence(a, b, 1), real(2, 7), real(2, 7, start=20)),
+        sample(lambda a, b: recurrence(a, b, 0), complex_(4, 2), complex_(4, 2, start=20)),
+        sample(lambda a, b: recurrence(a, b, 0), flags(6), real(6)),
+        sample(lambda a, b: recurrence(a, b, 0), real(3, 300), real(3, 300), order=1),
+        sample(lambda a, b: recurrence(a, b, 0), real(0, 2), real(0, 2), order=1),
+    ],
+    **{
+        name: [
+            sample(lambda x, ufunc=ufunc: running(ufunc, x, 1), real(2, 6)),
+            sample(
+                lambda x, ufunc=ufunc: running(ufunc, x, 0),
+                TIES if "max" in name else -TIES,
+                order=1,
+            ),
+            sample(lambda x, ufunc=ufunc: running(ufunc, x, 0), real(0, 2), order=1),
+            sample(lambda x, ufunc=ufunc: running(ufunc, x, 0), integers(4)),
+        ]
+        for name, ufunc in RUNNING.items()
+    },
+    "origins": [
+        sample(
+            lambda x, y: origins(x, y, 1), np.array([[3, 1, 1, 2.0]]), np.array([[1, 3, 2, 1.0]])
+        )
+    ],
+}

@@ -1,0 +1,179 @@
+"""Samples of ``scipy.special``: gamma, beta and error functions, entropies, losses and powers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcdiff.ops.special import gamma, logistic, normal, powers
+from funcdiff.ops.special.entropy import entr, kl_div, rel_entr, xlog1py, xlogy
+from funcdiff.ops.special.incomplete import (
+    beta_moments,
+    betainc,
+    betaincc,
+    betainccinv,
+    betaincinv,
+    gamma_moments,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+)
+from funcdiff.ops.structural import convert
+from tests.rules.sample import Sample, complex_, real, sample
+
+_UNIT = (0.15, 0.85)
+_POSITIVE = (0.6, 2.4)
+_ANY = (-2.3, 2.0)
+
+_DOMAINS: list[tuple[Any, tuple[tuple[float, float], ...]]] = [
+    (gamma.psi, (_POSITIVE,)),
+    (gamma.gamma, (_POSITIVE,)),
+    (gamma.gammaln, (_POSITIVE,)),
+    (gamma.loggamma, (_POSITIVE,)),
+    (gamma.rgamma, (_ANY,)),
+    (gamma.gammasgn, ((0.4, 2.0),)),
+    (gamma.beta, (_POSITIVE, (0.7, 2.9))),
+    (gamma.betaln, (_POSITIVE, (0.7, 2.9))),
+    (gamma.binom, ((3.1, 4.8), (0.7, 1.9))),
+    (gamma.poch, (_POSITIVE, (0.7, 1.9))),
+    (gammainc, (_POSITIVE, (0.3, 3.4))),
+    (gammaincc, (_POSITIVE, (0.3, 3.4))),
+    (gammaincinv, ((1.6, 2.4), (0.3, 0.7))),
+    (gammainccinv, ((1.6, 2.4), (0.3, 0.7))),
+    (betainc, (_POSITIVE, (0.7, 2.9), _UNIT)),
+    (betaincc, (_POSITIVE, (0.7, 2.9), _UNIT)),
+    (betaincinv, ((1.6, 2.4), (1.7, 2.9), (0.3, 0.7))),
+    (betainccinv, ((1.6, 2.4), (1.7, 2.9), (0.3, 0.7))),
+    (entr, (_POSITIVE,)),
+    (xlogy, (_ANY, _POSITIVE)),
+    (xlog1py, (_ANY, _POSITIVE)),
+    (rel_entr, (_POSITIVE, (0.7, 2.9))),
+    (kl_div, (_POSITIVE, (0.7, 2.9))),
+    (normal.erf, (_ANY,)),
+    (normal.erfc, (_ANY,)),
+    (normal.erfi, ((-1.1, 0.9),)),
+    (normal.erfcx, ((-1.1, 2.0),)),
+    (normal.dawsn, (_ANY,)),
+    (normal.erfinv, ((-0.6, 0.7),)),
+    (normal.erfcinv, ((0.4, 1.5),)),
+    (normal.ndtr, (_ANY,)),
+    (normal.ndtri, ((0.2, 0.7),)),
+    (normal.log_ndtr, (_ANY,)),
+    (normal.ndtri_exp, ((-1.9, -0.3),)),
+    (normal.owens_t, (_ANY, (-1.2, 1.3))),
+    (normal.fresnel_sine, ((-1.2, 1.3),)),
+    (normal.fresnel_cosine, ((-1.2, 1.3),)),
+    (logistic.logit, (_UNIT,)),
+    (logistic.expit, (_ANY,)),
+    (logistic.log_expit, (_ANY,)),
+    (logistic.huber, ((0.8, 1.2), (-0.6, 0.7))),
+    (logistic.huber, ((0.3, 0.7), (-2.3, -1.2))),
+    (logistic.pseudo_huber, (_POSITIVE, _ANY)),
+    (powers.exprel, (_ANY,)),
+    (powers.boxcox, (_POSITIVE, _ANY)),
+    (powers.boxcox1p, (_POSITIVE, _ANY)),
+    (powers.inv_boxcox, ((-0.6, 0.7), (-0.8, 0.9))),
+    (powers.inv_boxcox1p, ((-0.6, 0.7), (-0.8, 0.9))),
+    (powers.powm1, (_POSITIVE, _ANY)),
+    (powers.cbrt, (_POSITIVE,)),
+    (powers.exp2, (_ANY,)),
+    (powers.exp10, ((-1.1, 0.6),)),
+    (powers.expm1, (_ANY,)),
+    (powers.log1p, ((-0.5, 2.0),)),
+    (powers.rounded, ((0.6, 1.4),)),
+    (powers.cosm1, (_ANY,)),
+    (powers.sindg, (_ANY,)),
+    (powers.cosdg, (_ANY,)),
+    (powers.tandg, (_ANY,)),
+    (powers.cotdg, ((40.0, 60.0),)),
+    (powers.radian, (_ANY, _POSITIVE, _UNIT)),
+]
+
+_HOLOMORPHIC: list[Any] = [
+    gamma.psi,
+    gamma.gamma,
+    gamma.loggamma,
+    gamma.rgamma,
+    xlogy,
+    xlog1py,
+    normal.erf,
+    normal.erfc,
+    normal.erfi,
+    normal.erfcx,
+    normal.dawsn,
+    normal.ndtr,
+    normal.log_ndtr,
+    normal.fresnel_sine,
+    normal.fresnel_cosine,
+    powers.expm1,
+    powers.log1p,
+]
+
+
+_NEGATIONS = (gammaincc, gammainccinv, betaincc, betaincinv, betainccinv)
+"""Operations whose derivatives are those of others, which are sampled to second order."""
+
+
+def _samples(op: Any, domains: tuple[tuple[float, float], ...]) -> list[Sample]:
+    def points(*shape: int) -> list[Any]:
+        return [
+            real(*shape, low=low, high=high, start=1 + 5 * k)
+            for k, (low, high) in enumerate(domains)
+        ]
+
+    return [
+        sample(op, *points(2, 3), order=1 if op in _NEGATIONS else 2),
+        sample(op, *(np.float32(x) for x in points()), order=1),
+        sample(op, *points(0, 2), order=1),
+    ]
+
+
+def _orders(op: Any) -> Any:
+    """Return the operation with an integer first operand, which has no derivative."""
+    return lambda n, x: op(convert(n, x.dtype), x)
+
+
+_LIMITS = (np.array([0.4, 1.1, 2.9, 5.2]), np.array([0.2, 0.45, 0.8]))
+_ORDERS = np.array([[0, 2, 1]])
+
+SAMPLES: dict[str, list[Sample]] = {
+    "polygamma": [
+        sample(_orders(gamma.polygamma), _ORDERS, real(1, 3, low=0.6)),
+        sample(_orders(gamma.polygamma), _ORDERS, complex_(1, 3)),
+    ],
+    "zeta": [sample(_orders(gamma.zeta), np.array([2, 4, 3]), real(3, low=0.6, high=2.4))],
+    "riemann_zeta": [
+        sample(lambda n, x: x * gamma.riemann_zeta(convert(n, x.dtype)), _ORDERS + 2, real(1, 3)),
+    ],
+    "gamma_moments": [
+        sample(partial(gamma_moments, (k,)), real(4, low=1.2, high=2.4), _LIMITS[0])
+        for k in (0, 1, 2)
+    ],
+    "beta_moments": [
+        sample(
+            partial(beta_moments, orders),
+            real(3, low=1.2, high=2.4),
+            real(3, low=1.2, high=2.4, start=5),
+            _LIMITS[1],
+        )
+        for orders in ((1, 1), (0, 2))
+    ],
+    "exprel_derivatives": [
+        sample(lambda u: powers.exprel_derivatives((2,), u), np.array([-1.3, 0.2, 2.5])),
+        sample(lambda u: powers.exprel_derivatives((1,), u), np.array([-16.0, -12.5])),
+    ],
+    "log1p_ratio_derivatives": [
+        sample(lambda w: powers.log1p_ratio_derivatives((2,), w), np.array([-0.5, 0.2, 7.5])),
+    ],
+    "excess": [sample(logistic.excess, real(2, 3), real(2, 3, start=9))],
+}
+for _op, _domains in _DOMAINS:
+    SAMPLES.setdefault(_op.primitive.name, []).extend(_samples(_op, _domains))
+for _op in _HOLOMORPHIC:
+    _count = len(next(domains for op, domains in _DOMAINS if op is _op))
+    SAMPLES[_op.primitive.name].append(
+        sample(_op, *(complex_(2, low=0.3, high=1.4, start=1 + 7 * k) for k in range(_count)))
+    )

@@ -1,0 +1,206 @@
+"""Samples of Bessel and Airy functions, integrals, hypergeometric and distribution functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import constant
+from funcdiff.core.types import real_dtype
+from funcdiff.ops.special import (
+    airy,
+    bessel,
+    distributions,
+    elliptic,
+    hypergeometric,
+    integrals,
+    spherical,
+    struve,
+    voigt,
+)
+from funcdiff.ops.structural import convert
+from tests.rules.sample import Sample, complex_, integers, real, sample
+
+
+def _positive(*shape: int, start: int = 1) -> Any:
+    return real(*shape, low=0.4, high=2.7, start=start)
+
+
+def _away(*shape: int) -> Any:
+    """Return complex numbers off both axes, where exp(-|Re z|) and exp(-|Im z|) have kinks."""
+    return _positive(*shape) - 1j * _positive(*shape, start=4)
+
+
+def _float32(x: Any) -> Any:
+    return np.asarray(x).astype(np.complex64 if np.iscomplexobj(x) else np.float32)[()]
+
+
+def _of(op: Callable[..., Any], *points: Any) -> list[Sample]:
+    """Return samples of a function of one argument; second derivatives are checked at the first."""
+    others = [*points[1:], _float32(points[0].flat[0])]
+    return [sample(op, points[0]), *(sample(op, x, order=1) for x in others)]
+
+
+def _of_orders(op: Callable[..., Any], *points: Any) -> list[Sample]:
+    """Return samples at the orders 1/2, 1, 3/2, ..., which have no tangents."""
+
+    def f(n: Any, x: Any) -> Any:
+        twice: Any = convert(n, real_dtype(x.dtype))
+        return op(twice / 2, x)
+
+    return _at_orders(f, *points)
+
+
+def _at_orders(f: Callable[..., Any], *points: Any) -> list[Sample]:
+    others = [*points[1:], _float32(points[0].flat[:1])]
+    return [
+        sample(f, integers(*points[0].shape, high=5), points[0]),
+        *(sample(f, integers(*x.shape, high=5), x, order=1) for x in others),
+    ]
+
+
+def _with(op: Callable[..., Any], *parameters: float) -> Callable[..., Any]:
+    """Return a function of the last argument; the parameters before it are constants."""
+
+    def f(x: Any) -> Any:
+        type_ = x.type.with_dtype(real_dtype(x.dtype))
+        return op(*(constant(p, type_) for p in parameters), x)
+
+    return f
+
+
+def _scaled(op: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the first and the last argument."""
+    return lambda a, x: op(a, constant(1.7, a.type), x)
+
+
+def _counting(op: Callable[..., Any], trials: int | None) -> Callable[..., Any]:
+    """Return a function of counts and a probability; SciPy takes some counts as floats."""
+
+    def f(k: Any, p: Any) -> Any:
+        if trials is None:
+            return op(k, constant(3, k.type), p)
+        return op(convert(k, p.dtype), constant(trials, k.type), p)
+
+    return f
+
+
+def _probabilities(*shape: int) -> Any:
+    return real(*shape, low=0.15, high=0.85)
+
+
+def _parameters(*shape: int) -> Any:
+    return real(*shape, low=-1.6, high=0.9)
+
+
+def _small(*shape: int) -> Any:
+    return real(*shape, low=-0.02, high=0.03)
+
+
+SAMPLES: dict[str, list[Sample]] = {
+    **{
+        name: _of(getattr(bessel, name), real(3))
+        for name in ("j0", "j1", "i0", "i1", "i0e", "i1e")
+    },
+    **{
+        name: _of(getattr(bessel, name), _positive(3))
+        for name in ("y0", "y1", "k0", "k1", "k0e", "k1e")
+    },
+    **{
+        name: _of_orders(getattr(bessel, name), _positive(3), _away(2))
+        for name in ("jv", "yv", "iv", "kv", "jve", "yve", "ive", "kve")
+    },
+    **{
+        name: _of_orders(getattr(bessel, name), _away(3))
+        for name in ("hankel1", "hankel2", "hankel1e", "hankel2e")
+    },
+    "yn": [sample(bessel.yn, integers(3), _positive(3))],
+    "kn": [sample(bessel.kn, integers(3), _positive(3))],
+    **{
+        name + kind: _at_orders(getattr(spherical, name + kind), _positive(3), _away(2))
+        for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")
+        for kind in ("", "_slope")
+    },
+    **{
+        name: _of(getattr(airy, name), real(3), complex_(2))
+        for name in ("airy_ai", "airy_ai_slope", "airy_bi", "airy_bi_slope")
+    },
+    **{
+        name: _of(getattr(airy, name), _positive(3), _away(2))
+        for name in ("airye_ai", "airye_ai_slope", "airye_bi", "airye_bi_slope")
+    },
+    **{
+        name: _of(getattr(integrals, name), _positive(3), _away(2))
+        for name in (
+            "expi", "exp1", "spence", "sine_integral", "cosine_integral",
+            "hyperbolic_sine_integral", "hyperbolic_cosine_integral",
+        )
+    },
+    "expn": [sample(integrals.expn, integers(3, low=0, high=4), _positive(3))],
+    "lambertw": [
+        sample(
+            lambda k, z: integrals.lambertw(z, k, constant(1e-8, k.type.with_dtype(z.real.dtype))),
+            integers(3, low=-1, high=2),
+            _away(3),
+        )
+    ],
+    "ellipk": _of(elliptic.ellipk, _parameters(4)),
+    "ellipe": _of(elliptic.ellipe, _parameters(4)),
+    "ellipkm1": _of(elliptic.ellipkm1, _positive(4)),
+    "ellipkinc": [sample(elliptic.ellipkinc, real(4), _parameters(4))],
+    "ellipeinc": [sample(elliptic.ellipeinc, real(4), _parameters(4))],
+    "elliptic_sines": [
+        sample(lambda phi, m: elliptic.elliptic_sines((1, 1), phi, m), real(4), _small(4))
+    ],
+    "elliptic_tangents": [
+        sample(
+            lambda phi, c: elliptic.elliptic_tangents((2, 1), phi, c),
+            real(4, low=-0.7, high=0.6),
+            _small(4),
+        )
+    ],
+    "hyp0f1": _of(_with(hypergeometric.hyp0f1, 0.7), real(3), complex_(2)),
+    "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
+    "hyp2f1": _of(_with(hypergeometric.hyp2f1, 0.7, -0.4, 1.3), _parameters(3), complex_(2)),
+    "hyperu": _of(_with(hypergeometric.hyperu, 0.7, 1.3), _positive(3)),
+    "struve": _of_orders(struve.struve, _positive(3)),
+    "modstruve": _of_orders(struve.modstruve, _positive(3)),
+    "wofz": _of(voigt.wofz, complex_(3), np.array([13.5 + 0.3j, -12.2 + 4.1j])),
+    "voigt_profile": [
+        sample(voigt.voigt_profile, real(3), _positive(3, start=2), _positive(3, start=6), order=1)
+    ],
+    **{
+        name: _of(_with(getattr(distributions, name), 2.6), _positive(3))
+        for name in ("chdtr", "chdtrc", "pdtr", "pdtrc", "stdtr")
+    },
+    **{
+        name: _of(_with(getattr(distributions, name), 2.6, 3.4), _positive(3))
+        for name in ("fdtr", "fdtrc")
+    },
+    **{
+        name: [
+            sample(
+                _scaled(getattr(distributions, name)),
+                _positive(3),
+                _positive(3, start=5),
+            )
+        ]
+        for name in ("gdtr", "gdtrc")
+    },
+    **{
+        name: [
+            sample(
+                _counting(getattr(distributions, name), 5), integers(3, high=6), _probabilities(3)
+            ),
+        ]
+        for name in ("bdtr", "bdtrc")
+    },
+    **{
+        name: [
+            sample(_counting(getattr(distributions, name), None), integers(3), _probabilities(3)),
+        ]
+        for name in ("nbdtr", "nbdtrc")
+    },
+}  # fmt: skip

@@ -1,0 +1,211 @@
+"""Singular values and vectors: equal and zero values, what depends on a choice, constant rank."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import FuncdiffError
+
+Derivative = Callable[[Callable[..., Any], Any], Any]
+
+RANDOM = np.random.default_rng(29)
+A = RANDOM.normal(size=(3, 3)) + 3 * np.eye(3)
+LEFT, RIGHT = np.linalg.qr(RANDOM.normal(size=(4, 4)))[0], np.linalg.qr(A - A.T + np.ones(3))[0]
+WEIGHTS = RANDOM.normal(size=(4, 3))
+
+
+def _differences(f: Callable[[Any], Any], x: Any) -> Any:
+    """Return the gradient of a scalar function by central differences."""
+    step = 1e-6
+    units = np.eye(x.size).reshape(x.size, *x.shape)
+    slopes = [(f(x + step * e) - f(x - step * e)) / (2 * step) for e in units]
+    return np.reshape(slopes, x.shape)
+
+
+def _with_singular_values(*values: float, phase: Any = 1.0) -> Any:
+    """Return a matrix of four rows and three columns."""
+    turned = LEFT * np.array([1.0, phase, 1.0, np.conj(phase)])
+    return turned @ (LEFT.T[:, :3] * values) @ RIGHT
+
+
+def _rebuilt(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return (u * s**3) @ vh
+
+
+def _rebuilt_of_full(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x)
+    return u[:, :3] @ np.diag(np.sinh(s)) @ vh
+
+
+def _turned(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return (np.conj(u) * np.tan(s / 4)) @ np.conj(vh)
+
+
+def _nearest_of_rank_two(x: Any) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return (u[:, :2] * s[:2]) @ vh[:2]
+
+
+def _polar(x: Any) -> Any:
+    u, _, vh = np.linalg.svd(x, full_matrices=False)
+    return u @ vh
+
+
+def _projected(x: Any) -> Any:
+    u = np.linalg.svd(x)[0][:, 2:]
+    return u @ np.conj(u.T) @ np.ones((4, 3))
+
+
+def _assert_derivatives(f: Callable[[Any], Any], x: Any) -> None:
+    """Compare both modes, and forward over reverse, with central differences."""
+
+    def weighted(x: Any) -> Any:
+        return np.sum(np.real(f(x)) * WEIGHTS)
+
+    t = WEIGHTS[::-1] * (1.0 if x.dtype.kind == "f" else 0.6 - 0.8j)
+    h = 1e-5
+    slope = (weighted(x + h * t) - weighted(x - h * t)) / (2 * h)
+    np.testing.assert_allclose(fd.jvp(weighted, (x,), (t,))[1], slope, rtol=1e-7, atol=1e-8)
+    gradient = fd.grad(weighted)(x)
+    np.testing.assert_allclose(np.sum(np.conj(gradient) * t).real, slope, rtol=1e-7, atol=1e-8)
+    moved = (fd.grad(weighted)(x + h * t) - fd.grad(weighted)(x - h * t)) / (2 * h)
+    np.testing.assert_allclose(fd.hvp(weighted, (x,), (t,)), moved, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("phase", [1.0, 0.6 + 0.8j], ids=["real", "complex"])
+@pytest.mark.parametrize(("f", "values"), [
+    (_rebuilt, (1.0, 1.0, 1.0)),
+    (_rebuilt, (2.0, 1.0, 1.0)),
+    (_rebuilt, (2.0, 0.0, 0.0)),
+    (_rebuilt_of_full, (2.0, 2.0, 1.0)),
+    (_rebuilt_of_full, (2.0, 1.0, 0.0)),
+    (_turned, (1.0, 1.0, 0.0)),
+    (_nearest_of_rank_two, (2.0, 1.0, 1.0 / 3)),
+    (_nearest_of_rank_two, (2.0, 1.0, 0.0)),
+    (_polar, (1.0, 1.0, 1.0)),
+    (_polar, (2.0, 1.0, 1.0)),
+    (_projected, (2.0, 2.0, 1.0)),
+    (_projected, (2.0, 1.0, 0.0)),
+])  # fmt: skip
+def test_what_does_not_depend_on_the_singular_vectors_is_exact_at_equal_and_zero_values(
+    f: Callable[[Any], Any], values: tuple[float, ...], phase: Any
+) -> None:
+    _assert_derivatives(f, _with_singular_values(*values, phase=phase))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_a_matrix_of_zeros_is_rebuilt_from_its_singular_values_with_the_derivative_one(
+    dtype: Any,
+) -> None:
+    def f(x: Any) -> Any:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        return np.sum(((u * s) @ vh).real * WEIGHTS)
+
+    np.testing.assert_allclose(fd.grad(f)(np.zeros((4, 3), dtype)), WEIGHTS, atol=1e-15)
+
+
+@pytest.mark.parametrize(("f", "values"), [
+    (lambda u, s, vh: np.sum(u[:, 1] ** 3), (2.0, 1.0, 1.0)),
+    (lambda u, s, vh: np.sum(u[:, 2] ** 2 * WEIGHTS[:, 0]), (2.0, 1.0, 0.0)),
+    (lambda u, s, vh: np.sum((u[:, :3] @ vh) * WEIGHTS), (2.0, 1.0, 0.0)),
+    (lambda u, s, vh: np.sum(vh[2] * WEIGHTS[2]), (2.0, 0.0, 0.0)),
+    (lambda u, s, vh: s[0] + np.sum((u[:, :3] @ (vh @ A)) * WEIGHTS), (1.0, 1.0, 1.0)),
+    (lambda u, s, vh: np.sum(((u[:, :3] * np.exp(s)) @ vh) * WEIGHTS), (2.0, 1.0, 0.0)),
+])  # fmt: skip
+@pytest.mark.parametrize("full", [True, False])
+def test_a_gauge_dependent_use_of_singular_vectors_raises(f: Any, values: Any, full: bool) -> None:
+    with pytest.raises(FuncdiffError):
+        fd.grad(lambda x: f(*np.linalg.svd(x, full_matrices=full)))(_with_singular_values(*values))
+
+
+def test_the_vectors_that_full_matrices_adds_raise_and_the_message_says_what_to_pass() -> None:
+    x = RANDOM.normal(size=(5, 3))
+    with pytest.raises(FuncdiffError, match="full_matrices=False"):
+        fd.grad(lambda x: np.sum(np.linalg.svd(x)[0] ** 3))(x)
+    result = fd.grad(lambda x: np.sum(np.linalg.svd(x, full_matrices=False)[0] ** 3))(x)
+    assert np.isfinite(result).all()
+
+
+def test_the_phase_of_complex_singular_vectors_has_no_derivative() -> None:
+    with pytest.raises(FuncdiffError, match="any phase"):
+        fd.grad(lambda x: np.sum(np.linalg.svd(x)[0].real * A))(A + 1j * A.T)
+
+
+def test_full_singular_vectors_keep_numpys_values_under_differentiation() -> None:
+    x = RANDOM.normal(size=(5, 2))
+
+    def vectors(x: Any) -> Any:
+        return np.linalg.svd(x)[0]
+
+    y, _ = fd.vjp(vectors, x)
+    np.testing.assert_array_equal(y, np.linalg.svd(x)[0])
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+def test_singular_values_that_are_equal_or_zero_share_their_derivatives(
+    shape: Any, gradient: Derivative
+) -> None:
+    unit, zero = np.eye(*shape), np.zeros(shape)
+    k = min(shape)
+    for f in (np.linalg.svdvals, lambda x: np.linalg.svd(x, compute_uv=False)):
+        np.testing.assert_allclose(gradient(lambda x, f=f: f(x)[0], unit), unit / k, atol=1e-15)
+        assert not gradient(lambda x, f=f: np.sum(f(x)), zero).any()
+    halved = unit * np.array([1.0] + [0.0] * (shape[1] - 1))
+    np.testing.assert_allclose(
+        gradient(lambda x: np.linalg.norm(x, "nuc"), halved), halved, atol=1e-15
+    )
+
+
+def test_the_pseudoinverse_has_the_derivative_of_constant_rank(gradient: Derivative) -> None:
+    weights = RANDOM.normal(size=(3, 4))
+    for values in ((3.0, 2.0, 1.0), (1.0, 1.0, 1.0)):
+        x = _with_singular_values(*values)
+        np.testing.assert_allclose(
+            gradient(lambda x: np.sum(np.linalg.pinv(x) * weights), x),
+            _differences(lambda x: np.sum(np.linalg.pinv(x) * weights), x),
+            rtol=1e-6, atol=1e-8,
+        )  # fmt: skip
+    u, v = RANDOM.normal(size=(4, 1)), RANDOM.normal(size=(1, 3))
+    expected = _differences(lambda u: np.sum(np.linalg.pinv(u @ v) * weights), u)
+    result = gradient(lambda u: np.sum(np.linalg.pinv(u @ v) * weights), u)
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_least_squares_is_differentiated_in_matrix_and_right_hand_side(
+    gradient: Derivative,
+) -> None:
+    x, b = RANDOM.normal(size=(5, 3)), RANDOM.normal(size=5)
+
+    def f(x: Any, b: Any) -> Any:
+        solution, squares, _, s = np.linalg.lstsq(x, b)
+        return np.sum(solution**3) + squares[0] + np.sum(s)
+
+    for g, point in ((lambda x: f(x, b), x), (lambda b: f(x, b), b)):
+        np.testing.assert_allclose(gradient(g, point), _differences(g, point), rtol=1e-6)
+
+
+def _applied(x: Any) -> Any:
+    """Return U·(s·(Vᴴ·B)), which is not recognised."""
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return np.sum((u @ (s[:, None] * (vh @ A))) * WEIGHTS)
+
+
+@pytest.mark.parametrize("values", [(1.0, 1.0, 1.0), (2.0, 1.0, 0.0), (2.0, 0.0, 0.0)])
+def test_what_is_not_recognised_follows_the_direction_or_raises(values: Any) -> None:
+    x = _with_singular_values(*values)
+    slope = np.sum(WEIGHTS[::-1] * (WEIGHTS @ A.T))
+    np.testing.assert_allclose(fd.jvp(_applied, (x,), (WEIGHTS[::-1],))[1], slope, rtol=1e-10)
+    for derive in (fd.grad, fd.jacrev, fd.jacfwd):
+        with pytest.raises(FuncdiffError, match="in different ways"):
+            derive(_applied)(x)
+
+
+def test_the_second_derivative_of_vectors_of_zero_raises_in_forward_mode_twice() -> None:
+    x = _with_singular_values(2.0, 1.0, 0.0)
+    with pytest.raises(FuncdiffError, match="forward mode twice"):
+        fd.jvp(lambda x: fd.jvp(_applied, (x,), (WEIGHTS,))[1], (x,), (WEIGHTS[::-1],))

@@ -1,0 +1,84 @@
+"""Programs with loops, branches and solvers, and transforms that keep a function's signature."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import funcdiff as fd
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class State:
+    position: Vector
+    time: float
+
+
+def energy(state: State, mass: Vector, *, scale: float = 1.0) -> np.float64:
+    return np.sum(fd.tap("force", mass * state.position) ** 2) * scale * state.time
+
+
+def step(state: State) -> State:
+    return State(0.5 * state.position, state.time + 1.0)
+
+
+def going(state: State) -> bool:
+    return state.time < 3.0
+
+
+def counted(_: int, state: State) -> State:
+    return step(state)
+
+
+def halved(x: Vector) -> Vector:
+    return 0.5 * x + 1.0
+
+
+def parabola(x: float) -> float:
+    return x * x - 2.0
+
+
+def newton(f: Callable[[float], Any], x: float) -> float:
+    for _ in range(8):
+        x = x - f(x) / fd.grad(f)(x)
+    return x
+
+
+x: Vector = np.array([1.0, 2.0, 3.0])
+state = State(x, 0.0)
+
+
+def wrapped_functions_keep_their_signatures() -> None:
+    assert_type(fd.jit(energy)(state, x, scale=2.0), np.float64)
+    assert_type(fd.jit(fd.grad(energy))(state, x, scale=2.0), State)
+    assert_type(fd.grad(fd.jit(energy))(state, x), State)
+    assert_type(fd.checkpoint(energy)(state, x, scale=2.0), np.float64)
+    assert_type(fd.value_and_grad(fd.checkpoint(energy))(state, x), tuple[np.float64, State])
+    assert_type(fd.tap("x", x), Vector)
+    assert_type(fd.tap_grads(energy)(state, x), dict[str, Any])
+    assert_type(fd.tap_values(energy)(state, x, scale=2.0), dict[str, Any])
+    assert_type(fd.trace(energy)(state, x), fd.Program)
+
+
+def loops_carry_the_type_of_their_state() -> None:
+    assert_type(fd.while_loop(going, step, state), State)
+    assert_type(fd.fori_loop(0, 3, counted, state), State)
+    assert_type(fd.fori_loop(0, 3, lambda _, s: step(s), state), State)
+    assert_type(fd.switch(1, [step, step], state), State)
+    assert_type(fd.cond(x[0] > 0, step, lambda s: s, state), State)
+
+
+def solutions_have_the_type_of_the_guess() -> None:
+    assert_type(fd.fixed_point(halved, x), Vector)
+    assert_type(fd.custom_root(parabola, 1.0, newton), float)
+
+
+PROGRAMS = [
+    wrapped_functions_keep_their_signatures,
+    loops_carry_the_type_of_their_state,
+    solutions_have_the_type_of_the_guess,
+]
