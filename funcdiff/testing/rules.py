@@ -239,7 +239,7 @@ def _check_transpose(
                 [_pairing(cts, chosen)],
                 [_pairing(pulled, ts)],
                 rounding([*chosen, *pulled]),
-                _pairing(map(np.abs, cts), map(np.abs, chosen)),
+                max(_magnitude(cts, chosen), _magnitude(pulled, ts)),
             )
         with _claim(f"(Aᵀ)ᵀ = A, cotangents {present}", case):
             back = transpose(turned, (*known, *(True for _ in cts)))
@@ -312,6 +312,11 @@ def _smooth(values: Sequence[Any]) -> list[Any]:
 
 def _pairing(cts: Any, ts: Any) -> Any:
     return sum(np.sum(ct * t).real for ct, t in zip(cts, ts, strict=True))
+
+
+def _magnitude(cts: Any, ts: Any) -> Any:
+    """Return the sum of the sizes of the terms of a pairing, which its rounding is relative to."""
+    return _pairing(map(np.abs, cts), map(np.abs, ts))
 
 
 def _require_bits(left: Sequence[Any], right: Sequence[Any]) -> None:
