@@ -26,6 +26,7 @@ from funcdiff.api.scanning import map, scan  # noqa: A004
 from funcdiff.api.taps import tap, tap_grads, tap_values
 from funcdiff.api.transposition import linear_transpose
 from funcdiff.api.vectors import ravel_pytree
+from funcdiff.backend.threads import get_num_threads, set_num_threads
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
@@ -50,6 +51,7 @@ __all__ = [
     "fixed_point",
     "fori_loop",
     "gauss_newton_product",
+    "get_num_threads",
     "grad",
     "hessian",
     "hvp",
@@ -69,6 +71,7 @@ __all__ = [
     "ravel_pytree",
     "scan",
     "scipy",
+    "set_num_threads",
     "stop_gradient",
     "switch",
     "tap",

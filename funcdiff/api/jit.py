@@ -15,12 +15,10 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, is_numeric, operand, type_of
 from funcdiff.api.bodies import preserving
-from funcdiff.api.tracing import Trace, rebuild, record, run
-from funcdiff.backend import compiled  # noqa: F401  (programs that come back are compiled)
-from funcdiff.backend.buffers import owns_results
-from funcdiff.backend.source import source
+from funcdiff.api.tracing import Trace, owned, rebuild, record, run
+from funcdiff.backend.compiled import fastest
+from funcdiff.backend.kernels import kernel, owns_results
 from funcdiff.core.builder import Tracer, current_builder
-from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
@@ -62,8 +60,21 @@ class _Kind(NamedTuple):
 
 
 class _Compiled(NamedTuple):
+    """A program with the trace that it comes from."""
+
     program: Program
     trace: Trace
+
+    def __call__(self, operands: Sequence[Any]) -> list[Any]:
+        """Return results that share no memory with anything."""
+        if any(isinstance(x, Tracer) for x in operands):
+            return run(self.program, operands, self.trace)
+        try:
+            with np.errstate(all="ignore"):
+                results = fastest(self.program)(*operands)
+        except Exception:
+            return run(self.program, operands, self.trace)  # which raises again, and says where
+        return owned(results, operands)
 
 
 class JittedFunction(Generic[P, R]):
@@ -95,11 +106,12 @@ class JittedFunction(Generic[P, R]):
             key = tuple([(x.shape, x.dtype) if type(x) is np.ndarray else None for x in args])
             direct = self._of_arrays.get(key)
             if direct is not None:
-                found: R = direct(args)
-                return found
+                returned: R = direct(args)
+                return returned
         kind = self._kind(args, kwargs)
-        program, trace = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
-        results = run(program, [*kind.operands, *trace.captures], trace)
+        found = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
+        trace = found.trace
+        results = found([*kind.operands, *trace.captures])
         result: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return result
 
@@ -111,7 +123,7 @@ class JittedFunction(Generic[P, R]):
         """Return the program for these arguments and its Python source."""
         kind = self._kind(args, kwargs)
         program, _ = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
-        return Lowered(program, source(program).text)
+        return Lowered(program, kernel(program).source.text)
 
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
@@ -219,7 +231,6 @@ class JittedFunction(Generic[P, R]):
         observed = outside is not None and outside.taps is not None
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
-        executable(program).promote()
         # arrays that are closed over have, for good, the values they have now
         kept = [c.copy() if isinstance(c, np.ndarray) else c for c in trace.captures]
         found = _Compiled(program, trace._replace(captures=kept))
@@ -253,19 +264,18 @@ def _exact(x: Any) -> Any:
 def _direct(found: _Compiled) -> Callable[[tuple[Any, ...]], Any]:
     """Return what runs a compiled program on arrays, and does no more than it has to."""
     program, trace = found
-    execute, captures = executable(program), trace.captures
+    execute, captures = fastest(program), trace.captures
     owns, is_array = owns_results(program), trace.is_array
 
     def call(args: tuple[Any, ...]) -> Any:
-        operands = [*args, *captures]
         if owns:
             try:
                 with np.errstate(all="ignore"):
-                    results = execute(*operands)
+                    results = execute(*args, *captures)
             except Exception:
-                results = run(program, operands, trace)  # which raises again, and says where
+                results = found([*args, *captures])
         else:
-            results = run(program, operands, trace)
+            results = found([*args, *captures])
         if is_array:
             return results[0]
         return rebuild(trace.structure, trace.numeric, results, trace.others)

@@ -84,13 +84,6 @@ def plan(program: Program) -> Plan:
     return Plan(buffer, dying)
 
 
-def owns_results(program: Program) -> bool:
-    """Whether every result is an array of its own that a ufunc has made: nobody else's memory."""
-    made = {eq.results[0] for eq in program.equations if is_ufunc(eq) and eq.results[0].type.shape}
-    distinct = len(set(program.outputs)) == len(program.outputs)
-    return distinct and all(atom in made for atom in program.outputs)
-
-
 def _layout(eq: Equation, layout: list[int]) -> int:
     """Return the layout of the result of a ufunc: that of its operands, if they agree."""
     (result,) = eq.results

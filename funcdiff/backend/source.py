@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,8 +21,15 @@ _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 
 Template: TypeAlias = Callable[[Equation, str], str | None]
 
-_LARGE: Final = 1 << 15
+_SMALL: Final = 1 << 12
+"""Elements up to which a constant is an array."""
+
+LARGE: Final = 1 << 15
 """Bytes from which an array is freed as soon as it is dead."""
+
+
+_numbers: Final = count()
+"""Of the texts, by which tracebacks tell them apart."""
 
 
 class Source(NamedTuple):
@@ -37,6 +45,13 @@ class Source(NamedTuple):
 
     text: str
     names: dict[str, Any]
+
+    def function(self, name: str = "program") -> Callable[..., Any]:
+        """Return a function that the text defines."""
+        names = dict(self.names)
+        exec(compile(self.text, f"<funcdiff program {next(_numbers)}>", "exec"), names)
+        function: Callable[..., Any] = names[name]
+        return function
 
 
 def _reshape(eq: Equation, x: str) -> str:
@@ -66,65 +81,35 @@ Default for the others: a call of the function that the interpreter calls.
 """
 
 
-def source(program: Program) -> Source:
-    """Return the source of a program.
+class Writer:
+    """Names for the variables, constants and functions of a program, and calls of the latter."""
 
-    The function takes and returns what the interpreter does, and computes the same bits.
-    """
-    return _Writer(program).source()
-
-
-class _Writer:
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._buffer, self._dying = plan(program)
         self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
         self._bound: dict[Any, str] = {}
         self._spread = _spread(program)
         pairs = zip(program.equations, functions(program, last_uses(program)), strict=True)
         self._functions = {eq.results[0].number: function for eq, function in pairs}
 
-    def source(self) -> Source:
-        program = self._program
-        inputs = ", ".join(self._name(v) for v in program.inputs)
-        lines = [f"def program({inputs}):"]
-        for index, eq in enumerate(program.equations):
-            if eq.results[0].number in self._spread:
-                lines += self._reshaped(eq)
-            else:
-                lines.append(f"    {self._statement(eq)}")
-            lines += self._freed(index)
-        outputs = ", ".join(self._operand(atom) for atom in program.outputs)
-        lines.append(f"    return [{outputs}]")
-        return Source("\n".join(lines) + "\n", self._names)
-
-    def _statement(self, eq: Equation) -> str:
-        if is_ufunc(eq):
-            return self._elementwise(eq)
+    def _call(self, eq: Equation) -> str:
+        """Return the call that computes the results of an equation in new memory."""
         operands = [self._operand(atom) for atom in eq.operands]
         template = TEMPLATES.get(eq.primitive)
         text = template(eq, operands[0]) if template else None
-        if text is None:
-            text = f"{self._function(eq)}({', '.join(operands)})"
-        results = ", ".join(self._name(v) for v in eq.results)
-        return f"{results} = {text}"
+        return text or f"{self._function(eq)}({', '.join(operands)})"
 
     def _elementwise(self, eq: Equation) -> str:
-        (result,) = eq.results
+        """Return the call of a ufunc without the closing parenthesis."""
         operands = [
-            self._scalar(atom) if isinstance(atom, Literal) else self._name(atom)
+            self._constant(eq, atom) if isinstance(atom, Literal) else self._name(atom)
             for atom in eq.operands
         ]
         if all(isinstance(atom, Literal) for atom in eq.operands):
             operands[0] = self._operand(eq.operands[0])
-        name = self._name(result)
-        call = f"{self._function(eq)}({', '.join(operands)}"
-        if self._buffer[result.number] != result.number:
-            keyword = "out=" if eq.operation.function in _OUT_BY_KEYWORD else ""
-            return f"{call}, {keyword}{name})"
-        return f"{name} = {call})"
+        return f"{self._function(eq)}({', '.join(operands)}"
 
-    def _reshaped(self, eq: Equation) -> list[str]:
+    def _reshaped(self, eq: Equation) -> str:
         """Return what a broadcast becomes if only ufuncs use it, which broadcast themselves."""
         (atom,) = eq.operands
         (result,) = eq.results
@@ -132,38 +117,32 @@ class _Writer:
         axes = eq.params.axes  # type: ignore[attr-defined]
         operand = self._operand(atom)
         if axes == tuple(range(ndim - len(axes), ndim)):
-            return [f"    {self._name(result)} = {operand}"]
+            return f"{self._name(result)} = {operand}"
         shape = tuple(n if k in axes else 1 for k, n in enumerate(result.type.shape))
-        return [f"    {self._name(result)} = {operand}.reshape({shape})"]
-
-    def _freed(self, index: int) -> list[str]:
-        large = [
-            self._name(v)
-            for v in self._variables(index)
-            if v.type.size * v.type.dtype.itemsize >= _LARGE
-        ]
-        return [f"    del {', '.join(dict.fromkeys(large))}"] if large else []
-
-    def _variables(self, index: int) -> list[Var]:
-        eq = self._program.equations[index]
-        seen = {atom.number: atom for atom in (*eq.operands, *eq.results) if isinstance(atom, Var)}
-        return [seen[k] for k in self._dying[index] if k in seen]
+        return f"{self._name(result)} = {operand}.reshape({shape})"
 
     # ---- names -----------------------------------------------------------------------------
 
     def _name(self, v: Var) -> str:
-        number = self._buffer[v.number]
-        return f"x{number}" if number < len(self._program.inputs) else f"v{number}"
+        return f"x{v.number}" if v.number < len(self._program.inputs) else f"v{v.number}"
 
     def _operand(self, atom: Atom) -> str:
         if isinstance(atom, Var):
             return self._name(atom)
         return self._bind(("array", atom), f"c{len(self._bound)}", atom.array)
 
-    def _scalar(self, atom: Literal) -> str:
-        return self._bind(
-            ("scalar", atom.bits, atom.type.dtype), f"c{len(self._bound)}", atom.value
-        )
+    def _constant(self, eq: Equation, atom: Literal) -> str:
+        """Return a constant operand of a ufunc.
+
+        NumPy works on two small arrays sooner than on an array and a number, of which it makes
+        one in every call; but for some exponents that are one number `np.power` has a fast path.
+        """
+        shape = atom.type.shape if atom.type.size <= _SMALL else ()
+        if not shape or eq.operation.function is np.power:
+            number = ("number", atom.bits, atom.type.dtype)
+            return self._bind(number, f"c{len(self._bound)}", atom.value)
+        filled = ("filled", atom)
+        return self._bind(filled, f"c{len(self._bound)}", np.full(shape, atom.value))
 
     def _function(self, eq: Equation) -> str:
         function = self._functions[eq.results[0].number]
@@ -179,6 +158,63 @@ class _Writer:
             self._bound[key] = name
             self._names[name] = value
         return self._bound[key]
+
+
+def target(eq: Equation, name: str) -> str:
+    """Return the argument of a ufunc that makes it write to given memory."""
+    return f"out={name}" if eq.operation.function in _OUT_BY_KEYWORD else name
+
+
+def source(program: Program) -> Source:
+    """Return the source of a program.
+
+    The function takes and returns what the interpreter does, and computes the same bits.
+    """
+    return _Faithful(program).source()
+
+
+class _Faithful(Writer):
+    """Writes code that computes the interpreter's bits."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._buffer, self._dying = plan(program)
+
+    def source(self) -> Source:
+        program = self._program
+        inputs = ", ".join(self._name(v) for v in program.inputs)
+        lines = [f"def program({inputs}):"]
+        for index, eq in enumerate(program.equations):
+            lines += [f"    {self._statement(eq)}", *self._freed(index)]
+        outputs = ", ".join(self._operand(atom) for atom in program.outputs)
+        lines.append(f"    return [{outputs}]")
+        return Source("\n".join(lines) + "\n", self._names)
+
+    def _statement(self, eq: Equation) -> str:
+        number = eq.results[0].number
+        if number in self._spread:
+            return self._reshaped(eq)
+        if not is_ufunc(eq):
+            return f"{', '.join(self._name(v) for v in eq.results)} = {self._call(eq)}"
+        name, call = self._name(eq.results[0]), self._elementwise(eq)
+        written = self._buffer[number] != number
+        return f"{call}, {target(eq, name)})" if written else f"{name} = {call})"
+
+    def _freed(self, index: int) -> list[str]:
+        large = [
+            self._name(v)
+            for v in self._variables(index)
+            if v.type.size * v.type.dtype.itemsize >= LARGE
+        ]
+        return [f"    del {', '.join(dict.fromkeys(large))}"] if large else []
+
+    def _variables(self, index: int) -> list[Var]:
+        eq = self._program.equations[index]
+        seen = {atom.number: atom for atom in (*eq.operands, *eq.results) if isinstance(atom, Var)}
+        return [seen[k] for k in self._dying[index] if k in seen]
+
+    def _name(self, v: Var) -> str:
+        return super()._name(Var(self._buffer[v.number], v.type))
 
 
 def _spread(program: Program) -> set[int]:

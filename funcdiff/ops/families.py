@@ -2,7 +2,8 @@
 
 ``elementwise`` takes a NumPy ufunc and its partial derivatives; ``linear`` takes a type rule, an
 implementation, a transpose and a batch rule, and knows what linearity means for tangents;
-``constant_op`` declares operations without a derivative.
+``diagonal_op`` takes less, for those that only scale elements; ``constant_op`` declares operations
+without a derivative.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ Jvp: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], tuple[Any, A
 
 by_ufunc: Final[dict[np.ufunc, Elementwise]] = {}
 """The elementwise operation that a NumPy ufunc becomes, once types and shapes are equal."""
+
+POINTWISE: Final[set[Primitive[Any]]] = set()
+"""What `elementwise` has declared: an element of the result follows from those at its place."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ def elementwise(
     primitive = Primitive(
         name, Params, abstract, impl=lambda _p: ufunc, jvp=jvp or forward, batch=batch
     )
+    POINTWISE.add(primitive)
     op = Elementwise(primitive, ufunc)
     if isinstance(ufunc, np.ufunc):
         by_ufunc[ufunc] = op
@@ -160,6 +165,25 @@ def linear(
     return primitive
 
 
+def diagonal_op(name: str, function: Callable[..., Any], *, given: int) -> Primitive[Params]:
+    """Declare an operation that scales the elements of an array, so that it is its own transpose.
+
+    By how much, `given` further operands say.  It may raise instead, and else change nothing.
+    """
+    primitive: Primitive[Params] = linear(
+        name,
+        Params,
+        abstract=lambda _p, x, *_given: (x,),
+        impl=lambda _p: function,
+        transpose=lambda _p, _types, cts, xs: [
+            *bind(primitive, NONE, cts[0], *xs[1:]), *(None for _ in range(given)),
+        ],
+        batch=lambda _p, size, xs, batched: bind(primitive, NONE, *align(size, xs, batched)),
+        given=tuple(range(1, given + 1)),
+    )  # fmt: skip
+    return primitive
+
+
 def constant_op(
     name: str,
     params: type[P],
@@ -178,3 +202,13 @@ def constant_op(
 
     primitive = Primitive(name, params, abstract, impl, forward, None, batch)
     return primitive
+
+
+def several(function: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
+    """Return an implementation: one result stands for itself."""
+
+    def run(*xs: Any) -> Any:
+        results = function(*xs)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return run

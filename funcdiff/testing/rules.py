@@ -32,7 +32,7 @@ from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
 
 _EVERY_CHOICE_UP_TO: Final = 4
-"""Inputs; beyond, the choices are each alone, all but one, and all."""
+"""Inputs; beyond, the choices are each alone, and all."""
 
 _SPREAD: Final = 0.02
 """How far the examples of a batch are from the given point."""
@@ -160,7 +160,7 @@ def _choices(count: int) -> list[tuple[int, ...]]:
     every = range(count)
     sizes = range(1, count + 1)
     if count > _EVERY_CHOICE_UP_TO:
-        sizes = [1, count - 1, count]  # type: ignore[assignment]
+        sizes = [1, count]  # type: ignore[assignment]
     return [chosen for size in sizes for chosen in combinations(every, size)]
 
 

@@ -1,0 +1,308 @@
+"""Kernels: programs as functions of NumPy calls that work in memory of their own.
+
+A kernel is faster than a compiled program of `backend.source` where the last bits are free to
+differ, as they are under `jit`: its memory is kept from call to call, numbers are worked on by
+Python's operators, and large arrays are worked through block by block (see `backend.schedule`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.backend.blocks import Blocks
+from funcdiff.backend.buffers import is_ufunc
+from funcdiff.backend.memory import arrange
+from funcdiff.backend.schedule import Limits, Region, Step, schedule
+from funcdiff.backend.source import LARGE, Source, Writer, target
+from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.contract import contract_p
+from funcdiff.ops.linear_solve import linear_solve_p
+from funcdiff.ops.opaque import opaque_p
+from funcdiff.ops.reductions import (
+    reduce_all_p,
+    reduce_any_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_prod_p,
+)
+from funcdiff.ops.root import root_p
+from funcdiff.space import reduce_sum_p
+
+KEPT: Final = 1 << 28
+"""Bytes of memory up to which a kernel keeps it from call to call."""
+
+_KEEPERS: Final[frozenset[Primitive[Any]]] = frozenset((opaque_p, root_p, linear_solve_p))
+"""Operations that hand arrays to the user's code, which may keep them."""
+
+_REDUCTIONS: Final[dict[Primitive[Any], np.ufunc]] = {
+    reduce_sum_p: np.add,
+    reduce_prod_p: np.multiply,
+    reduce_max_p: np.maximum,
+    reduce_min_p: np.minimum,
+    reduce_all_p: np.logical_and,
+    reduce_any_p: np.logical_or,
+}
+
+_OPERATORS: Final[dict[Any, str]] = {
+    np.add: "{} + {}",
+    np.subtract: "{} - {}",
+    np.multiply: "{} * {}",
+    np.divide: "{} / {}",
+    np.negative: "-{}",
+    np.less: "{} < {}",
+    np.less_equal: "{} <= {}",
+    np.greater: "{} > {}",
+    np.greater_equal: "{} >= {}",
+    np.equal: "{} == {}",
+    np.not_equal: "{} != {}",
+}
+"""What Python's operators do to NumPy's numbers, in a fraction of the time of a ufunc."""
+
+
+class Kernel:
+    """A program as a function of arrays; several calls may run at the same time.
+
+    Parameters
+    ----------
+    program
+        The program.
+    limits
+        What is worth running block by block; None: nothing.
+    stored
+        How many outputs, the first ones, are written to memory that is given after the inputs.
+    """
+
+    def __init__(self, program: Program, limits: Limits | None, stored: int = 0) -> None:
+        writer = _KernelWriter(program, limits, stored)
+        self.source = writer.source()
+        self._make: Callable[[], Callable[..., list[Any]]] = self.source.function("make")
+        self._keeps = writer.bytes <= KEPT
+        self._idle: list[Callable[..., list[Any]]] = []
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the outputs; of those stored, what they were written to."""
+        idle = self._idle
+        try:
+            run = idle.pop()
+        except IndexError:  # the first call, or one while another is running
+            run = self._make()
+        results = run(*arrays)
+        if self._keeps:
+            idle.append(run)
+        return results
+
+
+class _KernelWriter(Writer):
+    """Writes the code of a kernel: ``make()`` allocates its memory, and returns the function."""
+
+    def __init__(self, program: Program, limits: Limits | None, stored: int) -> None:
+        steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
+        ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
+        super().__init__(ordered)
+        self._limits, self._steps = limits, steps
+        self._given = {
+            atom.number: f"o{k}"
+            for k, atom in enumerate(program.outputs[:stored])
+            if isinstance(atom, Var) and atom.number >= len(program.inputs)
+        }
+        self._stored = stored
+        self._layout = arrange(ordered, steps, self._writes, _keeps)
+        self._variables = {v.number: v for step in steps for v in step.results}
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the kernel has of its own."""
+        return sum(self._layout.sizes)
+
+    def source(self) -> Source:
+        program = self._program
+        given = [f"o{k}" for k in range(self._stored)]
+        inputs = ", ".join([*(self._name(v) for v in program.inputs), *given])
+        lines = ["def make():"]
+        if self._layout.slot:
+            lines.append(f"    {', '.join(f'v{k}' for k in self._layout.slot)}, = memory()")
+            self._names["memory"] = _memory(
+                [(self._variables[k].type, slot) for k, slot in self._layout.slot.items()],
+                self._layout.sizes,
+            )
+        lines.append(f"    def program({inputs}):")
+        for step, dying in zip(self._steps, self._layout.dying, strict=True):
+            made = self._region(step) if isinstance(step, Region) else self._equation(step)
+            lines += [f"        {line}" for line in (*made, *self._freed(dying))]
+        outputs = [self._operand(atom) for atom in program.outputs]
+        lines += [f"        return [{', '.join(outputs)}]", "    return program"]
+        return Source("\n".join(lines) + "\n", self._names)
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def _writes(self, step: Step) -> bool:
+        if isinstance(step, Region):
+            return True
+        return self._spread.isdisjoint(v.number for v in step.results) and (
+            is_ufunc(step) or step.primitive in _REDUCTIONS or _is_matrix_product(step)
+        )
+
+    def _equation(self, eq: Equation) -> list[str]:
+        v = eq.results[0]
+        if v.number in self._spread:
+            return [self._reshaped(eq)]
+        names = ", ".join(self._name(v) for v in eq.results)
+        place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
+        if place is not None and self._writes(eq):
+            return [self._written(eq, place)]
+        if place is not None and v.number in self._given:
+            return [f"{place}[...] = {self._call(eq)}"]
+        return [f"{names} = {self._call(eq)}"]
+
+    def _call(self, eq: Equation) -> str:
+        if _is_of_numbers(eq):
+            operands = [self._operand(atom) for atom in eq.operands]
+            return _OPERATORS[eq.operation.function].format(*operands)
+        if is_ufunc(eq):
+            return f"{self._elementwise(eq)})"
+        return self._reduced(eq, "") if eq.primitive in _REDUCTIONS else super()._call(eq)
+
+    def _written(self, eq: Equation, place: str) -> str:
+        """Return the statement that writes the result of an equation to given memory."""
+        if is_ufunc(eq):
+            return f"{self._elementwise(eq)}, {target(eq, place)})"
+        if eq.primitive in _REDUCTIONS:
+            return self._reduced(eq, place)
+        p: Any = eq.params
+        x, y = map(self._operand, eq.operands)
+        (inner,) = set(p.left) & set(p.right)
+        left = x if p.left[-1] == inner else f"{x}.T"
+        right = y if p.right[0] == inner else f"{y}.T"
+        if len(p.out) == 2 and p.out[0] in p.right:
+            left, right = _transposed(right), _transposed(left)
+        return f"{self._bind(np.matmul, 'matmul', np.matmul)}({left}, {right}, {place})"
+
+    def _reduced(self, eq: Equation, place: str) -> str:
+        p: Any = eq.params
+        type_ = eq.operands[0].type
+        ufunc = _REDUCTIONS[eq.primitive]
+        function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
+        axes = "None" if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
+        dtype = self._bind(type_.dtype, f"dtype_{len(self._bound)}", type_.dtype)
+        rest = [dtype] if type_.dtype.kind not in "fc" or place else []
+        arguments = [self._operand(eq.operands[0]), str(axes), *rest, *([place] if place else [])]
+        return f"{function}({', '.join(arguments)})"
+
+    def _region(self, region: Region) -> list[str]:
+        stored = len(region.stored)
+        rest = region.length % region.block
+        blocks = Blocks(
+            region,
+            Kernel(region.body(region.block), None, stored),
+            Kernel(region.body(rest), None, stored) if rest else None,
+            alone=any(eq.primitive is contract_p for eq in region.equations),
+        )
+        name = self._bind(("blocks", region.results), f"blocks_{len(self._bound)}", blocks)
+        lines = [self._new(v) for v in region.stored if v.number not in self._layout.slot]
+        groups = [
+            "".join(f"{self._name(v)}, " for v in group)
+            for group in (region.blocked, region.whole, region.stored)
+        ]
+        call = f"{name}(({groups[0]}), ({groups[1]}), ({groups[2]}))"
+        combined = "".join(f"{self._name(v)}, " for v, _ in region.combined)
+        return [*lines, f"{combined}= {call}" if combined else call]
+
+    def _new(self, v: Var) -> str:
+        """Return the allocation of a result."""
+        empty = self._bind(np.empty, "empty", np.empty)
+        dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
+        return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
+
+    def _freed(self, dying: Sequence[int]) -> list[str]:
+        large = [
+            self._name(v)
+            for v in map(self._variables.__getitem__, dying)
+            if v.type.size * v.type.dtype.itemsize >= LARGE and v.number not in self._given
+        ]
+        return [f"del {', '.join(large)}"] if large else []
+
+    def _name(self, v: Var) -> str:
+        return self._given.get(v.number) or super()._name(v)
+
+
+def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
+    for step in steps:
+        yield from step.equations if isinstance(step, Region) else (step,)
+
+
+def _transposed(text: str) -> str:
+    return text.removesuffix(".T") if text.endswith(".T") else f"{text}.T"
+
+
+def _is_of_numbers(eq: Equation) -> bool:
+    """Whether Python's operators compute what the equation's ufunc does."""
+    return eq.operation.function in _OPERATORS and all(
+        not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
+    )
+
+
+def _is_matrix_product(eq: Equation) -> bool:
+    """Whether an equation is a product of matrices or vectors over one axis."""
+    if eq.primitive is not contract_p:
+        return False
+    p: Any = eq.params
+    shared = set(p.left) & set(p.right)
+    return len(p.left) <= 2 and len(p.right) <= 2 and len(shared) == 1 and not shared & set(p.out)
+
+
+def _memory(
+    views: Sequence[tuple[ArrayType, int]], sizes: Sequence[int]
+) -> Callable[[], list[Any]]:
+    """Return what allocates the slots, and views of them for the results that go there."""
+
+    def memory() -> list[Any]:
+        # in numbers of 16 bytes, so that every dtype is aligned
+        slots = [np.empty(-(-size // 16), np.complex128) for size in sizes]
+        made: dict[tuple[ArrayType, int], Any] = {}
+        for type_, slot in views:
+            if (type_, slot) not in made:
+                taken = slots[slot].view(np.uint8)[: type_.size * type_.dtype.itemsize]
+                made[type_, slot] = taken.view(type_.dtype).reshape(type_.shape)
+        return [made[view] for view in views]
+
+    return memory
+
+
+def _keeps(step: Step) -> bool:
+    """Whether a step may hold on to its operands after the call: user's code sees them."""
+    return not isinstance(step, Region) and _hands_out(step)
+
+
+def _hands_out(eq: Equation) -> bool:
+    nested = (getattr(eq.params, field.name) for field in fields(eq.params))
+    return eq.primitive in _KEEPERS or any(
+        _hands_out(inner)
+        for value in nested
+        for program in (value if isinstance(value, tuple) else (value,))
+        if isinstance(program, Program)
+        for inner in program.equations
+    )
+
+
+@memoised
+def kernel(program: Program) -> Kernel:
+    """Return the kernel of a program, memoised by value."""
+    return Kernel(program, Limits())
+
+
+def owns_results(program: Program) -> bool:
+    """Whether every result of the kernel is a number, or an array in nobody else's memory."""
+    made = {
+        eq.results[0]
+        for eq in program.equations
+        if is_ufunc(eq) or eq.primitive in _REDUCTIONS or _is_matrix_product(eq)
+    }
+    distinct = len(set(program.outputs)) == len(program.outputs)
+    return distinct and all(atom in made for atom in program.outputs)

@@ -1,0 +1,124 @@
+"""How many threads elementwise work is shared by, and the pool that lends them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from funcdiff.errors import InputError, user_location
+
+
+def _available() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+class _Pool:
+    """Threads that help the calling one; made when they are first needed."""
+
+    def __init__(self) -> None:
+        self.threads = _available()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def resize(self, threads: int) -> None:
+        """Let so many threads work together, the calling one included."""
+        if self._executor is not None and threads != self.threads:
+            self._executor.shutdown(wait=False)
+            self._executor = None
+        self.threads = threads
+
+    def forget(self) -> None:
+        """Leave the threads behind, which a forked process does not have."""
+        self._executor = None
+
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        """Let another thread do the work."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(max(1, self.threads - 1), "funcdiff")
+        return self._executor.submit(work)
+
+
+_pool: Final = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
+
+
+def set_num_threads(threads: int | None) -> None:
+    """Choose how many threads elementwise work on large arrays is shared by.
+
+    Only compiled functions use threads (see `jit`), and only where a block-by-block run of
+    elementwise operations makes at least a million numbers or so.  Products of matrices have the
+    threads of NumPy's BLAS, which this does not change: set ``OMP_NUM_THREADS`` for these.
+    A process that was forked starts threads of its own.
+
+    Parameters
+    ----------
+    threads
+        1 keeps everything in the calling thread; None takes as many as there are cores that this
+        process may use, which is the default.
+
+    Raises
+    ------
+    InputError
+        If `threads` is not a positive integer.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> fd.set_num_threads(1)
+    >>> fd.get_num_threads()
+    1
+    >>> fd.set_num_threads(None)
+    """
+    if threads is None:
+        threads = _available()
+    if type(threads) is bool or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(
+            f"set_num_threads takes a positive integer or None, got {threads!r}, at "
+            f"{user_location()}"
+        )
+    _pool.resize(int(threads))
+
+
+def get_num_threads() -> int:
+    """Return how many threads elementwise work on large arrays is shared by.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> fd.get_num_threads() >= 1
+    True
+    """
+    return _pool.threads
+
+
+def share(work: Callable[[int], None], jobs: int, threads: int) -> None:
+    """Call ``work(k)`` for every job k, in several threads; each takes the next one.
+
+    An error of any is raised, when all threads have stopped.
+    """
+    numbers = count()
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with np.errstate(all="ignore"):  # each thread has a state of its own
+                while (k := next(numbers)) < jobs and not failures:
+                    work(k)
+        except BaseException as error:  # also an interrupt, of the calling thread
+            failures.append(error)
+
+    helpers = [_pool.submit(run) for _ in range(threads - 1)]
+    run()
+    for helper in helpers:
+        helper.result()
+    if failures:
+        raise failures[0]

@@ -1,0 +1,180 @@
+"""Kernels compute what the interpreter does, block by block too, and nothing they keep gets out."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import funcdiff as fd
+from funcdiff.backend.kernels import Kernel
+from funcdiff.backend.schedule import Limits, Region, schedule
+from funcdiff.core.evaluate import Executable
+from funcdiff.core.program import Program
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.testing.differences import disagreement, rounding
+from tests.backend.test_source import (
+    CASES,
+    LAYOUTS,
+    OPERATIONS,
+    SMOOTH,
+    gradient,
+    network,
+    random_program,
+)
+from tests.rules.sample import Sample
+
+TINY = Limits(block=4, row=64, region=2)
+"""Every program runs in blocks of a few numbers."""
+
+
+def assert_computes(program: Program, arrays: list[Any], limits: Limits | None = TINY) -> None:
+    """Assert that two calls of a kernel agree with the interpreter, the first one afterwards."""
+    before = [np.copy(x) for x in arrays]
+    kernel = Kernel(program, limits)
+    with np.errstate(all="ignore"):
+        expected = Executable(program).interpret(*arrays)
+        first = kernel(*arrays)
+        kernel(*[x * x.dtype.type(0.97) if x.dtype.kind in "fc" else x for x in before])
+        second = kernel(*arrays)
+    for results in (first, second):
+        for y, z in zip(results, expected, strict=True):
+            assert np.shape(y) == np.shape(z)
+            assert np.asarray(y).dtype == np.asarray(z).dtype
+            assert not disagreement(y, z, rounding([*arrays, *expected]), 1.0)
+    for x, y in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_operation_is_computed(case: Sample) -> None:
+    assert_computes(fd.trace(case.f)(*case.args), list(case.args))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", [TINY, None], ids=["blocks", "whole"])
+@pytest.mark.parametrize("case", SMOOTH)
+def test_every_derivative_is_computed(case: Sample, limits: Limits | None) -> None:
+    args = [np.asarray(x)[()] for x in case.args]
+    if not any(x.dtype.kind in "fc" for x in args):
+        return
+    try:
+        program = fd.trace(lambda *xs: gradient(case.f, *xs))(*args)
+    except NotDifferentiableError:
+        return  # a parameter without a derivative
+    assert_computes(program, args, limits)
+
+
+@given(OPERATIONS)
+def test_random_programs_are_computed_in_blocks(steps: Any) -> None:
+    f = random_program(steps)
+    random = np.random.default_rng(len(steps))
+    for shape in ((7,), (5, 3), (5, 5)):
+        args = [random.normal(size=shape) for _ in range(2)]
+        assert_computes(fd.trace(f)(*args), args)
+        total = fd.trace(fd.grad(lambda x, y: sum(np.sum(z) for z in f(x, y))))(*args)
+        assert_computes(total, args)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arguments_may_lie_in_memory_as_they_like(layout: Any) -> None:
+    random = np.random.default_rng(3)
+    x, w, b = (layout(random.normal(size=shape)) for shape in ((40, 30), (30, 20), (20,)))
+    program = fd.trace(lambda x, w, b: fd.grad(lambda w: np.sum(network(x, w, b)))(w))
+    assert_computes(program(x, w, b), [x, w, b])
+    assert_computes(program(x, w, b), [x, w, b], None)
+
+
+def mixture(x: Any, means: Any, logits: Any) -> Any:
+    distances = np.sum((x[:, None, :] - means) ** 2, axis=-1)
+    scores = logits - 0.5 * distances
+    top = np.max(scores, axis=1, keepdims=True)
+    return np.sum(np.log(np.sum(np.exp(scores - top), axis=1)) + top[:, 0])
+
+
+def logistic(w: Any, x: Any, y: Any) -> Any:
+    z = x @ w
+    return np.mean(np.logaddexp(0.0, z) - y * z)
+
+
+def test_a_gradient_of_elementwise_work_and_sums_is_one_region() -> None:
+    random = np.random.default_rng(0)
+    x, means, logits = random.normal(size=(50, 2)), random.normal(size=(3, 2)), np.zeros(3)
+    args = [means, x, logits]
+    program = fd.trace(fd.grad(lambda m, x, s: mixture(x, m, s)))(*args)
+    assert [type(step) for step in schedule(program, TINY)].count(Region) == 1
+    assert_computes(program, args)
+    w, y = random.normal(size=2), (x[:, 0] > 0) * 1.0
+    program = fd.trace(fd.grad(logistic))(w, x, y)
+    steps = schedule(program, TINY)
+    assert [type(step) for step in steps].count(Region) == 1
+    assert len(steps) < 6  # what is not in the region is about single numbers
+    assert_computes(program, [w, x, y])
+
+
+def test_what_needs_a_sum_over_all_rows_runs_in_a_later_region() -> None:
+    def normalised(x: Any) -> Any:
+        y = np.sin(x) * x
+        return np.tanh(y / np.sum(y)) * y
+
+    x = np.linspace(0.1, 1.0, 23)
+    program = fd.trace(normalised)(x)
+    assert [type(step) for step in schedule(program, TINY)].count(Region) == 2
+    assert_computes(program, [x])
+
+
+def test_small_programs_run_in_their_own_order() -> None:
+    program = fd.trace(fd.grad(lambda x: np.sum(np.sin(x) * x)))(np.ones(10))
+    assert schedule(program) == list(program.equations)
+
+
+def test_writes_to_an_element_stay_behind_the_reads_before_them() -> None:
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        total = np.sum(y * np.cos(y))
+        for k in range(3):
+            y[k] = y[k + 1] * total
+        return np.sum(y * x), y
+
+    x = np.linspace(0.1, 1.0, 23)
+    program = fd.trace(f)(x)
+    assert_computes(program, [x])
+    assert_computes(fd.trace(fd.grad(lambda x: f(x)[0]))(x), [x])
+
+
+def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
+    f = fd.jit(fd.grad(lambda x: np.sum(np.tanh(np.sin(x) * x) ** 2)))
+    xs = [np.full(1000, 0.1 * k) for k in range(8)]
+    expected = [f(x) for x in xs]
+    failures: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(200):
+            if not np.array_equal(f(xs[k]), expected[k]):
+                failures.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_user_code_may_keep_the_arrays_it_is_given() -> None:
+    kept: list[Any] = []
+
+    def keep(x: Any) -> Any:
+        kept.append(x)
+        return x * 2.0
+
+    opaque = fd.primitive(keep, result=np.empty_like)
+    f = fd.jit(lambda x: opaque(np.sin(x) * 2.0) + np.cos(x))
+    first, second = np.ones(5), np.zeros(5)
+    f(first)
+    f(second)
+    np.testing.assert_array_equal(kept[-2], np.sin(first) * 2.0)
+    np.testing.assert_array_equal(kept[-1], np.sin(second) * 2.0)
