@@ -17,7 +17,7 @@ from funcdiff.api.arguments import FunctionName, is_numeric, operand, type_of
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, owned, rebuild, record, run
 from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels import kernel, owns_results
+from funcdiff.backend.kernels import ScalarKernel, kernel, owns_results
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -92,7 +92,7 @@ class JittedFunction(Generic[P, R]):
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self._numbers, self._names = self._both(given, names)
         self._programs: dict[tuple[Any, ...], _Compiled] = {}
-        self._of_arrays: dict[tuple[Any, ...], Callable[[tuple[Any, ...]], Any]] = {}
+        self._direct: dict[tuple[Any, ...], Callable[[Sequence[Any]], Any]] = {}
         self._lock = threading.Lock()
         self._warned = False
 
@@ -102,9 +102,7 @@ class JittedFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
         if not kwargs and current_builder() is None:
-            # the most common call: arrays alone, of which shapes and dtypes are the key
-            key = tuple([(x.shape, x.dtype) if type(x) is np.ndarray else None for x in args])
-            direct = self._of_arrays.get(key)
+            direct = self._direct.get(_signature(args))
             if direct is not None:
                 returned: R = direct(args)
                 return returned
@@ -128,7 +126,7 @@ class JittedFunction(Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
         self._programs.clear()
-        self._of_arrays.clear()
+        self._direct.clear()
 
     # ---- keys ------------------------------------------------------------------------------
 
@@ -189,9 +187,12 @@ class JittedFunction(Generic[P, R]):
             ) from error
         return _Kind(key, operands)
 
-    def _is_of_arrays(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-        """Whether shapes and dtypes are the whole key of a call."""
-        plain = all(type(x) is np.ndarray and x.dtype.isnative for x in args)
+    def _is_plain(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether the signature is the whole key of a call."""
+        plain = all(
+            type(x) in (float, np.float64) or (type(x) is np.ndarray and x.dtype.isnative)
+            for x in args
+        )
         return plain and not kwargs and not self._numbers
 
     # ---- tracing ---------------------------------------------------------------------------
@@ -236,8 +237,9 @@ class JittedFunction(Generic[P, R]):
         found = _Compiled(program, trace._replace(captures=kept))
         with self._lock:
             self._programs[kind.key] = found
-            if current_builder() is None and self._is_of_arrays(args, kwargs):
-                self._of_arrays[tuple([(x.shape, x.dtype) for x in args])] = _direct(found)
+            if current_builder() is None and self._is_plain(args, kwargs):
+                signature = _signature(args)
+                self._direct[signature] = _direct(found, converts=float in signature)
             count = len(self._programs)
         if count >= _MANY and not self._warned:
             self._warned = True
@@ -261,21 +263,31 @@ def _exact(x: Any) -> Any:
     return type(x), x
 
 
-def _direct(found: _Compiled) -> Callable[[tuple[Any, ...]], Any]:
-    """Return what runs a compiled program on arrays, and does no more than it has to."""
+def _signature(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what tells plain calls apart: shapes and dtypes of arrays, types of the rest."""
+    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args])
+
+
+def _direct(found: _Compiled, *, converts: bool) -> Callable[[Sequence[Any]], Any]:
+    """Return what runs a compiled program on plain arguments, and does no more than it has to."""
     program, trace = found
     execute, captures = fastest(program), trace.captures
-    owns, is_array = owns_results(program), trace.is_array
+    is_array, owns = trace.is_array, owns_results(program)
+    silent = isinstance(execute, ScalarKernel) and not execute.warns
 
-    def call(args: tuple[Any, ...]) -> Any:
-        if owns:
-            try:
+    def call(args: Sequence[Any]) -> Any:
+        try:
+            if silent:  # floats are what it takes
+                results = execute(*args, *captures)
+            elif owns:
+                if converts:
+                    args = [*map(operand, args)]
                 with np.errstate(all="ignore"):
                     results = execute(*args, *captures)
-            except Exception:
-                results = found([*args, *captures])
-        else:
-            results = found([*args, *captures])
+            else:
+                results = found([*map(operand, args), *captures])
+        except Exception:
+            results = found([*map(operand, args), *captures])  # which raises again, and says where
         if is_array:
             return results[0]
         return rebuild(trace.structure, trace.numeric, results, trace.others)

@@ -16,6 +16,7 @@ import numpy as np
 from funcdiff.backend.blocks import Blocks
 from funcdiff.backend.buffers import is_ufunc
 from funcdiff.backend.memory import arrange
+from funcdiff.backend.scalars import of_scalars
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, Writer, target
 from funcdiff.core.memo import memoised
@@ -291,10 +292,33 @@ def _hands_out(eq: Equation) -> bool:
     )
 
 
+class ScalarKernel:
+    """A program of single numbers as a function.
+
+    Attributes
+    ----------
+    source
+        Its code.
+    warns
+        Whether NumPy is called, which may warn.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.warns = any(isinstance(value, np.ufunc) for value in source.names.values())
+        self._run = source.function()
+
+    def __call__(self, *numbers: Any) -> list[Any]:
+        """Return the outputs; raises where only NumPy knows what they are."""
+        results: list[Any] = self._run(*numbers)
+        return results
+
+
 @memoised
-def kernel(program: Program) -> Kernel:
+def kernel(program: Program) -> Kernel | ScalarKernel:
     """Return the kernel of a program, memoised by value."""
-    return Kernel(program, Limits())
+    scalar = of_scalars(program)
+    return Kernel(program, Limits()) if scalar is None else ScalarKernel(scalar)
 
 
 def owns_results(program: Program) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.complex import real_part
@@ -25,15 +25,13 @@ from funcdiff.ops.degeneracy import (
 from funcdiff.ops.linalg import Triangle, triangular_inv
 from funcdiff.ops.matrices import (
     adjoint,
-    below_diagonal,
     diagonal,
     hermitian,
+    lower_half,
     matmul,
-    on_diagonal,
     square,
 )
-from funcdiff.ops.structural import select
-from funcdiff.space import Maybe, mul, zeros
+from funcdiff.space import Maybe, mul
 
 # ---- Cholesky ----------------------------------------------------------------------------------
 
@@ -52,9 +50,7 @@ def _cholesky_jvp(
     factor = y if p.lower else adjoint(y)
     inverse = triangular_inv(factor)
     inner = matmul(matmul(inverse, hermitian(t)), adjoint(inverse))
-    halved = mul(inner, constant(0.5, t.type))
-    upper = select(on_diagonal(t.type), halved, zeros(t.type))
-    moved = matmul(factor, select(below_diagonal(t.type), inner, upper))
+    moved = matmul(factor, lower_half(inner))
     return [y], [moved if p.lower else adjoint(moved)]
 
 

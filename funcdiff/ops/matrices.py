@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from funcdiff.core.builder import Tracer, constant
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.overwriting import FRESH
+from funcdiff.core.primitive import Params
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.complex import conj
 from funcdiff.ops.contract import contract
-from funcdiff.ops.logic import equal, greater
+from funcdiff.ops.families import linear
+from funcdiff.ops.logic import equal
 from funcdiff.ops.structural import iota, permute, select
 from funcdiff.space import add, broadcast, mul, reduce_sum, zeros
 
@@ -47,25 +57,69 @@ def trace_of_product(x: Tracer, y: Tracer) -> Tracer:
 
 def on_diagonal(type_: ArrayType) -> Tracer:
     """Return the mask of the diagonal."""
-    rows, columns = _positions(type_)
-    return equal(rows, columns)
+    return equal(iota(type_.shape, type_.ndim - 2), iota(type_.shape, type_.ndim - 1))
 
 
-def below_diagonal(type_: ArrayType) -> Tracer:
-    """Return the mask of the strict lower triangle."""
-    rows, columns = _positions(type_)
-    return greater(rows, columns)
+@dataclass(frozen=True, slots=True)
+class Part(Params):
+    """Whether what is below and above the diagonal is kept, and what multiplies the diagonal."""
+
+    below: bool
+    diagonal: float
+    above: bool
 
 
-def _positions(type_: ArrayType) -> tuple[Tracer, Tracer]:
-    return iota(type_.shape, type_.ndim - 2), iota(type_.shape, type_.ndim - 1)
+@lru_cache(maxsize=64)
+def _kept(p: Part, rows: int, columns: int) -> Any:
+    """Return the mask of what does not become zero."""
+    offsets = np.subtract.outer(np.arange(rows), np.arange(columns))
+    below, above = (offsets > 0) & p.below, (offsets < 0) & p.above
+    return below | above | ((offsets == 0) & (p.diagonal != 0))
+
+
+def _part_impl(p: Part) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        rows, columns = x.shape[-2:]
+        y = np.where(_kept(p, rows, columns), x, x.dtype.type(0))
+        if p.diagonal not in (0.0, 1.0):
+            size = min(rows, columns)
+            on_diagonal = np.einsum("...ii->...i", y[..., :size, :size])
+            on_diagonal *= x.dtype.type(p.diagonal)
+        return y
+
+    return function
+
+
+part_p: Final = linear(
+    "part",
+    Part,
+    abstract=lambda _p, x: (x,),
+    impl=_part_impl,
+    transpose=lambda p, _types, cts, _xs: [_part(cts[0], p)],
+    batch=lambda p, _size, xs, _batched: [_part(xs[0], p)],
+)
+
+
+FRESH.add(part_p)
+
+
+def _part(x: Tracer, p: Part) -> Tracer:
+    return bind(part_p, p, x)[0]
+
+
+def lower_half(x: Tracer) -> Tracer:
+    """Return the lower triangle with half the diagonal."""
+    return _part(x, Part(below=True, diagonal=0.5, above=False))
+
+
+def strictly_lower(x: Tracer) -> Tracer:
+    """Return what is below the diagonal."""
+    return _part(x, Part(below=True, diagonal=0.0, above=False))
 
 
 def triangle(x: Tracer, *, lower: bool) -> Tracer:
     """Return one triangle, with the diagonal; the other is zero."""
-    rows, columns = _positions(x.type)
-    outside = greater(columns, rows) if lower else greater(rows, columns)
-    return select(outside, zeros(x.type), x)
+    return _part(x, Part(below=lower, diagonal=1.0, above=not lower))
 
 
 def identity(type_: ArrayType) -> Tracer:
@@ -75,7 +129,12 @@ def identity(type_: ArrayType) -> Tracer:
 
 def diagonal(x: Tracer) -> Tracer:
     """Return the diagonals of square matrices."""
-    return reduce_sum(select(on_diagonal(x.type), x, zeros(x.type)), (x.ndim - 1,))
+    return reduce_sum(diagonal_part(x), (x.ndim - 1,))
+
+
+def diagonal_part(x: Tracer) -> Tracer:
+    """Return the matrices with the same diagonals, and zeros elsewhere."""
+    return _part(x, Part(below=False, diagonal=1.0, above=False))
 
 
 def square(type_: ArrayType) -> ArrayType:

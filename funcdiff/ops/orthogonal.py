@@ -25,23 +25,23 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.complex import imag, join
 from funcdiff.ops.degeneracy import differ
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import diagonal_op, linear
 from funcdiff.ops.linalg import triangular_solve
 from funcdiff.ops.logic import equal
 from funcdiff.ops.matrices import (
     adjoint,
-    below_diagonal,
     diagonal,
+    diagonal_part,
     factorizable,
     identity,
     matmul,
-    on_diagonal,
+    strictly_lower,
     transposed,
     triangle,
 )
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import concatenate, iota, select
-from funcdiff.space import Maybe, add, align, broadcast, neg, zeros
+from funcdiff.space import Maybe, add, broadcast, neg, zeros
 
 # ---- columns that are any basis of a space -----------------------------------------------------
 
@@ -97,15 +97,7 @@ def _diverging(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-divergent_p: Final[Primitive[Params]] = linear(
-    "divergent",
-    Params,
-    abstract=lambda _p, x, _mask: (x,),
-    impl=lambda _p: _diverging,
-    transpose=lambda _p, _types, cts, xs: [divergent(cts[0], xs[1]), None],
-    batch=lambda _p, size, xs, batched: [divergent(*align(size, xs, batched))],
-    given=(1,),
-)
+divergent_p: Final = diagonal_op("divergent", _diverging, given=1)
 
 
 def divergent(x: Tracer, mask: Tracer) -> Tracer:
@@ -200,13 +192,13 @@ def _padded(x: Tracer, axis: int, length: int) -> Tracer:
 
 def _rotation(b: Tracer) -> Tracer:
     """Return the skew-Hermitian matrix with the lower triangle of B."""
-    below = select(below_diagonal(b.type), b, zeros(b.type))
+    below = strictly_lower(b)
     skew = add(below, neg(adjoint(below)))
     if b.dtype.kind != "c":
         return skew
     phase = imag(b)
     turn = join(zeros(phase.type), phase)
-    return add(skew, select(on_diagonal(b.type), turn, zeros(b.type)))
+    return add(skew, diagonal_part(turn))
 
 
 qr_p: Final[Primitive[Qr]] = Primitive(

@@ -178,3 +178,57 @@ def test_user_code_may_keep_the_arrays_it_is_given() -> None:
     f(second)
     np.testing.assert_array_equal(kept[-2], np.sin(first) * 2.0)
     np.testing.assert_array_equal(kept[-1], np.sin(second) * 2.0)
+
+
+# ---- single numbers ------------------------------------------------------------------------------
+
+
+def spiral(t: Any) -> Any:
+    return np.exp(-0.3 * t) * np.sin(t**3) / np.sqrt(1.0 + t) + np.maximum(t, 0.5) * np.where(
+        t > 2.0, t, np.arctan2(t, 3.0)
+    )
+
+
+@pytest.mark.parametrize("order", range(4))
+@pytest.mark.parametrize("t", [0.3, 1.7, 4.0])
+def test_programs_of_single_numbers_are_python_code(t: float, order: int) -> None:
+    g = spiral
+    for _ in range(order):
+        g = fd.grad(g)
+    jitted: Any = fd.jit(g)
+    assert "math.sin" in jitted.lower(t).source
+    assert isinstance(jitted(t), np.float64)
+    np.testing.assert_allclose(jitted(t), g(t), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: 1.0 / x, 0.0),
+        (lambda x: 1.0 / x, -0.0),
+        (np.log, -1.0),
+        (np.log, 0.0),
+        (np.exp, 1e4),
+        (np.sin, np.inf),
+        (lambda x: x**0.5, -2.0),
+        (lambda x: x**-1.5, 0.0),
+        (lambda x: np.minimum(x, 3.0), np.nan),
+        (lambda x: np.maximum(3.0, x), np.nan),
+        (lambda x: np.where(x > np.inf, x, -np.inf), 2.0),
+        (np.sign, -3.0),
+        (np.floor, -2.5),
+        (lambda x: x * np.nan, 1.0),
+        (lambda x: np.sqrt(x) - -x, 0.0),
+    ],
+)
+def test_numbers_at_the_edges_are_those_of_numpy(f: Any, x: float) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(fd.jit(f)(x), f(np.float64(x)))
+        assert np.signbit(fd.jit(f)(x)) == np.signbit(f(np.float64(x)))
+        np.testing.assert_array_equal(fd.jit(fd.grad(f))(x), fd.grad(f)(x))
+
+
+def test_flags_come_out_as_flags() -> None:
+    f = fd.jit(lambda x: (x > 1.0, np.logical_and(x > 1.0, x < 2.0), np.isnan(x) * 1.0))
+    assert f(1.5) == (True, True, 0.0)
+    assert [type(y) for y in f(1.5)] == [np.bool_, np.bool_, np.float64]

@@ -18,7 +18,15 @@ from funcdiff.ops.degeneracy import blocks, distinct, gauge, settled, shared, ti
 from funcdiff.ops.determinants import adjugate, det, slogdet
 from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh
 from funcdiff.ops.linalg import inv, solve, triangular_inv, triangular_solve
-from funcdiff.ops.matrices import adjoint, hermitian, matmul
+from funcdiff.ops.matrices import (
+    adjoint,
+    diagonal_part,
+    hermitian,
+    lower_half,
+    matmul,
+    strictly_lower,
+    triangle,
+)
 from funcdiff.ops.reductions import reduce_max
 from funcdiff.ops.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.structural import convert
@@ -121,6 +129,12 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(adjugate, COMPLEX, complex_(2, 2)),
     ],
     "slogdet": [sample(slogdet, REGULAR), sample(slogdet, -STACK), sample(slogdet, COMPLEX)],
+    "part": [
+        sample(lambda x: triangle(x, lower=True), real(2, 3, 2)),
+        sample(lambda x: triangle(x, lower=False), complex_(2, 3)),
+        sample(lower_half, real(3, 3)),
+        sample(lambda x: strictly_lower(x) * diagonal_part(x[::-1]), real(3, 2)),
+    ],
     "cholesky": [
         sample(lambda a: cholesky(hermitian(a), lower=True), POSITIVE),
         sample(lambda a: cholesky(hermitian(a), lower=False), POSITIVE),
