@@ -147,7 +147,7 @@ def _number(count: float, step: int, units: Sequence[str]) -> str:
     unit = 0
     while count >= step and unit + 1 < len(units):
         count, unit = count / step, unit + 1
-    plain = count == int(count) and unit == 0 or count >= 100
+    plain = (count == int(count) and unit == 0) or count >= 100
     return f"{count:.0f}{units[unit]}" if plain else f"{count:.3g}{units[unit]}"
 
 
@@ -345,4 +345,3 @@ class Memory:
                 self.live -= self._stored[owner]
                 self._ends[owner] = -2  # freed
         return busiest
-

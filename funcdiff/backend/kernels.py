@@ -15,13 +15,15 @@ import numpy as np
 
 from funcdiff.backend.blocks import Blocks
 from funcdiff.backend.buffers import is_ufunc
+from funcdiff.backend.loops import of_one, scan, stored
 from funcdiff.backend.memory import arrange
 from funcdiff.backend.scalars import of_scalars
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
-from funcdiff.backend.source import LARGE, Source, Writer, target
+from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
+from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.linear_solve import linear_solve_p
@@ -34,6 +36,8 @@ from funcdiff.ops.reductions import (
     reduce_prod_p,
 )
 from funcdiff.ops.root import root_p
+from funcdiff.ops.scan import scan_p
+from funcdiff.ops.slicing import add_slice_p
 from funcdiff.space import reduce_sum_p
 
 KEPT: Final = 1 << 28
@@ -77,10 +81,10 @@ class Kernel:
     limits
         What is worth running block by block; None: nothing.
     stored
-        How many outputs, the first ones, are written to memory that is given after the inputs.
+        Which outputs are written to memory that is given after the inputs.
     """
 
-    def __init__(self, program: Program, limits: Limits | None, stored: int = 0) -> None:
+    def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
         writer = _KernelWriter(program, limits, stored)
         self.source = writer.source()
         self._make: Callable[[], Callable[..., list[Any]]] = self.source.function("make")
@@ -103,14 +107,14 @@ class Kernel:
 class _KernelWriter(Writer):
     """Writes the code of a kernel: ``make()`` allocates its memory, and returns the function."""
 
-    def __init__(self, program: Program, limits: Limits | None, stored: int) -> None:
+    def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int]) -> None:
         steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
         super().__init__(ordered)
         self._limits, self._steps = limits, steps
         self._given = {
             atom.number: f"o{k}"
-            for k, atom in enumerate(program.outputs[:stored])
+            for k, atom in enumerate(program.outputs[place] for place in stored)
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
         self._stored = stored
@@ -124,7 +128,7 @@ class _KernelWriter(Writer):
 
     def source(self) -> Source:
         program = self._program
-        given = [f"o{k}" for k in range(self._stored)]
+        given = [f"o{k}" for k in range(len(self._stored))]
         inputs = ", ".join([*(self._name(v) for v in program.inputs), *given])
         lines = ["def make():"]
         if self._layout.slot:
@@ -158,6 +162,15 @@ class _KernelWriter(Writer):
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
         if place is not None and self._writes(eq):
             return [self._written(eq, place)]
+        if eq.primitive is add_slice_p and _filled(eq.operands[0]) == 0 and place is None:
+            # written out, because derivatives of indexing are full of it
+            zeros = self._bind(np.zeros, "zeros", np.zeros)
+            dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
+            u = self._operand(eq.operands[1])
+            return [
+                f"{names} = {zeros}({v.type.shape}, {dtype})",
+                f"{names}[{index_text(eq.params)}] += {u}",
+            ]
         if place is not None and v.number in self._given:
             return [f"{place}[...] = {self._call(eq)}"]
         return [f"{names} = {self._call(eq)}"]
@@ -196,8 +209,20 @@ class _KernelWriter(Writer):
         arguments = [self._operand(eq.operands[0]), str(axes), *rest, *([place] if place else [])]
         return f"{function}({', '.join(arguments)})"
 
+    def _function(self, eq: Equation) -> str:
+        if eq.primitive is scan_p:
+            p: Any = eq.params
+            body = of_scalars(p.body)
+            run = ScalarKernel(body) if body else Kernel(p.body, self._limits, stored(p))
+            value = of_one(scan(p, run), p.body)
+        elif eq.primitive in NESTED:
+            value = NESTED[eq.primitive](eq.params, kernel)
+        else:
+            return super()._function(eq)
+        return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
+
     def _region(self, region: Region) -> list[str]:
-        stored = len(region.stored)
+        stored = range(len(region.stored))
         rest = region.length % region.block
         blocks = Blocks(
             region,
@@ -231,6 +256,11 @@ class _KernelWriter(Writer):
 
     def _name(self, v: Var) -> str:
         return self._given.get(v.number) or super()._name(v)
+
+
+def _filled(atom: Atom) -> Any:
+    """Return the number that fills an atom if it is a literal, else None."""
+    return atom.value if isinstance(atom, Literal) else None
 
 
 def _flat(steps: Sequence[Step]) -> Iterator[Equation]:

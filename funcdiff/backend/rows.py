@@ -18,7 +18,13 @@ from funcdiff.core.program import Equation
 from funcdiff.ops.complex import conj_p, imag_p, join_p, modulus_p, real_p
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.families import POINTWISE
-from funcdiff.ops.reductions import reduce_all_p, reduce_any_p, reduce_max_p, reduce_min_p
+from funcdiff.ops.reductions import (
+    reduce_all_p,
+    reduce_any_p,
+    reduce_count_p,
+    reduce_max_p,
+    reduce_min_p,
+)
 from funcdiff.ops.structural import convert_p, permute_p, reshape_p, select_p
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p
 
@@ -132,6 +138,7 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
     reduce_sum_p: _reduction(np.add),
     reduce_max_p: _reduction(np.maximum),
     reduce_min_p: _reduction(np.minimum),
+    reduce_count_p: _reduction(np.add),
     reduce_all_p: _reduction(np.logical_and),
     reduce_any_p: _reduction(np.logical_or),
     contract_p: _contract,

@@ -24,15 +24,22 @@ class Limits(NamedTuple):
 
     Attributes
     ----------
+    cache
+        Bytes that the arrays of a block take at most, if its rows are not too long.
     block
-        Elements of the largest array of a block.
+        Elements of the largest array of a block, at most.
+    shortest
+        Elements of the largest array of a block, at least: with fewer, calling NumPy takes longer
+        than what it does.
     row
         Elements of a row from which rows are too long to be gathered into blocks.
     region
         Elements that the equations of a region make at least, all together.
     """
 
-    block: int = 1 << 14
+    cache: int = 3 << 18
+    block: int = 1 << 15
+    shortest: int = 1 << 11
     row: int = 1 << 15
     region: int = 1 << 18
 
@@ -113,6 +120,27 @@ class Region(NamedTuple):
 
 def _cut(type_: ArrayType, count: int) -> ArrayType:
     return type_.with_shape((count, *type_.shape[1:]))
+
+
+def _row_bytes(
+    equations: Sequence[Equation], blocked: Iterable[Var], stored: Iterable[Var], length: int
+) -> int:
+    """Return how many bytes a row takes of what is in the cache at the same time."""
+
+    def row(v: Var) -> int:
+        return v.type.size // length * v.type.dtype.itemsize
+
+    made_here = {v.number for eq in equations for v in eq.results}
+    last = {a: k for k, eq in enumerate(equations) for a in eq.operands if isinstance(a, Var)}
+    kept = {*blocked, *stored}
+    alive, most = 0, 0
+    for k, eq in enumerate(equations):
+        made = [v for v in eq.results if v not in kept]
+        alive += sum(map(row, made))
+        most = max(most, alive)
+        gone = {a for a in (*eq.operands, *made) if isinstance(a, Var) and last.get(a, k) == k}
+        alive -= sum(row(v) for v in gone if v not in kept and v.number in made_here)
+    return most + sum(map(row, kept))
 
 
 Step: TypeAlias = Equation | Region
@@ -263,7 +291,9 @@ def _region(
         longest = max(longest, v.type.size // length)
         if users[v.number] - {place}:
             stored.append(v)
-    block = max(1, min(length, limits.block // longest))
+    fitting = limits.cache // max(1, _row_bytes(equations, blocked, stored, length))
+    fitting = max(fitting, limits.shortest // longest)
+    block = max(1, min(length, limits.block // longest, fitting))
     return Region(
         length, block, tuple(blocked), tuple(whole), tuple(stored), tuple(combined),
         tuple(equations),

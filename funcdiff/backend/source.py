@@ -13,6 +13,7 @@ from funcdiff.core.evaluate import last_uses
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.ops.slicing import slice_p
 from funcdiff.ops.structural import permute_p, reshape_p
 from funcdiff.space import broadcast_p, reduce_sum_p
 
@@ -63,6 +64,19 @@ def _permute(eq: Equation, x: str) -> str:
     return f"{x}.transpose({p.axes})"
 
 
+def _slice(eq: Equation, x: str) -> str:
+    return f"{x}[{index_text(eq.params)}]"
+
+
+def index_text(p: Any) -> str:
+    """Return the index of a slice: ``1:, ::2``."""
+
+    def part(start: int, stop: int, step: int) -> str:
+        return f"{start or ''}:{stop}" + (f":{step}" if step != 1 else "")
+
+    return ", ".join(map(part, p.starts, p.stops, p.steps)) or "()"
+
+
 def _reduce_sum(eq: Equation, x: str) -> str | None:
     p: Any = eq.params
     if eq.results[0].type.dtype.kind not in "fc":  # NumPy would widen integers
@@ -73,6 +87,7 @@ def _reduce_sum(eq: Equation, x: str) -> str | None:
 TEMPLATES: Final[dict[Primitive[Any], Template]] = {
     reshape_p: _reshape,
     permute_p: _permute,
+    slice_p: _slice,
     reduce_sum_p: _reduce_sum,
 }
 """Expressions of one operand for what NumPy has a shorter way to.
@@ -95,7 +110,8 @@ class Writer:
     def _call(self, eq: Equation) -> str:
         """Return the call that computes the results of an equation in new memory."""
         operands = [self._operand(atom) for atom in eq.operands]
-        template = TEMPLATES.get(eq.primitive)
+        plain = self._functions[eq.results[0].number] is eq.operation.function
+        template = TEMPLATES.get(eq.primitive) if plain else None
         text = template(eq, operands[0]) if template else None
         return text or f"{self._function(eq)}({', '.join(operands)})"
 

@@ -9,9 +9,17 @@ import numpy as np
 
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Literal, Program, Var
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.errors import InputError, InternalError, user_location
+
+Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
+"""What makes a function of a program, as `executable` does."""
+
+NESTED: Final[dict[Primitive[Any], Callable[[Any, Runner], Callable[..., Any]]]] = {}
+"""``implementation(params, runner)`` of operations whose parameters hold programs: `impl` is that
+with `executable`."""
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
@@ -110,16 +118,17 @@ class Executable:
             template.append(None)
             return len(template) - 1
 
+        dying: list[list[int]] = [[] for _ in range(len(program.equations) + 1)]
+        for number, index in enumerate(last):
+            dying[index].append(number)
         pairs = zip(program.equations, functions(program, last), strict=True)
         for index, (eq, function) in enumerate(pairs):
             operands = [slot(atom) for atom in eq.operands]
-            dead = {atom.number for atom in eq.operands if isinstance(atom, Var)}
-            free.extend(slots[k] for k in dead if last[k] == index)
+            first = len(slots)
+            free += [slots[k] for k in dying[index] if k < first]
             results = [new() for _ in eq.results]
-            slots.extend(results)
-            free.extend(
-                s for s, v in zip(results, eq.results, strict=True) if last[v.number] == index
-            )
+            slots += results
+            free += [slots[k] for k in dying[index] if k >= first]
             self._steps.append(_step(function, operands, results))
         self._outputs = [slot(atom) for atom in program.outputs]
         self._template = template

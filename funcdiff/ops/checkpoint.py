@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Equation, Program, Var, used
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk
+from funcdiff.ops.families import several
 from funcdiff.ops.tap import Tap, tap_p
 from funcdiff.space import Maybe
 from funcdiff.transforms.jvp import jvp, present, spread
@@ -36,16 +37,6 @@ def _abstract_checkpoint(p: Checkpoint, *xs: ArrayType) -> Types:
     if xs != p.body.input_types:
         raise TypeError(f"checkpoint takes {p.body.input_types}, got {xs}")
     return p.body.output_types
-
-
-def _checkpoint_impl(p: Checkpoint) -> Callable[..., Any]:
-    body = executable(p.body)
-
-    def function(*xs: Any) -> Any:
-        results = body(*xs)
-        return results[0] if len(results) == 1 else results
-
-    return function
 
 
 def _checkpoint_jvp(
@@ -140,6 +131,10 @@ def _checkpoint_batch(
     return checkpoint(vmap(p.body, size, tuple(batched), every)[0], xs, p.keep)
 
 
+def _checkpoint_impl(p: Checkpoint, runner: Runner = executable) -> Callable[..., Any]:
+    return several(runner(p.body))
+
+
 checkpoint_p: Final = Primitive(
     "checkpoint",
     Checkpoint,
@@ -150,6 +145,7 @@ checkpoint_p: Final = Primitive(
     _checkpoint_batch,
     _checkpoint_linearize,
 )
+NESTED[checkpoint_p] = _checkpoint_impl
 
 
 def checkpoint(

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
+from funcdiff.ops.families import several
 from funcdiff.ops.logic import operations
 from funcdiff.ops.structural import select
 from funcdiff.space import Maybe, align, broadcast, zeros
@@ -47,14 +48,13 @@ def _abstract_cond(p: Cond, index: ArrayType, *xs: ArrayType) -> Types:
     return first.output_types
 
 
-def _cond_impl(p: Cond) -> Callable[..., Any]:
-    branches = [executable(branch) for branch in p.branches]
+def _cond_impl(p: Cond, runner: Runner = executable) -> Callable[..., Any]:
+    branches = [runner(branch) for branch in p.branches]
 
-    def function(index: Any, *xs: Any) -> Any:
-        results = branches[min(max(int(index), 0), len(branches) - 1)](*xs)
-        return results[0] if len(results) == 1 else results
+    def chosen(index: Any, *xs: Any) -> Sequence[Any]:
+        return branches[min(max(int(index), 0), len(branches) - 1)](*xs)
 
-    return function
+    return several(chosen)
 
 
 def _cond_jvp(
@@ -171,6 +171,7 @@ cond_p: Final = Primitive(
     _cond_batch,
     _cond_linearize,
 )
+NESTED[cond_p] = _cond_impl
 
 
 def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:

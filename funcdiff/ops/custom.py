@@ -12,14 +12,15 @@ from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program, used
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.custom_tangent import Tangent, linear_part, several, tangent_p
+from funcdiff.ops.custom_tangent import Tangent, linear_part, tangent_p
+from funcdiff.ops.families import several
 from funcdiff.space import Maybe, align, instantiate, zeros
 from funcdiff.transforms.jvp import present, spread
 from funcdiff.transforms.transpose import transpose
@@ -67,8 +68,8 @@ def _abstract_custom(p: Custom, *types: ArrayType) -> Types:
     return p.body.output_types
 
 
-def _custom_impl(p: Custom) -> Callable[..., Any]:
-    return several(executable(p.body))
+def _custom_impl(p: Custom, runner: Runner = executable) -> Callable[..., Any]:
+    return several(runner(p.body))
 
 
 def _custom_jvp(
@@ -251,5 +252,6 @@ custom_p: Final = Primitive(
     _custom_batch,
     _custom_linearize,
 )
+NESTED[custom_p] = _custom_impl
 
 FLOWS[custom_p] = lambda p, flags: dependent(p.body, flags)

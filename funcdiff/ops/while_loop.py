@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.core.walk import rearranged
+from funcdiff.ops.families import several
 from funcdiff.ops.reductions import reduce_any
 from funcdiff.ops.scan import varying_residuals
 from funcdiff.ops.structural import select
@@ -47,12 +48,12 @@ def _abstract_while(p: While, *operands: ArrayType) -> Types:
     return operands[p.constants :]
 
 
-def _while_impl(p: While) -> Callable[..., Any]:
-    test = executable(p.test)
-    first, *further = map(executable, p.sweeps)
+def _while_impl(p: While, runner: Runner = executable) -> Callable[..., Any]:
+    test = runner(p.test)
+    first, *further = map(runner, p.sweeps)
     count = p.carries[0]
 
-    def function(*operands: Any) -> Any:
+    def function(*operands: Any) -> list[Any]:
         constants, carries = p.split(operands)
         carry = carries[0]
         rows: list[list[Any]] = []
@@ -69,9 +70,9 @@ def _while_impl(p: While) -> Callable[..., Any]:
                 carry = values[:number]
                 row += values[number:]
             results += carry
-        return results[0] if len(results) == 1 else results
+        return results
 
-    return function
+    return several(function)
 
 
 # ---- forward mode ----------------------------------------------------------------------------
@@ -261,14 +262,7 @@ def _while_batch(
         flags = input_flags(p, (*batched[: p.constants], *carried), flow)
         test, _ = vmap(p.test, size, flags[0])
     constants, carries = p.split(operands)
-    assembly = Assembly(
-        [
-            t
-            for t, _ in zip(
-                vmap(p.sweeps[0], size, flags[0])[0].input_types, constants, strict=False
-            )
-        ]
-    )
+    assembly = Assembly(vmap(p.sweeps[0], size, flags[0])[0].input_types[: p.constants])
     for k, body in enumerate(p.sweeps):
         n = p.carries[k]
         after = flags[k][p.constants : p.constants + n]
@@ -326,6 +320,7 @@ while_p: Final = Primitive(
     _while_batch,
     _while_linearize,
 )
+NESTED[while_p] = _while_impl
 
 
 def while_loop(p: While, operands: Sequence[Tracer]) -> Sequence[Tracer]:

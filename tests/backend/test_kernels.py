@@ -27,7 +27,7 @@ from tests.backend.test_source import (
 )
 from tests.rules.sample import Sample
 
-TINY = Limits(block=4, row=64, region=2)
+TINY = Limits(cache=1, block=4, shortest=4, row=64, region=2)
 """Every program runs in blocks of a few numbers."""
 
 
@@ -171,13 +171,37 @@ def test_user_code_may_keep_the_arrays_it_is_given() -> None:
         kept.append(x)
         return x * 2.0
 
-    opaque = fd.primitive(keep, result=np.empty_like)
+    opaque: Any = fd.primitive(keep, result=lambda x: np.empty_like(x))
     f = fd.jit(lambda x: opaque(np.sin(x) * 2.0) + np.cos(x))
     first, second = np.ones(5), np.zeros(5)
     f(first)
     f(second)
     np.testing.assert_array_equal(kept[-2], np.sin(first) * 2.0)
     np.testing.assert_array_equal(kept[-1], np.sin(second) * 2.0)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_carries_may_change_places(reverse: bool) -> None:
+    def swapped(state: Any, x: Any) -> Any:
+        a, b, c = state
+        return (b, a * x + b, c), (a, c, b)
+
+    def kept(state: Any, x: Any) -> Any:
+        h, c = state
+        h = np.tanh(h * x + c)
+        return (h, c * 0.9 + h[::-1]), (h, h * 2.0)
+
+    xs = np.linspace(0.5, 1.5, 12).reshape(4, 3)
+    starts = [np.array([0.1, -0.3, 0.7]) * k for k in range(3)]
+    for body, count in ((swapped, 3), (kept, 2)):
+        f = lambda xs, *starts: fd.scan(body, starts, xs, reverse=reverse)  # noqa: B023
+        assert_computes(fd.trace(f)(xs, *starts[:count]), [xs, *starts[:count]])
+
+        def total(xs: Any, *starts: Any) -> Any:
+            return sum(np.sum(np.sin(y)) for y in fd.pytree.flatten(f(xs, *starts))[0])  # noqa: B023
+
+        for program in (fd.trace(fd.grad(total)), fd.trace(fd.grad(total, argnums=1))):
+            assert_computes(program(xs, *starts[:count]), [xs, *starts[:count]])
 
 
 # ---- single numbers ------------------------------------------------------------------------------
@@ -192,7 +216,7 @@ def spiral(t: Any) -> Any:
 @pytest.mark.parametrize("order", range(4))
 @pytest.mark.parametrize("t", [0.3, 1.7, 4.0])
 def test_programs_of_single_numbers_are_python_code(t: float, order: int) -> None:
-    g = spiral
+    g: Any = spiral
     for _ in range(order):
         g = fd.grad(g)
     jitted: Any = fd.jit(g)
