@@ -103,17 +103,28 @@ def _infinite_tie(x: Any, y: Any) -> Any:
     return np.logical_and(np.isinf(x), x == y)
 
 
+def _logistic(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+# not y·(1 - y), of which nothing is left where y rounds to 1
+logistic = elementwise("logistic", _logistic, lambda x, y: y * logistic(-x), dtypes=_same)
+
+
+def _share(x: Any, y: Any, scale: float = 1.0) -> Any:
+    """eˣ/(eˣ + eʸ), to the base that has the logarithm `scale`; half each at equal infinities."""
+    difference = np.where(_infinite_tie(x, y), 0, x - y)
+    return logistic(difference if scale == 1 else scale * difference)
+
+
 logaddexp = elementwise(
-    "logaddexp",
-    np.logaddexp,
-    lambda x, y, z: np.exp(np.where(_infinite_tie(x, y), -LN2, x - z)),
-    lambda x, y, z: np.exp(np.where(_infinite_tie(x, y), -LN2, y - z)),
+    "logaddexp", np.logaddexp, lambda x, y, z: _share(x, y), lambda x, y, z: _share(y, x)
 )
 logaddexp2 = elementwise(
     "logaddexp2",
     np.logaddexp2,
-    lambda x, y, z: np.exp2(np.where(_infinite_tie(x, y), -1, x - z)),
-    lambda x, y, z: np.exp2(np.where(_infinite_tie(x, y), -1, y - z)),
+    lambda x, y, z: _share(x, y, LN2),
+    lambda x, y, z: _share(y, x, LN2),
 )
 
 # ---- trigonometric and hyperbolic functions ----------------------------------------------------

@@ -13,11 +13,12 @@ from typing import Any, Final
 from funcdiff.core.builder import Tracer
 from funcdiff.core.overwriting import IN_PLACE
 from funcdiff.core.primitive import NONE
-from funcdiff.core.types import complex_dtype, real_dtype
+from funcdiff.core.types import BOOL, complex_dtype, real_dtype
 from funcdiff.core.walk import made_by
 from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.indexing import scatter_add_p
+from funcdiff.ops.logic import logical_and, logical_or
 from funcdiff.ops.slicing import add_slice_p
 from funcdiff.ops.structural import (
     Dtype,
@@ -142,6 +143,23 @@ def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tra
     return None if chosen is None else (x if chosen else y)
 
 
+def _both_with_constant(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x and True = x; x and False = False: of booleans."""
+    return _absorbed(x, y, neutral=True)
+
+
+def _either_with_constant(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x or False = x; x or True = True: of booleans."""
+    return _absorbed(x, y, neutral=False)
+
+
+def _absorbed(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
+    for a, b in ((x, y), (y, x)):
+        if a.dtype == b.dtype == BOOL and splat(a) is not None:
+            return b if bool(splat(a)) is neutral else a
+    return None
+
+
 def _contract_with_number(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(x, s) = x · s for a scalar s: a product without a sum."""
     if p.left and p.right:
@@ -175,19 +193,23 @@ def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | No
 
 rules: Final[Rules] = {
     mul_p: (_scale_by_one,),
-    neg_p: (_negate_twice,),
-    conj_p: (_conjugate_twice,),
+    (neg_p, neg_p): (_negate_twice,),
+    (conj_p, conj_p): (_conjugate_twice,),
     reshape_p: (_reshape_twice,),
     permute_p: (_permute_twice,),
-    reverse_p: (_reverse_twice,),
-    broadcast_p: (_broadcast_twice,),
+    (reverse_p, reverse_p): (_reverse_twice,),
+    (broadcast_p, broadcast_p): (_broadcast_twice,),
     convert_p: (_convert_nothing,),
-    real_p: (_real_of_real,),
-    imag_p: (_imaginary_of_pair,),
+    (real_p, convert_p): (_real_of_real,),
+    (real_p, join_p): (_real_of_real,),
+    (imag_p, join_p): (_imaginary_of_pair,),
     select_p: (_select_same,),
+    logical_and.primitive: (_both_with_constant,),
+    logical_or.primitive: (_either_with_constant,),
     contract_p: (_contract_with_number,),
 }
 linear_rules: Final[Rules] = {
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
-    add_p: (_accumulate_slice, _accumulate_scattered),
+    (add_p, add_slice_p): (_accumulate_slice,),
+    (add_p, scatter_add_p): (_accumulate_scattered,),
 }

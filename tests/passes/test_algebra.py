@@ -169,6 +169,34 @@ KEEPING_BITS = [
         """,
     ),
     Rewrite(
+        "_both_with_constant",
+        "%0: bool[3], %1: f64[3]",
+        """
+        %2: bool[3] = logical_and %0, True:bool[3]
+        %3: bool[3] = logical_and False:bool[3], %0
+        %4: bool[3] = logical_and %1, 1.0:f64[3]
+        return %2, %3, %4
+        """,
+        """
+        %2: bool[3] = logical_and %1, 1.0:f64[3]
+        return %0, False:bool[3], %2
+        """,
+    ),
+    Rewrite(
+        "_either_with_constant",
+        "%0: bool[3], %1: f64[3]",
+        """
+        %2: bool[3] = logical_or %0, True:bool[3]
+        %3: bool[3] = logical_or False:bool[3], %0
+        %4: bool[3] = logical_or %1, 0.0:f64[3]
+        return %2, %3, %4
+        """,
+        """
+        %2: bool[3] = logical_or %1, 0.0:f64[3]
+        return True:bool[3], %0, %2
+        """,
+    ),
+    Rewrite(
         "_select_same",
         "%0: bool[3], %1: f64[3], %2: f64[3]",
         """

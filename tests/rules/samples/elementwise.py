@@ -46,7 +46,7 @@ HOLOMORPHIC = frozenset(
 OF_THEIR_OWN = frozenset({"ldexp"})
 NOT_UFUNCS = frozenset(
     {"modf_integer", "modf_fraction", "frexp_mantissa", "frexp_exponent"}
-    | {"bessel_i0", "bessel_i1", "root_of_squares", "square_of_root"}
+    | {"bessel_i0", "bessel_i1", "sinc", "logistic", "root_of_squares", "square_of_root"}
 )
 
 
