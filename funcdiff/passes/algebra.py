@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.overwriting import IN_PLACE
-from funcdiff.core.primitive import NONE
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.types import BOOL, complex_dtype, real_dtype
 from funcdiff.core.walk import made_by
 from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import contract_p
+from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.indexing import scatter_add_p
-from funcdiff.ops.logic import logical_and, logical_or
+from funcdiff.ops.logic import logical_and, logical_or, operations
 from funcdiff.ops.slicing import add_slice_p
 from funcdiff.ops.structural import (
     Dtype,
@@ -31,7 +34,7 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.passes.rewriting import Rules
+from funcdiff.passes.rewriting import Rule, Rules
 from funcdiff.space import Broadcast, add_p, broadcast_p, mul_p, neg_p, splat
 
 
@@ -105,6 +108,26 @@ def _broadcast_twice(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
         return None
     axes = tuple(p.axes[axis] for axis in found[0].axes)
     return emit(broadcast_p, Broadcast(p.shape, axes), found[1][0])  # type: ignore[no-any-return]
+
+
+def _broadcast_later(primitive: Primitive[Any]) -> Rule:
+    """Return the rule of an operation whose every element is exactly rounded."""
+
+    def rule(emit: Any, p: Params, *xs: Tracer) -> Tracer | None:
+        """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), numbers being broadcast anyhow."""
+        found = [made_by(x, broadcast_p) for x in xs]
+        spread = {(f[0], f[1][0].shape) for f in found if f}
+        pairs = list(zip(found, xs, strict=True))
+        if len(spread) != 1 or any(f is None and splat(x) is None for f, x in pairs):
+            return None
+        if any(x.dtype.kind == "c" for x in xs):
+            return None  # of a product of complex numbers every processor has its own rounding
+        ((how, shape),) = spread
+        small = [f[1][0] if f else constant(splat(x), x.type.with_shape(shape)) for f, x in pairs]
+        return emit(broadcast_p, how, emit(primitive, p, *small))  # type: ignore[no-any-return]
+
+    rule.__name__ = "_broadcast_later"
+    return rule
 
 
 def _convert_nothing(_emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
@@ -191,7 +214,20 @@ def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | No
     return None
 
 
+_EXACT: Final = (
+    *(np.add, np.subtract, np.multiply, np.divide, np.negative, np.reciprocal, np.square),
+    *(np.sqrt, np.absolute, np.sign, np.maximum, np.minimum),
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+    *(np.logical_and, np.logical_or, np.logical_not, np.isnan),
+)
+"""Functions of which IEEE 754 says every bit, however many elements there are."""
+
 rules: Final[Rules] = {
+    **{
+        (op.primitive, broadcast_p): (_broadcast_later(op.primitive),)
+        for op in (*by_ufunc.values(), *operations.values())
+        if op.ufunc in _EXACT
+    },
     mul_p: (_scale_by_one,),
     (neg_p, neg_p): (_negate_twice,),
     (conj_p, conj_p): (_conjugate_twice,),

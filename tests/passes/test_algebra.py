@@ -169,6 +169,34 @@ KEEPING_BITS = [
         """,
     ),
     Rewrite(
+        "_broadcast_later",
+        "%0: f64[3], %1: f64[3], %2: f64[]",
+        """
+        %3: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
+        %4: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %1
+        %5: f64[2,3] = broadcast{shape=(2, 3), axes=()} %2
+        %6: f64[2,3] = div %3, %4
+        %7: f64[2,3] = sub 1.0:f64[2,3], %3
+        %8: f64[2,3] = neg %5
+        %9: f64[2,3] = add %3, %5
+        %10: f64[2,3] = exp %5
+        return %6, %7, %8, %9, %10
+        """,
+        """
+        %3: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0
+        %4: f64[2,3] = broadcast{shape=(2, 3), axes=()} %2
+        %5: f64[3] = div %0, %1
+        %6: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %5
+        %7: f64[3] = sub 1.0:f64[3], %0
+        %8: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %7
+        %9: f64[] = neg %2
+        %10: f64[2,3] = broadcast{shape=(2, 3), axes=()} %9
+        %11: f64[2,3] = add %3, %4
+        %12: f64[2,3] = exp %4
+        return %6, %8, %10, %11, %12
+        """,
+    ),
+    Rewrite(
         "_both_with_constant",
         "%0: bool[3], %1: f64[3]",
         """
