@@ -1,6 +1,6 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
-from funcdiff import errors, numpy, pytree, scipy, testing
+from funcdiff import errors, nn, numpy, pytree, scipy, testing
 from funcdiff.api.batching import vmap
 from funcdiff.api.caches import cache_info, clear_caches
 from funcdiff.api.checkpoint import checkpoint
@@ -22,6 +22,7 @@ from funcdiff.api.opaque import primitive
 from funcdiff.api.prefixes import associative_scan
 from funcdiff.api.products import jvp, vjp
 from funcdiff.api.queries import depends_on, is_linear
+from funcdiff.api.reading import cost, source
 from funcdiff.api.scanning import map, scan  # noqa: A004
 from funcdiff.api.taps import tap, tap_grads, tap_values
 from funcdiff.api.transposition import linear_transpose
@@ -38,6 +39,7 @@ __all__ = [
     "checkpoint",
     "clear_caches",
     "cond",
+    "cost",
     "custom_jvp",
     "custom_linear_solve",
     "custom_root",
@@ -64,6 +66,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "map",
+    "nn",
     "numpy",
     "parse",
     "primitive",
@@ -71,6 +74,7 @@ __all__ = [
     "ravel_pytree",
     "scan",
     "scipy",
+    "source",
     "set_num_threads",
     "stop_gradient",
     "switch",

@@ -25,6 +25,7 @@ Every message has three parts: what happened, where, and what to write instead.
 
 import sys
 from pathlib import Path
+from types import FrameType
 
 import numpy
 
@@ -113,18 +114,31 @@ class InternalError(FuncdiffError, RuntimeError):
     """A bug in funcdiff; the message says so and asks for a report."""
 
 
+def user_frame(*, or_scipys: bool = False) -> FrameType | None:
+    """Return the innermost frame that is neither funcdiff's nor NumPy's nor SciPy's.
+
+    With `or_scipys`, it may be SciPy's.
+    """
+    skipped = [_OURS, _NUMPYS, "<__array_function__"]
+    scipy = getattr(sys.modules.get("scipy"), "__file__", None)
+    if scipy is not None and not or_scipys:
+        skipped.append(str(Path(scipy).parent))
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(tuple(skipped)):
+        frame = frame.f_back
+    return frame
+
+
 def user_location() -> str:
-    """Return ``'file.py', line 12, in f`` of the innermost frame that is not ours.
+    """Return ``'file.py', line 12, in f`` of `user_frame`.
 
     Returns
     -------
     str
-        The place in the user's code, or ``an unknown place`` if every frame is funcdiff's.
+        The place in the user's code, or ``an unknown place`` if there is none.
     """
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith((_OURS, _NUMPYS, "<__array_function__")):
-            return f"{code.co_filename!r}, line {frame.f_lineno}, in {code.co_name}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return "an unknown place"
+    frame = user_frame()
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    return f"{code.co_filename!r}, line {frame.f_lineno}, in {code.co_name}"

@@ -33,6 +33,11 @@ class FunctionName:
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
 
 
+def described(value: Any) -> str:
+    """Return how messages call what a function returned in place of a tuple."""
+    return f"{value.type}" if isinstance(value, Tracer) else f"a {type(value).__name__}"
+
+
 def is_numeric(leaf: Any) -> bool:
     """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
     if isinstance(leaf, bool | enum.Enum):

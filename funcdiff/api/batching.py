@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -94,18 +94,23 @@ def vmap(
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
         if type(out_axes) is int and out_axes == 0:
             return value
-        values, out_structure = pytree.flatten(value)
-        places = leaf_axes(out_axes, value, "out_axes", "result")
-        flags = iter(varies)
-        placed = [
-            moved_out(v, axis, f"result{path}", varies=next(flags)) if numeric else v
-            for v, axis, numeric, path in zip(
-                values, places, trace.numeric, pytree.paths(out_structure), strict=True
-            )
-        ]
-        return pytree.unflatten(out_structure, placed)
+        return _placed(value, out_axes, trace.numeric, varies)
 
     return batched
+
+
+def _placed(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) -> Any:
+    """Return a result with the examples on the axes that were asked for."""
+    leaves, structure = pytree.flatten(value)
+    places = leaf_axes(out_axes, value, "out_axes", "result")
+    flags = iter(varies)
+    placed = [
+        moved_out(leaf, axis, f"result{path}", varies=next(flags)) if flag else leaf
+        for leaf, axis, flag, path in zip(
+            leaves, places, numeric, pytree.paths(structure), strict=True
+        )
+    ]
+    return pytree.unflatten(structure, placed)
 
 
 def _named(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import shorten
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy import mutation
+from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
 def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
@@ -114,6 +116,26 @@ def detached(leaf: Any, operands: Sequence[Any]) -> Any:
 # ---- the carry of a loop ---------------------------------------------------------------------
 
 
+def difference(name: str, expected: pytree.Structure, found: pytree.Structure) -> str:
+    """Return where two structures differ first, and how; `name` is what the trees are called."""
+    paths, other = pytree.paths(expected), pytree.paths(found)
+    missing = [f"{name}{path} is missing" for path in paths if path not in other]
+    new = [f"{name}{path} is new" for path in other if path not in paths]
+    if pytree.LEAF not in (expected, found) and (missing or new):
+        return ", ".join([*missing[:1], *new[:1]])
+    try:
+        leaves_like(expected, pytree.unflatten(found, range(found.leaf_count)))
+    except MismatchError as error:
+        return f"{name}{error.path} was {_shown(error.expected)} and is {_shown(error.found)}"
+    return "its keys are in another order"
+
+
+def _shown(structure: pytree.Structure) -> str:
+    if structure == pytree.LEAF:
+        return "one value"
+    return shorten(str(structure), 80, placeholder=" ...")
+
+
 class Carry:
     """What a loop hands from one iteration to the next: its containers, and types of its leaves.
 
@@ -167,15 +189,8 @@ class Carry:
         return after
 
     def _refuse_structure(self, structure: pytree.Structure, f: Callable[..., Any]) -> NoReturn:
-        found = pytree.paths(structure)
-        missing = [path for path in self.paths if path not in found]
-        added = [path for path in found if path not in self.paths]
-        where = [
-            *(f"carry{path} is missing" for path in missing[:1]),
-            *(f"carry{path} is new" for path in added[:1]),
-        ]
         raise OutputError(
-            f"the carry of {self._loop} came as {self.structure} but {FunctionName(f)} returned "
-            f"{structure}{': ' * bool(where)}{', '.join(where)}, at {user_location()}. Return the "
+            f"the carry of {self._loop} came back from {FunctionName(f)} in other containers: "
+            f"{difference('carry', self.structure, structure)}, at {user_location()}. Return the "
             f"containers and keys of {self._name}, in the same order."
         )

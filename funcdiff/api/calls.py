@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import differentiable, is_numeric
+from funcdiff.api.arguments import differentiable, is_numeric, type_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, record
 from funcdiff.core.builder import Tracer
@@ -87,10 +87,9 @@ def call_traced(
 ) -> tuple[Inputs, Trace]:
     """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
     inputs, call = call_parts(f, selection, args, kwargs)
-    trace = record(
+    return inputs, record(
         f, inputs.operands, call, has_aux=has_aux, orders=orders, weak=inputs.weak
-    )  # fmt: skip
-    return inputs, trace
+    )
 
 
 def call_parts(
@@ -101,16 +100,24 @@ def call_parts(
     chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
     inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
 
-    def call(tracers: list[Tracer]) -> Any:
-        changed, named = list(args), dict(kwargs)
-        for place, value in zip(places, inputs.rebuild(tracers), strict=True):
-            if isinstance(place, int):
-                changed[place] = value
-            else:
-                named[place] = value
-        return f(*changed, **named)
+    return inputs, lambda tracers: called(f, args, kwargs, places, inputs.rebuild(tracers))
 
-    return inputs, call
+
+def called(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    places: Sequence[int | str],
+    values: Sequence[Any],
+) -> Any:
+    """Call `f` with other values for the arguments at some places, as `Selection` finds them."""
+    changed, named = list(args), dict(kwargs)
+    for place, value in zip(places, values, strict=True):
+        if isinstance(place, int):
+            changed[place] = value
+        else:
+            named[place] = value
+    return f(*changed, **named)
 
 
 def _refuse_hidden_numbers(
@@ -135,6 +142,25 @@ def check_outputs(trace: Trace, selection: Selection, transform: str) -> None:
                 f"{transform} needs floating or complex results; the result{path} of "
                 f"{selection.name} is {y.type}, at {user_location()}. Return it as an auxiliary "
                 "result, with has_aux=True, or make it a float."
+            )
+
+
+def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection, transform: str) -> None:
+    """Refuse real results and real arguments, of which there is no complex derivative."""
+    cure = "Leave holomorphic=True out, or make it complex (z + 0j)."
+    numeric = zip(pytree.paths(trace.structure), trace.numeric, strict=True)
+    paths = [path for path, flag in numeric if flag]
+    for y, path in zip(trace.outputs, paths, strict=False):  # auxiliary outputs come behind
+        if y.type.dtype.kind != "c":
+            raise OutputError(
+                f"{transform} with holomorphic=True needs complex results; the result{path} of "
+                f"{selection.name} is {y.type}, at {user_location()}. {cure}"
+            )
+    for x in inputs.operands:
+        if x.dtype.kind != "c":
+            raise InputError(
+                f"{transform} with holomorphic=True differentiates {selection.name} by complex "
+                f"arguments; one is {type_of(x)}, at {user_location()}. {cure}"
             )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, type_of
-from funcdiff.api.bodies import detached, emit, numbers, preserving, record_body
+from funcdiff.api.bodies import detached, difference, emit, numbers, preserving, record_body
 from funcdiff.api.signatures import Array, Primals, Y
 from funcdiff.api.tracing import Trace, rebuild
 from funcdiff.core.builder import Builder, Tracer
@@ -56,6 +56,8 @@ def cond(
 
     Raises
     ------
+    InputError
+        If `pred` is not a scalar.
     OutputError
         If the branches return different structures or types.
 
@@ -67,13 +69,13 @@ def cond(
     >>> fd.vmap(f)(np.array([0.0, np.pi / 2]))
     array([1., 1.])
     """
+    if np.shape(pred):
+        raise InputError(
+            f"cond needs a scalar condition, got one of shape {np.shape(pred)}, at "
+            f"{user_location()}. Use np.where(mask, x, y) for arrays, or fd.vmap."
+        )
     if not isinstance(pred, Tracer):
         return _taken(true_fn if pred else false_fn, operands)
-    if pred.shape:
-        raise InputError(
-            f"cond needs a scalar condition, got {pred.type} at {user_location()}. "
-            "Use np.where(mask, x, y) for arrays."
-        )
 
     def chosen(index: Tracer) -> Tracer:
         return convert(operations["not_equal"](index, zeros(index.type)), INT)
@@ -123,7 +125,7 @@ def switch(
     """
     functions = tuple(branches)
     if not functions:
-        raise InputError(f"switch needs at least one branch, at {user_location()}")
+        raise InputError(f"switch needs at least one branch, at {user_location()}.")
     dtype, shape = (
         (index.dtype, index.shape)
         if isinstance(index, Tracer)
@@ -209,23 +211,27 @@ def _check_pair(
 ) -> None:
     """Raise OutputError if two branches return different things, naming the first leaf."""
     first, other = traces
-    path = ""
-    if (first.structure, first.numeric, first.others) != (
-        other.structure, other.numeric, other.others,
-    ):  # fmt: skip
-        shown = [str(trace.structure) for trace in traces]
+    if first.structure != other.structure:
+        how = (
+            f"other containers than {FunctionName(functions[0])}: "
+            f"{difference('result', first.structure, other.structure)}"
+        )
     else:
-        numeric = zip(pytree.paths(first.structure), first.numeric, strict=True)
-        paths = [path for path, flag in numeric if flag]
-        pairs = zip(programs[0].output_types, programs[1].output_types, strict=True)
-        differing = [(p, a, b) for p, (a, b) in zip(paths, pairs, strict=True) if a is not b]
+        leaves = zip(*map(_leaves, traces, programs), strict=True)
+        pairs = zip(pytree.paths(first.structure), leaves, strict=True)
+        differing = [(path, a, b) for path, (a, b) in pairs if type(a) is not type(b) or a != b]
         if not differing:
             return
-        path, *types = differing[0]
-        shown = [str(t) for t in types]
+        path, a, b = differing[0]
+        where = f" as result{path}" if path else ""
+        how = f"{b!r} and {FunctionName(functions[0])} returned {a!r}{where}"
     raise OutputError(
         f"the branches of {name} must return the same, but {FunctionName(functions[1])} returned "
-        f"{shown[1]} and {FunctionName(functions[0])} returned {shown[0]}"
-        f"{f' as result{path}' if path else ''}, at {user_location()}. "
-        "Convert or reshape one of the results."
+        f"{how}, at {user_location()}. Convert or reshape one of the results."
     )
+
+
+def _leaves(trace: Trace, program: Program) -> list[Any]:
+    """Return the types of the numeric leaves of a result, and the others themselves."""
+    types, others = iter(program.output_types), iter(trace.others)
+    return [next(types) if flag else next(others) for flag in trace.numeric]

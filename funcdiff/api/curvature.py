@@ -121,7 +121,7 @@ def hvp(
     >>> fd.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     array([6., 0.])
     """
-    check_tuples(primals, tangents)
+    check_tuples("hvp", primals, tangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
     gradient: Any = grad(f, **options)
@@ -218,7 +218,7 @@ def vhp(
     >>> fd.vhp(lambda x: x[0] * x[1] ** 2, (np.array([1.0, 2.0]),), (np.array([0.0, 1.0]),))
     array([4., 2.])
     """
-    check_tuples(primals, cotangents)
+    check_tuples("vhp", primals, cotangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
     gradient: Any = grad(f, **options)
@@ -226,7 +226,7 @@ def vhp(
     if not is_single(chosen, argnames):
         value = pullback(tuple(cotangents))
     else:
-        check_count(cotangents, 1)
+        check_count(cotangents, 1, "cotangent")
         (value,) = pullback(cotangents[0])
     return (value, *aux) if has_aux else value
 
@@ -316,7 +316,7 @@ def gauss_newton_product(
     >>> fd.gauss_newton_product(lambda x: A @ x, (np.zeros(2),), (np.array([1.0, 0.0]),))
     array([1., 2.])
     """
-    check_tuples(primals, tangents)
+    check_tuples("gauss_newton_product", primals, tangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)

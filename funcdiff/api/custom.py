@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from funcdiff.api.custom_call import Call
 from funcdiff.core.builder import current_builder
@@ -18,7 +18,8 @@ from funcdiff.errors import InputError, user_location
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Rule = TypeVar("Rule", bound=Callable[..., Any])
+Q = ParamSpec("Q")
+S = TypeVar("S")
 
 
 class CustomFunction(Generic[P, R]):
@@ -50,7 +51,7 @@ class CustomFunction(Generic[P, R]):
     def _name(self) -> str:
         return getattr(self._function, "__name__", type(self._function).__name__)
 
-    def defjvp(self, rule: Rule) -> Rule:
+    def defjvp(self, rule: Callable[Q, tuple[R, R]]) -> Callable[Q, tuple[R, R]]:
         """Set the rule of forward mode; works as a decorator.
 
         Parameters
@@ -63,7 +64,30 @@ class CustomFunction(Generic[P, R]):
         self._jvp = rule
         return rule
 
-    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+    # one for each number of arguments in nondiff_argnums
+    @overload
+    def defvjp(
+        self, forward: Callable[..., tuple[R, S]], backward: Callable[[S, R], tuple[Any, ...]]
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self, forward: Callable[..., tuple[R, S]], backward: Callable[[Any, S, R], tuple[Any, ...]]
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self,
+        forward: Callable[..., tuple[R, S]],
+        backward: Callable[[Any, Any, S, R], tuple[Any, ...]],
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self,
+        forward: Callable[..., tuple[R, S]],
+        backward: Callable[[Any, Any, Any, S, R], tuple[Any, ...]],
+    ) -> None: ...
+    def defvjp(
+        self, forward: Callable[..., tuple[R, Any]], backward: Callable[..., tuple[Any, ...]]
+    ) -> None:
         """Set the rule of reverse mode.
 
         Parameters

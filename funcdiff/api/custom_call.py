@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric, operand, traced, type_of
+from funcdiff.api.arguments import FunctionName, described, is_numeric, operand, traced, type_of
 from funcdiff.api.bodies import preserving
 from funcdiff.api.rule_results import like_result, matched, shown
 from funcdiff.api.tracing import Trace, rebuild, record
@@ -155,7 +155,7 @@ class Call:
             if not isinstance(returned, tuple) or len(returned) != 2:
                 raise OutputError(
                     f"the JVP rule {FunctionName(f)} of {self.name} must return a pair "
-                    f"(out, tangent), but returned a {type(returned).__name__}, at "
+                    f"(out, tangent), but returned {described(returned)}, at "
                     f"{user_location()}."
                 )
             out, tangent = returned
@@ -188,9 +188,8 @@ class Call:
     def _cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
         """Check what a backward rule returned; return one cotangent per floating operand."""
         if not isinstance(returned, tuple | list) or len(returned) != len(self.moving):
-            count = f"{len(returned)} entries" if isinstance(returned, tuple | list) else (
-                f"a {type(returned).__name__}"
-            )  # fmt: skip
+            several = isinstance(returned, tuple | list)
+            count = f"{len(returned)} entries" if several else described(returned)
             raise OutputError(
                 f"the backward rule {FunctionName(f)} of {self.name} must return a tuple with one "
                 f"entry per argument, {len(self.moving)} in all, but returned {count}, at "

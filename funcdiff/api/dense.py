@@ -7,7 +7,7 @@ from typing import Any
 
 from funcdiff.api.arguments import type_of
 from funcdiff.api.blocks import Mode, jacobian_passes, jacobian_program, run_in_chunks
-from funcdiff.api.calls import Inputs, call_traced, check_outputs
+from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, rebuild, run
 from funcdiff.errors import InputError, user_location
@@ -31,6 +31,8 @@ def jacobian_of_call(
         if not holomorphic:
             _refuse_complex(inputs)
         check_outputs(trace, selection, "jacobian")
+        if holomorphic:
+            check_holomorphic(inputs, trace, selection, "jacobian")
         count, rows = len(inputs.operands), sum(trace.numeric)
         operands = [*inputs.operands, *trace.captures]
         passes = None

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any, Literal, overload
 
 from funcdiff.api.arguments import type_of
-from funcdiff.api.calls import Inputs, call_traced, check_outputs
-from funcdiff.api.products import jvp
+from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
+from funcdiff.api.products import check_tuples, jvp
 from funcdiff.api.programs import derivative_program
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
@@ -133,6 +133,8 @@ def derivative(
         inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)
         check_outputs(trace, selection, "derivative")
+        if holomorphic:
+            check_holomorphic(inputs, trace, selection, "derivative")
         count = sum(trace.numeric)
         results: list[Any] = []
         found = []
@@ -246,6 +248,7 @@ def directional_derivative(
     >>> fd.directional_derivative(lambda x: np.sum(x**3), (x,), (t,))
     np.float64(12.0)
     """
+    check_tuples("directional_derivative", primals, tangents)
     options: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     _, *rest = jvp(f, primals, tangents, **options, **kwargs)
     return tuple(rest) if has_aux else rest[0]

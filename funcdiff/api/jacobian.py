@@ -120,8 +120,19 @@ def jacobian(
     array([[1., 2.],
            [3., 4.]])
     """
+    return _matrix(f, Selection(f, argnums, argnames), mode, chunk_size, holomorphic, has_aux)
+
+
+def _matrix(
+    f: Callable[..., Any],
+    selection: Selection,
+    mode: Mode,
+    chunk_size: int | None,
+    holomorphic: bool,  # noqa: FBT001
+    has_aux: bool,  # noqa: FBT001
+) -> Callable[..., Any]:
     derive = jacobian_of_call(
-        f, Selection(f, argnums, argnames), mode=mode, chunk_size=chunk_size,
+        f, selection, mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
     )  # fmt: skip
 
@@ -181,6 +192,8 @@ def jacfwd(
 ) -> Any:
     """Return the function of `jacobian`, computed column by column in forward mode, batched.
 
+    Parameters, results and errors are those of `jacobian` with ``mode="forward"``.
+
     Examples
     --------
     >>> import numpy as np
@@ -188,17 +201,7 @@ def jacfwd(
     >>> fd.jacfwd(lambda x: np.stack([x, x**2]))(3.0)
     array([1., 6.])
     """
-    derive = jacobian_of_call(
-        f, Selection(f, argnums, argnames), mode="forward", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
-    )  # fmt: skip
-
-    @wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), J = derive(args, kwargs)
-        return (J, aux) if has_aux else J
-
-    return jacobian_of
+    return _matrix(f, Selection(f, argnums, argnames), "forward", chunk_size, holomorphic, has_aux)
 
 
 @overload
@@ -249,6 +252,8 @@ def jacrev(
 ) -> Any:
     """Return the function of `jacobian`, computed row by row in reverse mode, batched.
 
+    Parameters, results and errors are those of `jacobian` with ``mode="reverse"``.
+
     Examples
     --------
     >>> import numpy as np
@@ -256,17 +261,7 @@ def jacrev(
     >>> fd.jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
     array([5., 2.])
     """
-    derive = jacobian_of_call(
-        f, Selection(f, argnums, argnames), mode="reverse", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
-    )  # fmt: skip
-
-    @wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), J = derive(args, kwargs)
-        return (J, aux) if has_aux else J
-
-    return jacobian_of
+    return _matrix(f, Selection(f, argnums, argnames), "reverse", chunk_size, holomorphic, has_aux)
 
 
 @overload

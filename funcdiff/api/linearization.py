@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from funcdiff.api.calls import call_traced
-from funcdiff.api.products import checked_per_argument, split_residuals, with_aux
+from funcdiff.api.products import check_point, checked_per_argument, split_residuals, with_aux
 from funcdiff.api.programs import linearize_programs
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import Argnames, Argnums, Aux, No, Primals, Y, Yes
@@ -99,6 +99,7 @@ def linearize(
     >>> f_jvp(1.0), f_jvp(0.5)
     (np.float64(12.0), np.float64(6.0))
     """
+    check_point("linearize", primals, kwargs)
     selection = Selection(f, argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
     count, results = len(inputs.operands), sum(trace.numeric)

@@ -189,13 +189,13 @@ def primitive(
     Examples
     --------
     >>> import math
+    >>> import numpy as np
     >>> import funcdiff as fd
     >>> erf = fd.primitive(lambda x: math.erf(x))
     >>> @erf.defjvp
     ... def rule(primals, tangents):
     ...     (x,), (t,) = primals, tangents
     ...     return erf(x), 2 / np.sqrt(np.pi) * np.exp(-(x**2)) * t
-    >>> import numpy as np
     >>> print(fd.grad(erf)(0.0), fd.grad(fd.grad(erf))(0.5))
     1.1283791670955126 -0.8787825789354448
     """

@@ -135,6 +135,7 @@ def vjp(
     >>> f_vjp(np.array([0.1, 1.0, 10.0]))
     (array([ 0.2,  4. , 60. ]),)
     """
+    check_point("vjp", primals, kwargs)
     selection = Selection(f, argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
     programs = vjp_programs(trace.recording, len(inputs.operands), sum(trace.numeric))
@@ -266,7 +267,7 @@ def jvp(
     >>> fd.jvp(np.sin, (0.0,), (2.0,))
     (np.float64(0.0), np.float64(2.0))
     """
-    check_tuples(primals, tangents)
+    check_tuples("jvp", primals, tangents)
     selection = Selection(f, argnums, argnames, every=True)
     inputs, call = call_parts(f, selection, primals, kwargs)
     ts = checked_per_argument(tangents, inputs)
@@ -278,21 +279,29 @@ def jvp(
     return with_aux(trace, results[:count], tangent)
 
 
-def check_tuples(primals: Any, tangents: Any) -> None:
+def check_tuples(name: str, primals: Any, vectors: Any) -> None:
     """Refuse a point or a direction that is not in a tuple."""
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+    if not isinstance(primals, tuple | list) or not isinstance(vectors, tuple | list):
         raise InputError(
-            f"primals and tangents are tuples with one entry per argument, at {user_location()}: "
-            "write fd.jvp(f, (x,), (t,))."
+            f"fd.{name} takes the point and the vector as tuples with one entry per argument, at "
+            f"{user_location()}: write fd.{name}(f, (x,), (t,))."
         )
 
 
-def check_count(tangents: Sequence[Any], count: int) -> None:
-    """Refuse more or fewer tangents or cotangents than differentiated arguments."""
-    if len(tangents) != count:
+def check_point(name: str, primals: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse a call without arguments, meant for a function that is returned: ``fd.vjp(f)(x)``."""
+    if not primals and not kwargs:
         raise InputError(
-            f"the number of differentiated arguments is {count}, but {len(tangents)} tangents "
-            f"were given, at {user_location()}. Give one tangent per differentiated argument."
+            f"fd.{name} was called without a point, at {user_location()}: write fd.{name}(f, x)."
+        )
+
+
+def check_count(vectors: Sequence[Any], count: int, what: str = "tangent") -> None:
+    """Refuse more or fewer tangents or cotangents than differentiated arguments."""
+    if len(vectors) != count:
+        raise InputError(
+            f"the number of differentiated arguments is {count}, but {len(vectors)} {what}s were "
+            f"given, at {user_location()}. Give one {what} per differentiated argument."
         )
 
 

@@ -73,22 +73,25 @@ def gradient_program(
     elementwise: bool = False,
 ) -> Gradient:
     """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array."""
-    program = simplify(program_of(*recording))
+    program = simplify.__wrapped__(program_of(*recording))
     if not program.outputs:
         return Gradient(None, None)
     type_ = program.output_types[0]
     if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
         return Gradient(None, type_)
-    split = linearized(program, count)
+    # what is derived on the way is not worth keeping: the gradient is
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    split = linearize.__wrapped__(program, active)
     with Builder("grad", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
         primal = simplified(split.primal, xs)
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
-            pulled = pullback(split, count, (True,) + (False,) * (sum(split.mask) - 1))
-            linear = (*(False for _ in residuals), True)
-            cts = simplified_linear(pulled, [*residuals, constant(1, type_)], linear)
+            known = (False,) * split.residuals
+            present = (True,) + (False,) * (sum(split.mask) - 1)
+            pulled = transpose.__wrapped__(split.linear, (True,) * count + known, present)
+            cts = simplified_linear(pulled, [*residuals, constant(1, type_)], (*known, True))
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand, type_of
-from funcdiff.api.calls import call_traced
+from funcdiff.api.calls import call_traced, called
 from funcdiff.api.linearity import affine
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import Argnames, Argnums, P
@@ -86,13 +86,7 @@ def depends_on(
         def call(tracers: list[Tracer]) -> Any:
             rest = iter(tracers)
             moved = [next(rest) if on else x for x, on in zip(leaves, numeric, strict=True)]
-            changed, named = list(args), dict(kwargs)
-            for place, value in zip(places, pytree.unflatten(structure, moved), strict=True):
-                if isinstance(place, int):
-                    changed[place] = value
-                else:
-                    named[place] = value
-            return f(*changed, **named)  # type: ignore[arg-type]
+            return called(f, args, kwargs, places, pytree.unflatten(structure, moved))
 
         weak = [is_weak(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
         trace = record(f, operands, call, orders=int(derivative), weak=weak)

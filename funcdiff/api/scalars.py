@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from funcdiff.api.arguments import FunctionName
-from funcdiff.api.calls import call_traced, like_inputs
+from funcdiff.api.calls import call_traced, check_holomorphic, like_inputs
 from funcdiff.api.programs import gradient_program
 from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, run
@@ -39,7 +39,7 @@ def parts_of(
     Raises
     ------
     InputError
-        If a differentiated leaf is an integer or boolean array.
+        If a differentiated leaf is an integer or boolean array, or real with `holomorphic`.
     OutputError
         If the result is not a scalar, or of the wrong kind.
     """
@@ -54,6 +54,9 @@ def parts_of(
     )
     if program is None or not trace.is_array:
         raise _unsuitable(f, trace, output, holomorphic=holomorphic, elementwise=elementwise)
+    if holomorphic:
+        transform = "elementwise_grad" if elementwise else "grad"
+        check_holomorphic(inputs, trace, selection, transform)
     results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs))
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, type_of
+from funcdiff.api.arguments import FunctionName, described, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
 from funcdiff.api.bodies import emit, numbers, record_body
@@ -168,8 +168,8 @@ def _length(rows: Sequence[Any], length: int | None, paths: Sequence[str]) -> in
 def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
-            f"the function of scan must return (carry, y), but {FunctionName(f)} returned a "
-            f"{type(result).__name__}, at {user_location()}. Return (carry, None) without y."
+            f"the function of scan must return (carry, y), but {FunctionName(f)} returned "
+            f"{described(result)}, at {user_location()}. Return (carry, None) without y."
         )
     return result
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
-from funcdiff.api.arguments import FunctionName
+from funcdiff.api.arguments import FunctionName, described
 from funcdiff.api.signatures import Argnames, Argnums
 from funcdiff.errors import InputError, user_location
 
@@ -44,6 +44,11 @@ class Selection:
         *,
         every: bool = False,
     ) -> None:
+        if not callable(function):
+            raise InputError(
+                f"a function is differentiated, but {described(function)} was given, at "
+                f"{user_location()}. Give the function itself, not its result: fd.grad(f)(x)."
+            )
         self.name = FunctionName(function)
         self._function = function
         nothing = argnums is None and argnames is None
@@ -180,9 +185,12 @@ def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
 def _numbers(argnums: Argnums) -> tuple[int, ...]:
     given = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
     if isinstance(argnums, str) or not all(type(k) is int for k in given):
+        cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
+        if isinstance(argnums, str) or any(isinstance(k, str) for k in given):
+            cure = "Names of parameters go into argnames=."
         raise InputError(
             f"argnums must be an int or a tuple of ints, got {argnums!r}, at {user_location()}. "
-            "Names of parameters go into argnames=."
+            f"{cure}"
         )
     return given
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.arguments import described
 from funcdiff.api.tracing import owned, run
 from funcdiff.api.unknowns import Unknowns, fitted
 from funcdiff.core.builder import Tracer, suspended
@@ -92,7 +93,7 @@ def solution(
         if not isinstance(result, tuple) or len(result) != 2:
             raise OutputError(
                 f"has_aux=True of {name} needs a solver that returns a pair (solution, aux), but "
-                f"it returned a {type(result).__name__}, at {user_location()}."
+                f"it returned {described(result)}, at {user_location()}."
             )
         result, aux = result
     return fitted(result, start.structure, start.types, f"the solution of {name}"), aux

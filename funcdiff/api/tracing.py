@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric, traced, type_of
+from funcdiff.api.arguments import FunctionName, described, is_numeric, traced, type_of
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording
+from funcdiff.core.recording import Recording, observer
 from funcdiff.core.walk import inline
-from funcdiff.errors import LostDerivativeError, OutputError, user_location
+from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import array, innermost
 
@@ -138,6 +138,9 @@ def record(
             outputs += aux_outputs
             aux_parts = Aux(aux_structure, aux_numeric, aux_others)
         recording = builder.recording(outputs)
+        looking = observer.get()
+        if looking is not None:
+            looking.recorded(builder, operands, outputs)
 
     def locate() -> str | None:
         with Builder(name, eager=True, located=True) as again:
@@ -162,7 +165,7 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
     try:
         return call(tracers)
     except ValueError as error:
-        if isinstance(error.__cause__, LostDerivativeError):
+        if isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
         raise
 
@@ -170,8 +173,8 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
 def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
-            f"has_aux=True needs a pair (result, aux), but {name} returned a "
-            f"{type(result).__name__}, at {user_location()}"
+            f"has_aux=True needs a pair (result, aux), but {name} returned {described(result)}, at "
+            f"{user_location()}. Return a tuple of both, or leave has_aux out."
         )
     return result
 

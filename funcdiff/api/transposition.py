@@ -11,6 +11,7 @@ from funcdiff.api.arguments import FunctionName, type_of
 from funcdiff.api.calls import Inputs, call_traced, like_inputs
 from funcdiff.api.cotangents import checked_cotangents
 from funcdiff.api.linearity import has_rules
+from funcdiff.api.products import check_point
 from funcdiff.api.programs import transposed_program
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import Argnames, Argnums, Primals, Y
@@ -92,6 +93,7 @@ def linear_transpose(
     >>> transposed(np.array([1.0, 10.0]))
     (array([-1., -9., 10.]),)
     """
+    check_point("linear_transpose", primals, kwargs)
     selection = Selection(f, argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs)
     count = len(inputs.operands)

@@ -15,71 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.primitive import Primitive, primitives
 from funcdiff.core.program import Equation
-from funcdiff.ops.attained import attained_p
-from funcdiff.ops.checkpoint import checkpoint_p
-from funcdiff.ops.complex import conj_p, imag_p, join_p, modulus_p, real_p
-from funcdiff.ops.cond import cond_p
-from funcdiff.ops.contract import contract_p
-from funcdiff.ops.convolution import convolve_p
-from funcdiff.ops.custom import custom_p
-from funcdiff.ops.custom_tangent import tangent_p
-from funcdiff.ops.degeneracy import blocks_p, distinct_p, gauge_p, settled_p, shared_p, tied_p
-from funcdiff.ops.determinants import adjugate_p, det_p, slogdet_p
-from funcdiff.ops.dilation import singular_derivative_p
-from funcdiff.ops.eigen import eig_p, eigvals_p, entangled_p, existing_p
-from funcdiff.ops.factorizations import cholesky_p, eigh_p, eigvalsh_p
-from funcdiff.ops.fourier import fft_p, ifft_p, irfft_p, rfft_p
-from funcdiff.ops.indexing import gather_p, last_writes_p, scatter_add_p, scatter_p
-from funcdiff.ops.linalg import inv_p, solve_p, triangular_inv_p, triangular_solve_p
-from funcdiff.ops.linear_solve import linear_solve_p, named_solve_p
-from funcdiff.ops.masked import masked_contract_p, masked_sum_p
-from funcdiff.ops.matrices import part_p
-from funcdiff.ops.null_space import aligned_p, leaving_p, regular_p, vanishing_p
-from funcdiff.ops.opaque import opaque_p
-from funcdiff.ops.orthogonal import complement_p, divergent_p, qr_p
-from funcdiff.ops.pseudoinverse import constant_rank_p, lstsq_p, pinv_p
-from funcdiff.ops.recurrence import recurrence_p
-from funcdiff.ops.reductions import (
-    argmax_p,
-    argmin_p,
-    cumprod_p,
-    cumsum_p,
-    reduce_all_p,
-    reduce_any_p,
-    reduce_count_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
-from funcdiff.ops.root import root_p
-from funcdiff.ops.running import by_extremum
-from funcdiff.ops.scan import scan_p
-from funcdiff.ops.singular import svd_p, svdvals_p
-from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
-from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.sorting import (
-    argpartition_p,
-    argsort_p,
-    origins_p,
-    partition_p,
-    searchsorted_p,
-    sort_p,
-)
 from funcdiff.ops.special.family import by_name
-from funcdiff.ops.spectral import spectral_p, spectral_sum_p
-from funcdiff.ops.structural import (
-    concatenate_p,
-    convert_p,
-    iota_p,
-    permute_p,
-    reshape_p,
-    reverse_p,
-    select_p,
-    stop_gradient_p,
-)
-from funcdiff.ops.tap import tap_p
-from funcdiff.ops.while_loop import while_p
-from funcdiff.space import broadcast_p, reduce_sum_p
 
 Flops: TypeAlias = Callable[[Equation], float]
 
@@ -95,8 +31,9 @@ _INTEGRALS: Final = (
 )
 
 WEIGHTS: Final[dict[int, str]] = {
-    1: "add sub mul neg absolute fabs sign copysign heaviside nextafter spacing deg2rad rad2deg "
-    "excess floor ceil trunc rint modf_integer modf_fraction square frexp_exponent frexp_mantissa ldexp "
+    1: "absolute fabs sign copysign heaviside nextafter spacing deg2rad rad2deg "
+    "excess floor ceil trunc rint modf_integer modf_fraction square "
+    "frexp_exponent frexp_mantissa ldexp "
     "less less_equal equal not_equal greater greater_equal maximum minimum fmax fmin "
     "isfinite isinf isnan signbit logical_and logical_or logical_xor logical_not "
     "bitwise_and bitwise_or bitwise_xor invert bitwise_count left_shift right_shift",
@@ -104,7 +41,7 @@ WEIGHTS: Final[dict[int, str]] = {
     5: "square_of_root hypot",
     10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt",
     20: "power float_power arcsin arccos arctan arcsinh arccosh arctanh arctan2 "
-    "logaddexp logaddexp2 softplus",
+    "logaddexp logaddexp2 logistic",
     SPECIAL: "bessel_i0 bessel_i1",
 }
 """Operations for each element, and the elementwise functions that take so many."""
@@ -228,7 +165,7 @@ def _fourier(eq: Equation) -> float:
     shape = eq.operands[0].type.shape
     lines = prod(shape[: p.axis]) * prod(shape[p.axis + 1 :])
     whole = 5 * p.points * log2(max(p.points, 2)) * lines
-    return whole / 2 if eq.primitive in (rfft_p, irfft_p) else whole
+    return float(whole / 2 if eq.primitive.name in ("rfft", "irfft") else whole)
 
 
 # ---- matrices --------------------------------------------------------------------------------
@@ -295,76 +232,63 @@ def _squared(eq: Equation) -> float:
     return sum(v.type.size for v in eq.results[:1])
 
 
+BY_NAME: Final[dict[str, Flops]] = {
+    "add sub neg": _sum_of_numbers,
+    "mul": _product_of_numbers,
+    "select": _results,
+    "modulus": _elementwise(5),
+    _INTEGRALS: _elementwise(QUADRATURE),
+    # what moves elements, or passes them on
+    "reshape permute broadcast slice reverse concatenate iota convert gather scatter "
+    "replace_slice real imag conj join part last_writes stop_gradient tap attained "
+    "spectral spectral_sum singular_function singular_sum singular_derivative": _nothing,
+    "scatter_add add_slice": lambda eq: eq.operands[1].type.size,
+    # reductions, and checks, which look at every element once
+    "accumulate reduce_sum reduce_prod reduce_max reduce_min reduce_all reduce_any reduce_count "
+    "argmax argmin cumsum cumprod running_maximum running_minimum running_fmax running_fmin "
+    "masked_sum partition argpartition gauge leaving regular existing complement divergent "
+    "vanishing constant_rank distinct": _each_operand,
+    "contract masked_contract": _contract,
+    "convolve": _convolve,
+    "recurrence": _recurrence,
+    "sort argsort": _sorting,
+    "origins": lambda eq: 2 * _sorting(eq),
+    "searchsorted": _searching,
+    "fft ifft rfft irfft": _fourier,
+    "cholesky": _cubic(1 / 3),  # GVL 4.2
+    "det slogdet": _cubic(2 / 3),  # GVL 3.2
+    "inv": _cubic(2),  # LAPACK's getrf and getri
+    "triangular_inv": _cubic(1 / 3),
+    "eigh": _cubic(9),  # GVL 8.3
+    "eigvalsh": _cubic(4 / 3),
+    "eig": _cubic(25),  # GVL 7.5
+    "eigvals": _cubic(10),
+    "adjugate": _adjugate,
+    "solve named_solve": _solve,
+    "triangular_solve": _substitution,
+    "qr": _qr,
+    "svd": _svd,
+    "svdvals": _svdvals,
+    "lstsq pinv": _through_svd,
+    "tied entangled": _squared,
+    "shared settled blocks aligned": _operands,
+    # functions of which nothing is known, and equations of which the programs inside count
+    "opaque root linear_solve custom custom_tangent checkpoint cond scan while_loop": _nothing,
+}
+
 FLOPS: Final[dict[Primitive[Any], Flops]] = {
+    **{op.primitive: _elementwise(SPECIAL) for op in by_name.values()},
     **{
         primitives[name]: _elementwise(weight)
         for weight, names in WEIGHTS.items()
         for name in names.split()
+        if name in primitives
     },
-    **{primitives[name]: _sum_of_numbers for name in ("add", "sub", "neg")},
-    primitives["mul"]: _product_of_numbers,
-    **{op.primitive: _elementwise(SPECIAL) for op in by_name.values()},
-    **{primitives[name]: _elementwise(QUADRATURE) for name in _INTEGRALS.split()},
-    **dict.fromkeys(
-        (
-            reshape_p, permute_p, broadcast_p, slice_p, reverse_p, concatenate_p, iota_p,
-            convert_p, gather_p, scatter_p, replace_slice_p, real_p, imag_p, conj_p, join_p,
-            stop_gradient_p, tap_p, part_p, attained_p, spectral_p, spectral_sum_p, singular_function_p,
-            singular_sum_p, singular_derivative_p, last_writes_p,
-        ),
-        _nothing,
-    ),  # fmt: skip
-    select_p: _results,
-    modulus_p: _elementwise(5),
-    scatter_add_p: lambda eq: eq.operands[1].type.size,
-    add_slice_p: lambda eq: eq.operands[1].type.size,
-    **dict.fromkeys(
-        (
-            reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_all_p, reduce_any_p,
-            reduce_count_p, argmax_p, argmin_p, cumsum_p, cumprod_p, masked_sum_p, partition_p, argpartition_p,
-            *by_extremum.values(),
-            # checks, which look at every element once
-            gauge_p, leaving_p, regular_p, existing_p, complement_p, divergent_p, vanishing_p,
-            constant_rank_p, distinct_p,
-        ),
-        _each_operand,
-    ),  # fmt: skip
-    contract_p: _contract,
-    masked_contract_p: _contract,
-    convolve_p: _convolve,
-    recurrence_p: _recurrence,
-    sort_p: _sorting,
-    argsort_p: _sorting,
-    origins_p: lambda eq: 2 * _sorting(eq),
-    searchsorted_p: _searching,
-    **dict.fromkeys((fft_p, ifft_p, rfft_p, irfft_p), _fourier),
-    cholesky_p: _cubic(1 / 3),  # GVL 4.2
-    det_p: _cubic(2 / 3),  # GVL 3.2
-    slogdet_p: _cubic(2 / 3),
-    inv_p: _cubic(2),  # LAPACK's getrf and getri
-    triangular_inv_p: _cubic(1 / 3),
-    eigh_p: _cubic(9),  # GVL 8.3
-    eigvalsh_p: _cubic(4 / 3),
-    eig_p: _cubic(25),  # GVL 7.5
-    eigvals_p: _cubic(10),
-    adjugate_p: _adjugate,
-    solve_p: _solve,
-    named_solve_p: _solve,
-    triangular_solve_p: _substitution,
-    qr_p: _qr,
-    svd_p: _svd,
-    svdvals_p: _svdvals,
-    lstsq_p: _through_svd,
-    pinv_p: _through_svd,
-    # functions of which nothing is known, and equations of which the programs inside count
-    **dict.fromkeys(
-        (
-            opaque_p, root_p, linear_solve_p, custom_p, tangent_p, checkpoint_p, cond_p, scan_p,
-            while_p,
-        ),
-        _nothing,
-    ),  # fmt: skip
-    **dict.fromkeys((tied_p, entangled_p), _squared),
-    **dict.fromkeys((shared_p, settled_p, blocks_p, aligned_p), _operands),
+    **{
+        primitives[name]: entry
+        for names, entry in BY_NAME.items()
+        for name in names.split()
+        if name in primitives
+    },
 }
 """Operations by primitive."""

@@ -7,7 +7,7 @@ Python's operators, and large arrays are worked through block by block (see `bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
+from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
@@ -112,6 +113,9 @@ class _KernelWriter(Writer):
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
         super().__init__(ordered)
         self._limits, self._steps = limits, steps
+        # of an operand of a region, rows are taken
+        regions = [step for step in steps if isinstance(step, Region)]
+        self._spread -= {v.number for region in regions for v in region.operands}
         self._given = {
             atom.number: f"o{k}"
             for k, atom in enumerate(program.outputs[place] for place in stored)
@@ -158,7 +162,7 @@ class _KernelWriter(Writer):
         v = eq.results[0]
         if v.number in self._spread:
             return [self._reshaped(eq)]
-        names = ", ".join(self._name(v) for v in eq.results)
+        names = ", ".join(self._own_name(r) for r in eq.results)
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
         if place is not None and self._writes(eq):
             return [self._written(eq, place)]
@@ -171,9 +175,15 @@ class _KernelWriter(Writer):
                 f"{names} = {zeros}({v.type.shape}, {dtype})",
                 f"{names}[{index_text(eq.params)}] += {u}",
             ]
-        if place is not None and v.number in self._given:
-            return [f"{place}[...] = {self._call(eq)}"]
-        return [f"{names} = {self._call(eq)}"]
+        return [f"{names} = {self._call(eq)}", *self._delivered(eq.results)]
+
+    def _delivered(self, results: Iterable[Var]) -> list[str]:
+        """Return the statements that copy results to the memory that was given for them."""
+        return [
+            f"{self._name(v)}[...] = {self._own_name(v)}"
+            for v in results
+            if v.number in self._given
+        ]
 
     def _call(self, eq: Equation) -> str:
         if _is_of_numbers(eq):
@@ -231,14 +241,16 @@ class _KernelWriter(Writer):
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
         name = self._bind(("blocks", region.results), f"blocks_{len(self._bound)}", blocks)
-        lines = [self._new(v) for v in region.stored if v.number not in self._layout.slot]
+        ready = self._layout.slot.keys() | self._given.keys()
+        lines = [self._new(v) for v in region.stored if v.number not in ready]
         groups = [
             "".join(f"{self._name(v)}, " for v in group)
             for group in (region.blocked, region.whole, region.stored)
         ]
         call = f"{name}(({groups[0]}), ({groups[1]}), ({groups[2]}))"
-        combined = "".join(f"{self._name(v)}, " for v, _ in region.combined)
-        return [*lines, f"{combined}= {call}" if combined else call]
+        combined = "".join(f"{self._own_name(v)}, " for v, _ in region.combined)
+        delivered = self._delivered(v for v, _ in region.combined)
+        return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
     def _new(self, v: Var) -> str:
         """Return the allocation of a result."""
@@ -255,7 +267,11 @@ class _KernelWriter(Writer):
         return [f"del {', '.join(large)}"] if large else []
 
     def _name(self, v: Var) -> str:
-        return self._given.get(v.number) or super()._name(v)
+        return self._given.get(v.number) or self._own_name(v)
+
+    def _own_name(self, v: Var) -> str:
+        """Return the name of a variable before it is where it belongs."""
+        return super()._name(v)
 
 
 def _filled(atom: Atom) -> Any:
@@ -356,7 +372,7 @@ def owns_results(program: Program) -> bool:
     made = {
         eq.results[0]
         for eq in program.equations
-        if is_ufunc(eq) or eq.primitive in _REDUCTIONS or _is_matrix_product(eq)
+        if is_ufunc(eq) or eq.primitive in {*_REDUCTIONS, *FRESH} or _is_matrix_product(eq)
     }
     distinct = len(set(program.outputs)) == len(program.outputs)
     return distinct and all(atom in made for atom in program.outputs)

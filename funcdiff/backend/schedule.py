@@ -33,15 +33,18 @@ class Limits(NamedTuple):
         than what it does.
     row
         Elements of a row from which rows are too long to be gathered into blocks.
-    region
-        Elements that the equations of a region make at least, all together.
+    array
+        Elements of the largest array along an axis, at least: smaller ones are in the cache anyhow.
+    saved
+        Bytes that a region does not write to memory and read again, at least.
     """
 
     cache: int = 3 << 18
     block: int = 1 << 15
     shortest: int = 1 << 11
     row: int = 1 << 15
-    region: int = 1 << 18
+    array: int = 1 << 17
+    saved: int = 1 << 27
 
 
 class Region(NamedTuple):
@@ -169,10 +172,12 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
     steps: list[Step] = []
     for place in sorted(members):
         equations = members[place]
-        if place[1] and _worthwhile(equations, limits):
-            steps.append(_region(place, equations, users, limits))
-        else:
-            steps += equations
+        if place[1] and len(equations) > 1:
+            region = _region(place, equations, users, limits)
+            if _saved(region) >= limits.saved:
+                steps.append(region)
+                continue
+        steps += equations
     if not any(isinstance(step, Region) for step in steps):
         return list(program.equations)  # in the order of the program
     return steps
@@ -184,8 +189,8 @@ def _lengths(program: Program, limits: Limits) -> set[int]:
         shape[0]
         for eq in program.equations
         for shape in (atom.type.shape for atom in (*eq.operands, *eq.results))
-        if len(shape) and (size := _size(shape)) >= limits.region // 8
-        if shape[0] > 1 and size // shape[0] <= limits.row and size >= 4 * limits.block
+        if len(shape) and shape[0] > 1
+        if limits.array <= _size(shape) <= shape[0] * limits.row
     }
 
 
@@ -259,9 +264,14 @@ def _users(program: Program, places: Sequence[_Place]) -> dict[int, set[_Place |
     return users
 
 
-def _worthwhile(equations: Sequence[Equation], limits: Limits) -> bool:
-    made = sum(max(a.type.size for a in (*eq.operands, *eq.results)) for eq in equations)
-    return made >= limits.region and len(equations) > 1
+def _saved(region: Region) -> int:
+    """Return how many bytes of what the equations read and write stay in the cache."""
+    moved = sum(_bytes(a) for eq in region.equations for a in (*eq.operands, *eq.results))
+    return moved - sum(map(_bytes, (*region.operands, *region.results)))
+
+
+def _bytes(atom: Atom) -> int:
+    return 0 if isinstance(atom, Literal) else atom.type.size * atom.type.dtype.itemsize
 
 
 def _region(

@@ -14,7 +14,14 @@ import numpy as np
 
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.program import Literal, Program, literal
-from funcdiff.core.recording import Entry, LocatedEntries, Recording, Ref, program_of
+from funcdiff.core.recording import (
+    Entry,
+    LocatedEntries,
+    Recording,
+    Ref,
+    observer,
+    program_of,
+)
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
@@ -123,7 +130,10 @@ class Builder:
         taps: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
-        self.entries: list[Entry] = LocatedEntries() if located else []
+        looking = observer.get()
+        self.entries: list[Entry] = [] if looking is None else looking.entries()
+        if located:
+            self.entries = LocatedEntries()
         self.captures: list[Any] = []
         self.closed = closed
         self.hoists = hoists
@@ -160,7 +170,8 @@ class Builder:
     def input(self, type_: ArrayType, value: Any = None, *, weak: bool = False) -> Tracer:
         """Add an input; `value` is its concrete value, or a tracer of an enclosing builder.
 
-        A `weak` one stands for a Python number; what is computed with it is not weak any more.
+        A `weak` one stands for a Python number; what its handle computes with Python numbers is
+        weak again if the handle makes it so.
         """
         number = len(self.entries)
         self.entries.append((type_,))
@@ -170,22 +181,19 @@ class Builder:
     def record(self, op: Operation, operands: Sequence[Ref]) -> tuple[Tracer, ...]:
         """Append an equation and return its results."""
         entry = (op, *operands)
-        handle = self.handle
-        shared = self._shared
-        if shared is not None:
-            number = shared.get(entry)
-            if number is None:
-                number = shared[entry] = len(self.entries)
-                self._define(entry, op)
-        else:
-            number = len(self.entries)
-            self._define(entry, op)
-        return tuple(handle(self, number + k, t) for k, t in enumerate(op.results))
-
-    def _define(self, entry: Entry, op: Operation) -> None:
-        self.entries.append(entry)
-        for _ in op.results[1:]:
-            self.entries.append(())
+        handle, types, shared = self.handle, op.results, self._shared
+        number = None if shared is None else shared.get(entry)
+        if number is None:
+            entries = self.entries
+            number = len(entries)
+            entries.append(entry)
+            for _ in types[1:]:
+                entries.append(())
+            if shared is not None:
+                shared[entry] = number
+        if len(types) == 1:
+            return (handle(self, number, types[0]),)
+        return tuple([handle(self, number + k, t) for k, t in enumerate(types)])
 
     def ref(self, x: Tracer) -> Ref:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""
@@ -333,10 +341,12 @@ def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[
     if builder is None:
         raise escaped(*operands)
     op = operation(primitive, params, tuple([x.type for x in operands]))
-    while builder.hoists and not any(x.builder is builder for x in operands):
+    while builder.hoists and builder not in [x.builder for x in operands]:
         assert builder.parent is not None
         builder = builder.parent
-    return builder.record(op, [builder.ref(x) for x in operands])
+    return builder.record(
+        op, [x.atom if x.builder is builder else builder.ref(x) for x in operands]
+    )
 
 
 def escaped(*operands: Tracer) -> EscapedTracerError:

@@ -33,6 +33,16 @@ NumPy's ufuncs are such, too; of all others it is assumed that they may.
 """
 
 
+def on_copy(in_place: Variant) -> Variant:
+    """Return an `impl` that leaves its first operand alone, of the variant that overwrites it."""
+
+    def impl(p: Any) -> Callable[..., Any]:
+        function = in_place(p)
+        return lambda x, *rest: function(np.array(x), *rest)
+
+    return impl
+
+
 def functions(program: Program, last: list[int]) -> list[Callable[..., Any]]:
     """Return what to call for each equation, given the index of the last use of each variable."""
     if not any(eq.primitive in IN_PLACE for eq in program.equations):

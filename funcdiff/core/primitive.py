@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from funcdiff.core.types import ArrayType
@@ -25,6 +25,18 @@ primitives: Final[dict[str, Primitive[Any]]] = {}
 @dataclass(frozen=True, slots=True)
 class Params:
     """Static parameters of an equation: hashable, printable and parseable values only."""
+
+    @property
+    def equation_count(self) -> int:
+        """How many equations the programs among them have."""
+        return sum(_equations_in(getattr(self, f.name)) for f in fields(self))
+
+
+def _equations_in(value: Any) -> int:
+    if type(value) is tuple:
+        return sum(map(_equations_in, value))
+    count: int = getattr(value, "equation_count", 0)
+    return count
 
 
 NONE: Final = Params()
@@ -98,7 +110,9 @@ class Operation:
     Interned by `operation`, so that a recording is compared and hashed by identity.
     """
 
-    __slots__ = ("function", "operands", "params", "primitive", "result", "results")
+    __slots__ = (
+        "equation_count", "function", "operands", "params", "primitive", "result", "results",
+    )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
         self.primitive = primitive
@@ -107,10 +121,42 @@ class Operation:
         self.results = primitive.abstract(params, *operands)
         self.result = self.results[0] if self.results else None
         self.function = primitive.impl(params)
+        self.equation_count = 1 + params.equation_count
 
 
-_OPERATIONS_KEPT = 1 << 16
-_operations: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
+_EQUATIONS_KEPT: Final = 1 << 16
+
+
+class _Operations:
+    """The interned operations: those used since there were too many, and those before.
+
+    Attributes
+    ----------
+    recent, older
+        By primitive, parameters and operand types.
+    weight
+        How many there are in `recent`, with the equations of the programs that they hold.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every operation."""
+        self.recent: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
+        self.older: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
+        self.weight = 0
+
+    def add(self, key: tuple[Primitive[Any], Params, Types]) -> Operation:
+        """Return an operation that is not among the recent ones, which it then is."""
+        found = self.older.get(key) or Operation(*key)
+        if self.weight >= _EQUATIONS_KEPT:
+            self.older, self.recent, self.weight = self.recent, {}, 0
+        self.weight += found.equation_count
+        return self.recent.setdefault(key, found)
+
+
+_operations: Final = _Operations()
 
 
 def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Operation:
@@ -119,9 +165,4 @@ def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Ope
     Forgetting operations is harmless: an equal recording made later merely misses the cache.
     """
     key = (primitive, params, operands)
-    found = _operations.get(key)
-    if found is None:
-        if len(_operations) >= _OPERATIONS_KEPT:
-            _operations.clear()
-        found = _operations.setdefault(key, Operation(primitive, params, operands))
-    return found
+    return _operations.recent.get(key) or _operations.add(key)

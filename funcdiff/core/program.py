@@ -143,6 +143,11 @@ class Program:
         # without the cached hash, which holds in this process only
         return Program, (self.inputs, self.equations, self.outputs)
 
+    @cached_property
+    def equation_count(self) -> int:
+        """How many equations there are, those of the programs in parameters included."""
+        return len(self.equations) + sum(eq.params.equation_count for eq in self.equations)
+
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         """Types of the inputs."""

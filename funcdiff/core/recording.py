@@ -13,16 +13,35 @@ before becomes a `Program`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, TypeAlias
 
 from funcdiff.core.primitive import Operation
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
 
 Ref: TypeAlias = int | Literal
 Entry: TypeAlias = tuple[Any, ...]
 Recording: TypeAlias = tuple[tuple[Entry, ...], tuple[Ref, ...]]
+
+
+class Observer(Protocol):
+    """What looks on while functions are traced: to learn names and lines, say."""
+
+    def entries(self) -> list[Entry]:
+        """Return what a new builder appends its entries to."""
+
+    def recorded(self, builder: Any, operands: Any, outputs: Any) -> None:
+        """Take note of a function that was traced.
+
+        `operands` are values like those of the inputs: where these have none, the first of a
+        stack or the stack itself.
+        """
+
+
+observer: Final[ContextVar[Observer | None]] = ContextVar("funcdiff_observer", default=None)
+"""Who looks on, if anybody does."""
 
 
 class LocatedEntries(list[Entry]):
@@ -40,44 +59,42 @@ class LocatedEntries(list[Entry]):
 
 def program_of(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> Program:
     """Return the recorded program in canonical form: inputs first, dead equations dropped."""
-    live = _live(entries, outputs)
     variables: dict[int, Var] = {}
     for number, entry in enumerate(entries):
-        if entry and isinstance(entry[0], ArrayType):
+        if entry and type(entry[0]) is ArrayType:
             variables[number] = Var(len(variables), entry[0])
     inputs = tuple(variables.values())
-
-    def atom(ref: Ref) -> Atom:
-        return ref if isinstance(ref, Literal) else variables[ref]
-
     equations = []
-    for number in live:
-        op, *operands = entries[number]
-        results = []
-        for k, type_ in enumerate(op.results):
-            variable = variables[number + k] = Var(len(variables), type_)
-            results.append(variable)
-        equations.append(
-            Equation(op.primitive, op.params, tuple(map(atom, operands)), tuple(results))
-        )
-    return Program(inputs, tuple(equations), tuple(map(atom, outputs)))
+    for number in _live(entries, outputs):
+        entry = entries[number]
+        op = entry[0]
+        operands = tuple([variables[ref] if type(ref) is int else ref for ref in entry[1:]])
+        results = tuple([Var(k, type_) for k, type_ in enumerate(op.results, len(variables))])
+        for variable in results:
+            variables[number] = variable
+            number += 1
+        equations.append(Equation(op.primitive, op.params, operands, results))
+    atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
+    return Program(inputs, tuple(equations), tuple(atoms))
 
 
 def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:
     """Return the numbers of the equations that the outputs need, in order."""
-    needed = {ref for ref in outputs if not isinstance(ref, Literal)}
+    needed = [False] * len(entries)
+    for ref in outputs:
+        if type(ref) is int:
+            needed[ref] = True
     live = []
-    further: list[int] = []
     for number in range(len(entries) - 1, -1, -1):
         entry = entries[number]
-        if not entry:
-            further.append(number)
+        if not needed[number]:
             continue
-        if isinstance(entry[0], Operation) and (
-            number in needed or any(k in needed for k in further)
-        ):
+        if not entry:  # a further result: its equation is at the first
+            needed[number - 1] = True
+        elif type(entry[0]) is Operation:
             live.append(number)
-            needed.update(ref for ref in entry[1:] if not isinstance(ref, Literal))
-        further.clear()
+            for ref in entry[1:]:
+                if type(ref) is int:
+                    needed[ref] = True
     live.reverse()
     return live

@@ -8,7 +8,7 @@ from typing import Any
 
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.primitive import Operation, Params, Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.errors import InternalError
 
 
@@ -28,29 +28,45 @@ def walk(
     if len(env) != len(program.inputs):
         raise InternalError(f"{len(env)} operands for a program of {len(program.inputs)} inputs")
 
-    def read(atom: Atom) -> Tracer:
-        return handle(None, atom, atom.type) if isinstance(atom, Literal) else env[atom.number]
+    def read(atoms: Sequence[Atom]) -> list[Tracer]:
+        return [
+            env[atom.number] if isinstance(atom, Var) else handle(None, atom, atom.type)
+            for atom in atoms
+        ]
 
     for eq in program.equations:
-        ys = rule(eq, [read(atom) for atom in eq.operands])
+        ys = rule(eq, read(eq.operands))
         assert len(ys) == len(eq.results), f"the rule of {eq.primitive} gave {len(ys)} results"
         env.extend(ys)
-    return [read(atom) for atom in program.outputs]
+    return read(program.outputs)
 
 
 def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | None:
     """Return parameters and operands of the equation that made `x`, if it is of that kind."""
+    head = maker(x)
+    return None if head is None or head.primitive is not primitive else made(x, head)
+
+
+def maker(x: Tracer) -> Operation | None:
+    """Return the operation that `x` is the first result of."""
     builder, atom = x.builder, x.atom
     if builder is None or isinstance(atom, Literal):
         return None
-    head, *refs = builder.entries[atom] or (None,)
-    if not isinstance(head, Operation) or head.primitive is not primitive:
-        return None
-    operands = [
+    entry = builder.entries[atom]
+    head = entry[0] if entry else None
+    return head if isinstance(head, Operation) else None
+
+
+def made(x: Tracer, head: Operation) -> tuple[Any, list[Tracer]]:
+    """Return parameters and operands of the equation that made `x`, whose operation is `head`."""
+    builder, atom = x.builder, x.atom
+    assert builder is not None
+    assert isinstance(atom, int)
+    refs = builder.entries[atom][1:]
+    return head.params, [
         builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
         for ref, type_ in zip(refs, head.operands, strict=True)
     ]
-    return head.params, operands
 
 
 def nested(params: Params) -> Iterator[Program]:

@@ -36,6 +36,7 @@ from funcdiff.numpy import (  # noqa: F401
     polynomials,
     positions,
     products,
+    python_numbers,
     quantiles,
     reductions,
     rounding,

@@ -10,7 +10,7 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import Traced, array, fit
+from funcdiff.numpy.promotion import Traced, array
 from funcdiff.numpy.ufuncs import apply, elementwise, resolve
 from funcdiff.ops import elementwise as ops
 from funcdiff.ops import extrema, logic  # noqa: F401  (enter their ufuncs)
@@ -103,8 +103,3 @@ def angle(z: Tracer, deg: bool = False) -> Traced:
 def complex_type(x: Tracer) -> ArrayType:
     """Return the type of an array converted to complex."""
     return x.type.with_dtype(complex_dtype(x.dtype))
-
-
-def as_complex(x: Tracer) -> Traced:
-    """Return an array converted to complex."""
-    return fit(x, complex_type(x))

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, current_builder
-from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
+from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy import assignment, dispatch, flat, indexing, mutation, ufunc_methods, ufuncs
-from funcdiff.numpy.values import concrete_value, constant_value
+from funcdiff.numpy.mistakes import attribute_cure
+from funcdiff.numpy.values import concrete_value, constant_value, formatted, index_value, text
 from funcdiff.ops.structural import convert
 
 
@@ -143,10 +144,16 @@ class Array(Tracer):
 
     @shape.setter
     def shape(self, value: Any) -> NoReturn:
-        raise UnsupportedNumPyError(
-            f"x.shape = value was met at {user_location()}, where x is a traced array. "
-            "Write x = x.reshape(value) instead."
-        )
+        mutation.cannot_be_set("shape", "x.reshape(value)")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return self.type.dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> NoReturn:
+        mutation.cannot_be_set("dtype", "x.astype(value)")
 
     @property
     def size(self) -> int:
@@ -202,7 +209,9 @@ class Array(Tracer):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"a traced array, like an ndarray, has no attribute {name!r}")
+            raise AttributeError(
+                f"a traced array, like an ndarray, has no attribute {name!r}{attribute_cure(name)}"
+            )
         raise dispatch.unsupported(f"ndarray.{name}")
 
     # ---- sequences -------------------------------------------------------------------------
@@ -237,7 +246,7 @@ class Array(Tracer):
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
-        return int(concrete_value(self))
+        return index_value(self)
 
     def __float__(self) -> float:
         what = "float(x), math.sin(x), or storing x into an ordinary array,"
@@ -255,19 +264,13 @@ class Array(Tracer):
         return constant_value(self, "x.tolist()").tolist()
 
     def __repr__(self) -> str:
-        builder = self.builder
-        if builder is None or builder.eager:
-            return f"traced({np.array2string(np.asarray(concrete_value(self)))}: {self.type})"
-        return f"traced({self.type})"
+        return text(self)
 
     def __str__(self) -> str:
-        builder = self.builder
-        if builder is None or builder.eager:
-            return str(concrete_value(self))
-        return repr(self)
+        return formatted(self, "")
 
     def __format__(self, spec: str) -> str:
-        return format(concrete_value(self), spec) if spec else str(self)
+        return formatted(self, spec)
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -389,12 +392,4 @@ class Array(Tracer):
         mutation.assign(self, result)
 
 
-class Number(Array):
-    """A traced Python number: promotion makes its dtype give way to that of an array."""
-
-    __slots__ = ()
-    weak = True
-
-
 Builder.handle = Array
-Builder.weak_handle = Number

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
 from funcdiff.numpy import creation
 from funcdiff.numpy.joining import concatenate
 from funcdiff.numpy.promotion import array as as_array
@@ -146,9 +147,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     return creation.full(shape, array(fill_value), dtype, **keywords)
 
 
-_BOUNDS: Final = {0: (), 1: ("stop",), 2: ("start", "stop"), 3: ("start", "stop", "step")}
-
-
 def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
     """Return evenly spaced numbers ``start + k·step`` below `stop`.
 
@@ -174,7 +172,13 @@ def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> print(fd.grad(lambda step: fnp.arange(0.0, 1.0, step).sum())(0.25))
     6.0
     """
-    given = {**dict(zip(_BOUNDS[len(bounds)], bounds, strict=True)), **keywords}
+    names = ("stop",) if len(bounds) == 1 else ("start", "stop", "step")
+    given = {**dict(zip(names, bounds, strict=False)), **keywords}
+    if len(bounds) > 3:
+        raise TypeError(
+            f"funcdiff.numpy.arange takes start, stop and step by position, but {len(bounds)} "
+            f"values were given, at {user_location()}. Write dtype= for the dtype."
+        )
     if not is_traced(list(given.values())):
         return np.arange(*bounds, dtype=dtype, **keywords)
     start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))

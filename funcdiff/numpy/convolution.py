@@ -13,6 +13,7 @@ from funcdiff.numpy.promotion import array, promoted_arrays
 from funcdiff.ops import structural as ops
 from funcdiff.ops.complex import conj
 from funcdiff.ops.convolution import convolve as linear_convolution
+from funcdiff.ops.convolution import sequences
 from funcdiff.ops.slicing import slice_along
 
 _MODES: Final = ("full", "same", "valid")
@@ -56,7 +57,8 @@ def _convolved(x: Tracer, y: Tracer, mode: str) -> Tracer:
 
     Of an even overhang, NumPy cuts one element more at the end.
     """
-    result = linear_convolution(x, y, full=mode != "valid")
+    p = sequences(x.type, y.type, full=mode != "valid")
+    result = linear_convolution(x, y, p)
     if mode != "same":
         return result
     long, short = max(x.shape[0], y.shape[0]), min(x.shape[0], y.shape[0])

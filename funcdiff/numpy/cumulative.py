@@ -335,12 +335,15 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: b
     x0, x1, y0, y1 = xp[here], xp[there], fp[here], fp[there]
     distance = np.where(inside, x1 - x0, 1)
     slope = (y1 - y0) * (1.0 / distance) if inverts else (y1 - y0) / distance
-    line = slope * (x - x0) + y0
     # with infinite values the line may be NaN: NumPy tries from the other end, then a plateau
-    other = slope * (x - x1) + y1
-    other = np.where(np.logical_and(np.isnan(other), y0 == y1), y0, other)
-    rescued = np.where(x == x0, y0, other)
-    value = np.where(inside, np.where(np.isnan(line), rescued, line), fp[last])
-    value = np.where(x < xp[0], fp[0] if left is None else fit(left, fp[0].type), value)
-    value = np.where(x > xp[last], fp[last] if right is None else fit(right, fp[0].type), value)
-    return array(np.where(np.isnan(x), x, value))
+    undefined = np.isnan(slope * (x - x0) + y0)
+    flat = np.logical_and(np.isnan(slope * (x - x1) + y1), y0 == y1)
+    plateau = np.logical_and(undefined, np.logical_or(x == x0, flat))
+    line = slope * (x - np.where(undefined, x1, x0)) + np.where(undefined, y1, y0)
+    before, behind, unknown = x < xp[0], x > xp[last], np.isnan(x)
+    edge = np.where(before, fp[0] if left is None else fit(left, fp[0].type), fp[last])
+    edge = np.where(behind, fp[last] if right is None else fit(right, fp[0].type), edge)
+    edge = np.where(unknown, x, edge)
+    outside = np.logical_or(np.logical_or(before, behind), unknown)
+    between = np.logical_and(inside, np.logical_not(outside))
+    return array(np.where(between, np.where(plateau, y0, line), edge))

@@ -9,7 +9,7 @@ of which elements, is asked of NumPy itself, by making the same view of an array
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -154,8 +154,8 @@ def assign(x: Tracer, value: Tracer, part: Make | None = None) -> None:
     target = np.asarray(models[0] if part is None else part(models[0]))
     if not target.flags.writeable:
         raise ValueError(
-            "assignment destination is read-only, a broadcast view or a diagonal, at "
-            f"{user_location()}"
+            "assignment destination is read-only, a broadcast view, a diagonal, or the imaginary "
+            f"part of a real array, at {user_location()}"
         )
     if part is not None or root is not x:
         value = replaced(root, _models(root)[0], target, value)
@@ -192,6 +192,14 @@ def _check_owner(root: Tracer, value: Tracer) -> None:
         )
 
 
+def cannot_be_set(attribute: str, cure: str) -> NoReturn:
+    """Raise for ``x.shape = value`` and the like; `cure` is what to write instead."""
+    raise UnsupportedNumPyError(
+        f"x.{attribute} = value was met at {user_location()}, where x is a traced array. "
+        f"Write x = {cure} instead."
+    )
+
+
 def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") -> Any:
     """Return the result of a NumPy function, written into `out` if that is given.
 
@@ -204,7 +212,9 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
         return result
     if not isinstance(out, Tracer):
         raise unsupported(
-            f"{name}(out=) with an ordinary array", "Use the function's result instead of out=."
+            f"{name}(out=) with an ordinary array",
+            "Use the function's result instead of out=, or make the array one that can hold it: "
+            "np.zeros(shape, like=x).",
         )
     if out.shape != result.shape:
         raise ValueError(
@@ -249,6 +259,8 @@ def _locate(x: Tracer) -> Place:
     root, models = _locate(record.base)
     made, shares = _made(record.make, models, root)
     if not shares:  # NumPy copied: that copy is the root
+        if not made[0].flags.writeable:
+            record.models = made
         return Place(x, _models(x))
     return Place(root, made)
 

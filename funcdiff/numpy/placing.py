@@ -17,6 +17,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
 from funcdiff.numpy import assignment, creation, flat, mutation
 from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.positions import within
 from funcdiff.numpy.promotion import array, broadcast_to, dtype_of, is_weak
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.values import constant_value
@@ -92,16 +93,7 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
                 f"Cannot cast array data from {positions.dtype!r} to dtype('int64') according to "
                 f"the rule 'safe', at {user_location()}"
             )
-    size = a.type.size
-    if mode == "wrap":
-        positions = positions % size
-    elif mode == "clip":
-        positions = np.clip(positions, 0, size - 1)
-    elif mode != "raise":
-        raise ValueError(
-            f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r}), "
-            f"at {user_location()}"
-        )
+    positions = within(positions, a.type.size, mode)
     if np.size(v):
         flat.write(a, np.reshape(positions, -1), v)
 

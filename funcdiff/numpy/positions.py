@@ -54,21 +54,28 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
     position: Any = 0
     for axis in _axes(order, len(lengths)):
         index = _integers("np.ravel_multi_index", multi_index[axis])
-        position = position * lengths[axis] + _within(index, lengths[axis], modes[axis])
+        position = position * lengths[axis] + _checked(index, lengths[axis], modes[axis])
     return position
 
 
-def _within(index: Any, length: int, mode: str) -> Any:
+def within(positions: Any, length: int, mode: Any) -> Any:
+    """Return positions brought into range as the mode says; "raise" leaves them as they are."""
     if mode == "wrap":
-        return index % length
+        return positions % length
     if mode == "clip":
-        return np.minimum(np.maximum(index, 0), length - 1)
+        return np.minimum(np.maximum(positions, 0), length - 1)
     if mode != "raise":
         raise ValueError(
             f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r}), "
             f"at {user_location()}"
         )
-    if holds(np.logical_or(index < 0, index >= length)):
+    return positions
+
+
+def _checked(index: Any, length: int, mode: str) -> Any:
+    """Return indices within range; raises NumPy's error if the mode is "raise"."""
+    index = within(index, length, mode)
+    if mode == "raise" and holds(np.logical_or(index < 0, index >= length)):
         raise ValueError(
             f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}, "
             f"at {user_location()}"

@@ -16,6 +16,7 @@ from funcdiff.core.builder import Builder, Tracer, constant, current_builder, di
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.values import concrete_value
 from funcdiff.ops.structural import convert, reshape
 from funcdiff.space import broadcast
 
@@ -150,9 +151,8 @@ def fit(value: Any, type_: ArrayType) -> Traced:
 
 def _check_range(x: Tracer, dtype: np.dtype[Any]) -> None:
     """Let NumPy raise its own error if a traced Python integer does not fit an integer dtype."""
-    assert x.builder is not None
     try:
-        value = x.builder.value(x.atom)
+        value = concrete_value(x)
     except ConcreteValueError:
         return
     dtype.type(int(value))

@@ -15,8 +15,9 @@ from funcdiff.numpy.promotion import Traced, array, fit
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.bessel import bessel_i0
 from funcdiff.ops.complex import imag, imaginary_part, join, real
+from funcdiff.ops.sinc import normalized_sinc
 from funcdiff.ops.slicing import slice_along
-from funcdiff.ops.structural import concatenate, convert, stop_gradient
+from funcdiff.ops.structural import concatenate, convert
 
 # ---- rounding --------------------------------------------------------------------------------
 
@@ -229,29 +230,12 @@ def isrealobj(x: Any) -> bool:
 
 # ---- sinc, i0 and unwrap -------------------------------------------------------------------------
 
-_SERIES_RADIUS = 0.5
-_SERIES_TERMS = 10
-
 
 @implements(np.sinc)
 def sinc(x: Any) -> Traced:
-    """Return sin(πx)/(πx), and 1 at 0.
-
-    Near 0 the derivatives are those of the series Σ (-y²)ᵏ/(2k+1)!, as the quotient's cancel.
-    """
-    y: Any = np.pi * array(x)
-    near = np.absolute(y) < _SERIES_RADIUS
-    tiny = np.finfo(y.dtype).eps if y.dtype.kind == "f" else 1e-20
-    nonzero: Traced = np.where(y == 0, tiny, y)
-    fixed: Traced = stop_gradient(nonzero)
-    z = np.where(near, fixed, y)
-    value = np.sin(z) / z
-    square = np.square(np.where(near, y, 0))
-    series: Any = 0.0
-    for k in range(_SERIES_TERMS, 0, -1):
-        series = (1 - series) * square / (2 * k * (2 * k + 1))
-    # the series ends up as 1 - sinc; only its derivatives are added
-    return array(value + (stop_gradient(series) - series))
+    """Return sin(πx)/(πx), and 1 at 0."""
+    z = array(x)
+    return normalized_sinc(z if z.dtype.kind in "fc" else convert(z, FLOAT))
 
 
 @implements(np.i0)

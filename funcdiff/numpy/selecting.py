@@ -18,6 +18,7 @@ from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import indexing, mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.joining import stack
+from funcdiff.numpy.positions import within
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
 from funcdiff.numpy.shape import (
     as_ints,
@@ -187,7 +188,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if axis is None:
         x, axis = ravel(x), 0
     axis = normalized_axis(axis, x.ndim)
-    positions = _within(_as_positions(indices), x.shape[axis], mode)
+    positions = within(_as_positions(indices), x.shape[axis], mode)
     result = indexing.take(x, (*(WHOLE,) * axis, positions))
     return mutation.store("np.take", mutation.fresh(result), out)
 
@@ -204,19 +205,6 @@ def _as_positions(indices: Any) -> Any:
     if isinstance(indices, Tracer) or positions.dtype == BOOL:
         return ops.convert(positions, INT)
     return np.asarray(indices, np.intp)
-
-
-def _within(positions: Any, length: int, mode: Any) -> Any:
-    """Bring positions into range as the mode says; "raise" leaves that to the indexing."""
-    if mode == "raise":
-        return positions
-    if mode == "wrap":
-        return positions % length
-    if mode == "clip":
-        return np.minimum(np.maximum(positions, 0), length - 1)
-    raise ValueError(
-        f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r}), at {user_location()}"
-    )
 
 
 @implements(np.take_along_axis)
@@ -258,7 +246,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
                 f"invalid entry in choice array, at {user_location()}. The entries must be from 0 "
                 f"to {len(table) - 1}, or pass mode='wrap' or mode='clip'."
             )
-    numbers = array(_within(numbers, len(table), mode))
+    numbers = array(within(numbers, len(table), mode))
     target = broadcast_shapes(numbers.shape, *(x.shape for x in table))
     layers = stack([broadcast_to(x, target) for x in table])
     places = broadcast_to(numbers, target)

@@ -87,10 +87,15 @@ def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
     if out is None and where is True:
         return result
     if not isinstance(out, Tracer):
-        what = "(out=) with an ordinary array" if out is not None else "(where=) without out="
+        if out is None:
+            raise unsupported(
+                f"{qualified(ufunc)}(where=) without out=",
+                "Use np.where(mask, f(x), y) for where=.",
+            )
         raise unsupported(
-            f"{qualified(ufunc)}{what}",
-            "Use the function's result instead of out=, and np.where(mask, f(x), y) for where=.",
+            f"{qualified(ufunc)}(out=) with an ordinary array",
+            "Use the function's result instead of out= (y = y + x, not y += x), or make the array "
+            "one that can hold it: np.zeros(shape, like=x) or np.array(y, like=x).",
         )
     value = fit(convert(result, out.dtype), out.type)
     if where is not True:

@@ -1,7 +1,7 @@
 """The methods of ufuncs: reductions and scans with any ufunc of two arguments, and outer.
 
-A ufunc without a reduction of its own is folded from left to right, by a loop along the axis that
-is recorded once.
+A ufunc without a reduction of its own is folded from left to right, by ``ufunc.accumulate``; where
+masks or dtypes do not allow that, by a loop along the axis that is recorded once.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from funcdiff.numpy.promotion import array, broadcast_to
 from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, with_kept
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.ufuncs import apply
+from funcdiff.ops import accumulation
+from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.running import by_extremum, running
 from funcdiff.ops.scan import Scan, scan
@@ -71,7 +73,7 @@ def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
     if not isinstance(target, Tracer):
         raise unsupported(
             f"{qualified(ufunc)}.at of an ordinary array with traced values",
-            "Make the array with np.zeros_like(x) of a traced x, or with funcdiff.numpy.",
+            "Make the array with np.zeros_like(x) or np.zeros(shape, like=x), of a traced x.",
         )
     assignment.at(target, ufunc, index, *values)
 
@@ -159,6 +161,13 @@ def _folded(
     ufunc: np.ufunc, first: Tracer, rows: Tracer, masks: Tracer | None, *, stacks: bool
 ) -> list[Tracer]:
     """Return ``ufunc(... ufunc(ufunc(first, rows[0]), rows[1]) ...)``, or all steps of it."""
+    step = by_ufunc.get(ufunc)
+    if masks is None and step is not None and accumulation.accumulates(step, rows):
+        every = concatenate([reshape(first, (1, *first.shape)), rows], 0)
+        _, steps = _without_first(accumulation.accumulate(step, every, 0))
+        n = rows.shape[0]
+        last = reshape(slice_along(steps, 0, n - 1, n), first.shape) if n else first
+        return [last, steps] if stacks else [last]
     with Builder("fold", closed=True) as builder:
         total, row = builder.input(first.type), builder.input(first.type)
         inputs = [total, row]

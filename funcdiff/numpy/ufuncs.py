@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import Builder, Tracer, bind, constant, direct
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy import mutation
@@ -20,6 +20,7 @@ from funcdiff.numpy.promotion import (
     fit,
     innermost,
     remember,
+    scalar,
     shape_of,
 )
 from funcdiff.ops.families import Elementwise, by_ufunc
@@ -30,6 +31,9 @@ from funcdiff.space import splat
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
     innermost(*operands)
+    again = _recorded_again(ufunc, operands)
+    if again is not None:
+        return again
     ours = ufuncs.get(ufunc)
     if ours is not None:
         return ours(*operands)
@@ -39,6 +43,25 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     if found is not None:
         return found(*operands)
     raise unsupported(qualified(ufunc))
+
+
+def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
+    """Record the operation that operands of these types had before, if they had one."""
+    arrays = [x for x in operands if type(x) is Builder.handle]
+    if all(x.builder is None for x in arrays):  # what is done to literals is computed
+        return None
+    if len(arrays) == len(operands):
+        found = direct.get((ufunc, *[x.type for x in arrays]))
+        return None if found is None else bind(found.primitive, NONE, *arrays)[0]
+    if len(operands) != 2:
+        return None
+    (x,), right = arrays, operands[0] is arrays[0]
+    number = operands[right]
+    found = direct.get((ufunc, x.type, type(number), right))
+    if found is None:
+        return None
+    y = scalar(number, x.type)
+    return bind(found.primitive, NONE, *((x, y) if right else (y, x)))[0]
 
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
@@ -70,8 +93,6 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     if any(
         x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)
     ):
-        return
-    if innermost().shares:  # recording directly would not find an equal equation again
         return
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))
     if all(x is y for x, y in zip(given, xs, strict=True)):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.errors import LostDerivativeError, user_location
+from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
+from funcdiff.numpy.mistakes import mistake
 from funcdiff.ops.structural import stop_gradient_p
+
+_INTEGER: Final = (
+    "Use NumPy's functions: np.floor(x), and np.stack(list)[i] or fd.switch for list[i]; write "
+    "fd.fori_loop(0, n, body, init) instead of for k in range(n)."
+)
+_SHOWN: Final = "Leave the format out, which shows the type, or show what the function returns."
 
 
 def concrete_value(x: Tracer) -> Any:
@@ -17,6 +24,42 @@ def concrete_value(x: Tracer) -> Any:
     if x.builder is None:
         return x.atom.array  # type: ignore[union-attr]
     return x.builder.value(x.atom)
+
+
+def index_value(x: Tracer) -> int:
+    """Return the value of an integer."""
+    try:
+        return int(concrete_value(x))
+    except ConcreteValueError:
+        raise _without_value(x, "an index of a list, or range(n),", _INTEGER) from None
+
+
+def text(x: Tracer) -> str:
+    """Return the value of an array, if it has one, and its type."""
+    try:
+        return f"traced({np.array2string(np.asarray(concrete_value(x)))}: {x.type})"
+    except ConcreteValueError:
+        return f"traced({x.type})"
+
+
+def formatted(x: Tracer, spec: str) -> str:
+    """Return the value of an array as text; without a value and a format, its type."""
+    try:
+        value = concrete_value(x)
+    except ConcreteValueError:
+        if not spec:
+            return text(x)
+        raise _without_value(x, f"the format {spec!r}", _SHOWN) from None
+    return format(value, spec) if spec else str(value)
+
+
+def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
+    assert x.builder is not None
+    return ConcreteValueError(
+        f"{what} needs the value of a traced array of type {x.type}, at {user_location()}, but "
+        f"{x.builder.name} is traced without values (inside vmap, cond, scan or jit). {cure} Under "
+        "jit, an argument that is named in static_argnames keeps its value."
+    )
 
 
 def known(x: Any) -> Any:
@@ -34,29 +77,38 @@ def is_constant(x: Tracer) -> bool:
 def constant_value(x: Tracer, what: str) -> Any:
     """Return the value of an array that has no derivative to lose.
 
+    `what` is what messages call the conversion if the code is not known.
+
     Raises
     ------
+    ConcreteValueError
+        If the trace has no values.
     LostDerivativeError
-        If it has one; `what` was met is the beginning of the message.
+        If the array has a derivative.
     """
-    if is_constant(x):
-        value = concrete_value(x)
-        return value if isinstance(value, np.generic) else np.array(value)
-    place = user_location()
-    hint = (
-        " SciPy's functions that are written in Python cannot take it: use those of "
-        "funcdiff.scipy.special, or fd.primitive."
-        if re.search(r"[\\/]scipy[\\/]", place)
-        else ""
-    )
+    constant = is_constant(x)
+    if constant:
+        with suppress(ConcreteValueError):
+            value = concrete_value(x)
+            return value if isinstance(value, np.generic) else np.array(value)
+    code, cure = mistake()
+    if constant or not _has_value(x):
+        raise _without_value(x, code or what, _INTEGER if what == "int(x)" else cure)
     raise LostDerivativeError(
-        f"{what} was met at {place}, where x is a traced array of type {x.type}. "
-        "That would drop its derivative silently. Keep computing with x and NumPy functions "
-        "(np.sin(x), not math.sin(x); funcdiff.numpy.array([x, y]), not np.array([x, y])); make "
-        "an array that x is stored into with np.zeros_like(x) or funcdiff.numpy.zeros(shape), or "
-        "build a list and np.stack it; where no derivative is wanted, use fd.stop_gradient(x)."
-        f"{hint}"
+        f"{code or what} met a traced array of type {x.type}, at {user_location()}. That would "
+        f"drop its derivative silently. {cure} Where no derivative is wanted, use "
+        "fd.stop_gradient(x)."
     )
+
+
+def _has_value(x: Tracer) -> bool:
+    """Return whether the trace of an array knows its value, or what fails on the way to it."""
+    try:
+        with np.errstate(all="ignore"):
+            concrete_value(x)
+    except Exception as error:
+        return not isinstance(error, ConcreteValueError)
+    return True
 
 
 def _is_stopped(x: Tracer) -> bool:

@@ -12,9 +12,9 @@ from typing import Final
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.elementwise import mul, reciprocal
-from funcdiff.ops.logic import equal, isnan, logical_and, logical_or
-from funcdiff.ops.structural import Axis, convert, select
+from funcdiff.ops.logic import same
+from funcdiff.ops.reductions import mean_of_marked
+from funcdiff.ops.structural import Axis
 from funcdiff.space import (
     Axes,
     Maybe,
@@ -22,8 +22,6 @@ from funcdiff.space import (
     align,
     broadcast,
     kept_axes,
-    reduce_sum,
-    zeros,
 )
 
 
@@ -40,10 +38,7 @@ def _jvp(
     if t is None:
         return [attained(x, y, p.axis)], [None]
     value = broadcast(y, x.shape, kept_axes(x.ndim, (p.axis,)))
-    owners = logical_or(equal(x, value), logical_and(isnan(x), isnan(value)))
-    total = reduce_sum(select(owners, t, zeros(t.type)), (p.axis,))
-    count = reduce_sum(convert(owners, t.dtype), (p.axis,))
-    return [attained(x, y, p.axis)], [mul(total, reciprocal(count))]
+    return [attained(x, y, p.axis)], [mean_of_marked(t, same(x, value), (p.axis,))]
 
 
 def _batch(p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:

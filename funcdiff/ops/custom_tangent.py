@@ -19,6 +19,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.families import several
 from funcdiff.ops.vanishing import vanishing
 from funcdiff.space import Maybe, align, instantiate, zeros
 from funcdiff.transforms.jvp import push
@@ -66,16 +67,6 @@ def linear_part(rule: Program, known: int, values: int = 0) -> Linearized | None
     if not all(vanishing(rule, active, active).zero[values:]):
         return None
     return split
-
-
-def several(function: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
-    """Return an implementation: one result stands for itself."""
-
-    def run(*xs: Any) -> Any:
-        results = function(*xs)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return run
 
 
 def _cotangents(p: Tangent) -> tuple[ArrayType, ...]:

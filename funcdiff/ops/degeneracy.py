@@ -18,7 +18,7 @@ from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.complex import real_part
 from funcdiff.ops.elementwise import cos, div, sub
-from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.families import constant_op, diagonal_op, linear
 from funcdiff.ops.logic import logical_and
 from funcdiff.ops.matrices import adjoint, diagonal, matmul, square
 from funcdiff.ops.structural import convert, iota, select
@@ -258,15 +258,7 @@ def _without_ties(t: Any, same: Any) -> Any:
     return t
 
 
-distinct_p: Final = linear(
-    "distinct",
-    Params,
-    abstract=lambda _p, t, _same: (t,),
-    impl=lambda _p: _without_ties,
-    transpose=lambda _p, _types, cts, xs: [distinct(cts[0], xs[1]), None],
-    batch=lambda _p, size, xs, batched: [distinct(*align(size, xs, batched))],
-    given=(1,),
-)
+distinct_p: Final = diagonal_op("distinct", _without_ties, given=1)
 
 
 def distinct(t: Tracer, same: Tracer) -> Tracer:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import FRESH, IN_PLACE
+from funcdiff.core.overwriting import FRESH, IN_PLACE, on_copy
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import constant_op
@@ -56,11 +56,6 @@ def _scatter_into(p: Indexed) -> Any:
         return x
 
     return function
-
-
-def _scatter_impl(p: Indexed) -> Any:
-    into = _scatter_into(p)
-    return lambda x, updates, *indices: into(np.array(x), updates, *indices)
 
 
 def _gather_jvp(
@@ -149,7 +144,7 @@ scatter_add_p: Final = Primitive(
     "scatter_add",
     Indexed,
     abstract=_abstract_scatter,
-    impl=_scatter_impl,
+    impl=on_copy(_scatter_into),
     jvp=_scatter_jvp,
     transpose=_scatter_transpose,
     batch=_scatter_batch,
@@ -190,11 +185,6 @@ def _write_into(p: Written) -> Any:
         return x
 
     return function
-
-
-def _scatter_set_impl(p: Written) -> Any:
-    into = _write_into(p)
-    return lambda x, v, *indices: into(np.array(x), v, *indices)
 
 
 def _scatter_set_jvp(
@@ -243,7 +233,7 @@ scatter_p: Final = Primitive(
     "scatter",
     Written,
     abstract=_abstract_scatter_set,
-    impl=_scatter_set_impl,
+    impl=on_copy(_write_into),
     jvp=_scatter_set_jvp,
     transpose=_scatter_set_transpose,
     batch=_scatter_set_batch,

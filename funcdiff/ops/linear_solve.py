@@ -22,10 +22,10 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops import solvers
 from funcdiff.ops.complex import imag, join, real
 from funcdiff.ops.elementwise import div
+from funcdiff.ops.examples import Batches
 from funcdiff.ops.linalg import solver
 from funcdiff.ops.matrices import identity, transposed
 from funcdiff.ops.slicing import slice_along
-from funcdiff.ops.solvers import Batches
 from funcdiff.ops.structural import concatenate, convert, reshape
 from funcdiff.space import Maybe, add, instantiate, mul, neg
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
@@ -61,11 +61,7 @@ def _jvp(
     ys = linear_solve(p, xs)
     one = replace(p, aux=(), batches=())
     rule = _tangent(p.program, one, tuple(t is not None for t in ts))
-    first, active = solvers.known(p), [k for k, t in enumerate(ts) if t is not None]
-    sources = [*range(first), *(None for _ in range(p.unknowns)), *active]
-    operands = [*xs[:first], *ys[: p.unknowns], *present(ts)]
-    tangents = solvers.inline_batched(rule, p, sources, operands)
-    return ys, [*tangents, *(None for _ in p.aux)]
+    return ys, solvers.tangents(rule, p, xs, ys, ts)
 
 
 @memoised

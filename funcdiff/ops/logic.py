@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from funcdiff.core.builder import Tracer
 from funcdiff.ops.families import Elementwise, elementwise
 
 _UNARY: Final = (
@@ -32,3 +33,8 @@ logical_and: Final = operations["logical_and"]
 logical_not: Final = operations["logical_not"]
 logical_or: Final = operations["logical_or"]
 not_equal: Final = operations["not_equal"]
+
+
+def same(x: Tracer, y: Tracer) -> Tracer:
+    """Return where elements are equal, NaN and NaN, too."""
+    return logical_or(equal(x, y), logical_and(isnan(x), isnan(y)))

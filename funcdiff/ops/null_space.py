@@ -16,7 +16,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.degeneracy import GAUGE, Gauge, differ
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import diagonal_op, linear
 from funcdiff.space import Maybe, align, instantiate
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
@@ -122,15 +122,7 @@ def _regular(x: Any, zero: Any) -> Any:
     return x
 
 
-regular_p: Final = linear(
-    "regular",
-    Params,
-    abstract=lambda _p, x, _zero: (x,),
-    impl=lambda _p: _regular,
-    transpose=lambda _p, _types, cts, xs: [regular(cts[0], xs[1]), None],
-    batch=lambda _p, size, xs, batched: [regular(*align(size, xs, batched))],
-    given=(1,),
-)
+regular_p: Final = diagonal_op("regular", _regular, given=1)
 
 
 def regular(x: Tracer, zero: Tracer) -> Tracer:
@@ -153,15 +145,7 @@ def _vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanishing_p: Final = linear(
-    "vanishing",
-    Params,
-    abstract=lambda _p, t, _values, _zero: (t,),
-    impl=lambda _p: _vanishing,
-    transpose=lambda _p, _types, cts, xs: [vanishing(cts[0], *xs[1:]), None, None],
-    batch=lambda _p, size, xs, batched: [vanishing(*align(size, xs, batched))],
-    given=(1, 2),
-)
+vanishing_p: Final = diagonal_op("vanishing", _vanishing, given=2)
 
 
 def vanishing(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:

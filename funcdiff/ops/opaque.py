@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -17,6 +18,8 @@ from funcdiff.core.builder import Tracer, bind, suspended
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
+from funcdiff.ops.examples import Batches, batched_types, looped
+from funcdiff.ops.families import several
 from funcdiff.space import Maybe, align
 
 Run: TypeAlias = Callable[..., Sequence[Any]]
@@ -54,74 +57,66 @@ class Opaque(Params):
     results
         Of one example.
     batches
-        One pair per batch axis, the outermost first: its length, and which operands have it.
+        The batch axes of the operands.
     """
 
     name: str
     results: tuple[ArrayType, ...]
-    batches: tuple[tuple[int, tuple[bool, ...]], ...]
+    batches: Batches
 
 
 def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
-    sizes = tuple(size for size, _ in p.batches)
-    return tuple(t.with_shape((*sizes, *t.shape)) for t in p.results)
+    return batched_types(p.results, p.batches)
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    def run(*xs: Any) -> Any:
+    def run(*xs: Any) -> Sequence[Any]:
         if p.name not in entered:
             raise ProgramError(
                 f"a program calls the opaque function {p.name!r}, which is not declared in this "
                 "process. Import the module that declares it with fd.primitive."
             )
-        results = _run(p, entered[p.name], xs, p.batches)
-        return results[0] if len(results) == 1 else tuple(results)
+        return _called(p, entered[p.name], xs)
 
-    return run
+    return several(run)
 
 
-def _run(p: Opaque, function: Entered, xs: Sequence[Any], batches: Sequence[Any]) -> list[Any]:
-    if not batches:
-        with suspended():
-            found = function.run(*map(lent, xs))
-        return _checked(p, found, ())
-    (size, flags), *inner = batches
-    if function.batch is not None and not inner:
+def _called(p: Opaque, function: Entered, xs: Sequence[Any]) -> Sequence[Any]:
+    """Call the function once per example, or for all of the innermost batch axis at once."""
+    batch = function.batch
+    if batch is None or not p.batches:
+        return looped(lambda xs: _run(p, function.run, xs, p.results), p.results, p.batches, xs)
+    *outer, innermost = p.batches
+    size, flags = innermost
+    types = batched_types(p.results, (innermost,))
+
+    def together(xs: Sequence[Any]) -> list[Any]:
         wide = [
             x if flag else np.broadcast_to(x, (size, *np.shape(x)))
             for x, flag in zip(xs, flags, strict=True)
         ]
-        with suspended():
-            found = function.batch(size, *map(lent, wide))
-        return _checked(p, found, (size,))
-    rows = [
-        _run(p, function, [x[k] if flag else x for x, flag in zip(xs, flags, strict=True)], inner)
-        for k in range(size)
-    ]
-    sizes = tuple(n for n, _ in inner)
-    return [
-        np.stack([row[k] for row in rows]) if rows else np.empty((0, *sizes, *t.shape), t.dtype)
-        for k, t in enumerate(p.results)
-    ]
+        return _run(p, partial(batch, size), wide, types)
+
+    return looped(together, types, tuple(outer), xs)
+
+
+def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
+    """Return copies of the results: the function may keep or return memory of somebody else."""
+    with suspended():
+        results = [np.array(y) for y in function(*map(lent, xs))]
+    found = tuple(ArrayType(y.shape, y.dtype) for y in results)
+    if found != types:
+        raise OutputError(
+            f"{p.name} returned {', '.join(map(str, found))} where it had returned, or declared, "
+            f"{', '.join(map(str, types))} for arguments of these types. An opaque function must "
+            "return the same shapes and dtypes for the same shapes and dtypes."
+        )
+    return [y[()] for y in results]
 
 
 def lent(x: Any) -> Any:
     """Return a copy, which the function may keep or change: what it was made of is used again."""
     return x.copy() if isinstance(x, np.ndarray) else x
-
-
-def _checked(p: Opaque, results: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
-    """Return copies of the results: the function may keep or return memory of somebody else."""
-    wanted = [t.with_shape((*sizes, *t.shape)) for t in p.results]
-    found = [np.array(y) for y in results]
-    types = [ArrayType(y.shape, y.dtype) for y in found]
-    if types != wanted:
-        raise OutputError(
-            f"{p.name} returned {', '.join(map(str, types))} where it had returned, or declared, "
-            f"{', '.join(map(str, wanted))} for arguments of these types. An opaque function must "
-            "return the same shapes and dtypes for the same shapes and dtypes."
-        )
-    return [y if y.shape else y[()] for y in found]
 
 
 def _opaque_jvp(

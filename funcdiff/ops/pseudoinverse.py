@@ -22,7 +22,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.complex import conj, real_part
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import diagonal_op
 from funcdiff.ops.matrices import adjoint, factorizable, hermitian, matmul, square, triangle
 from funcdiff.ops.singular import svdvals, svdvals_p
 from funcdiff.space import Maybe, add, align, mul, neg, reduce_sum, sum_tangents
@@ -47,15 +47,7 @@ def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
     return t
 
 
-constant_rank_p: Final = linear(
-    "constant_rank",
-    Params,
-    abstract=lambda _p, t, _s, _tolerance: (t,),
-    impl=lambda _p: _of_constant_rank,
-    transpose=lambda _p, _types, cts, xs: [constant_rank(cts[0], *xs[1:]), None, None],
-    batch=lambda _p, size, xs, batched: [constant_rank(*align(size, xs, batched))],
-    given=(1, 2),
-)
+constant_rank_p: Final = diagonal_op("constant_rank", _of_constant_rank, given=2)
 
 
 def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:

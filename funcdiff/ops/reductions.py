@@ -96,6 +96,12 @@ def reduce_prod(x: Tracer, axes: tuple[int, ...]) -> Tracer:
 # ---- extrema -----------------------------------------------------------------------------------
 
 
+def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the mean over axes of the elements where a mask is true."""
+    total = reduce_sum(select(mask, x, zeros(x.type)), axes)
+    return mul(total, reciprocal(convert(reduce_count(mask, axes), x.dtype)))
+
+
 def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
     """Declare a maximum or minimum; entries equal to it share its derivative equally."""
 
@@ -107,9 +113,7 @@ def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
         (y,) = bind(primitive, p, x)
         attained = broadcast(y, x.shape, kept_axes(x.ndim, p.axes))
         winners = logical_or(equal(x, attained), isnan(x))
-        count = reduce_sum(convert(winners, t.dtype), p.axes)
-        total = reduce_sum(select(winners, t, zeros(t.type)), p.axes)
-        return [y], [mul(total, reciprocal(count))]
+        return [y], [mean_of_marked(t, winners, p.axes)]
 
     def batch(
         p: Axes, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
@@ -141,7 +145,7 @@ def reduce_min(x: Tracer, axes: tuple[int, ...]) -> Tracer:
 
 def _abstract_logic(p: Axes, x: ArrayType) -> Types:
     if x.dtype != BOOL:
-        raise TypeError(f"reduce_all and reduce_any need a boolean operand, got {x}")
+        raise TypeError(f"reduce_all, reduce_any and reduce_count need booleans, got {x}")
     return abstract_reduction(p, x)
 
 
@@ -169,6 +173,29 @@ def reduce_all(x: Tracer, axes: tuple[int, ...]) -> Tracer:
 def reduce_any(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     """Return whether any element over axes is true."""
     return bind(reduce_any_p, Axes(axes), x)[0] if axes else x
+
+
+def _count_impl(p: Axes) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        if len(p.axes) == x.ndim:
+            return INT.type(np.count_nonzero(x))
+        return np.add.reduce(x, axis=p.axes, dtype=INT)
+
+    return function
+
+
+reduce_count_p: Final = constant_op(
+    "reduce_count",
+    Axes,
+    abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
+    impl=_count_impl,
+    batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
+)
+
+
+def reduce_count(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return how many elements over axes are true, int64."""
+    return bind(reduce_count_p, Axes(axes), x)[0] if axes else convert(x, INT)
 
 
 def _position(name: str, function: Callable[..., Any]) -> Primitive[Axis]:
@@ -251,8 +278,3 @@ cumprod_p: Final = Primitive(
 def cumprod(x: Tracer, axis: int) -> Tracer:
     """Return the products of all beginnings along an axis."""
     return bind(cumprod_p, Axis(axis), x)[0]
-
-
-def ones(type_: ArrayType) -> Tracer:
-    """Return the one of a type, a literal."""
-    return constant(1, type_)

@@ -18,10 +18,10 @@ from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops import solvers
+from funcdiff.ops.examples import Batches
 from funcdiff.ops.linear_solve import LinearSolve, dense_solve, linear_solve
-from funcdiff.ops.solvers import Batches
 from funcdiff.space import Maybe, add, neg
-from funcdiff.transforms.jvp import Mask, jvp, present
+from funcdiff.transforms.jvp import Mask, jvp
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,13 @@ def _jvp(
     p: Root, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
     ys = root(p, xs)
-    first = solvers.known(p)
-    active = tuple(t is not None for t in ts[:first])
+    moved = ts[: solvers.known(p)]
+    active = tuple(t is not None for t in moved)
     reached = jvp(p.program, (*active, *(False for _ in range(p.unknowns))))[1]
     if not any(reached):  # the root depends on nothing but where the solver started
         return ys, [None for _ in ys]
     rule = _tangent(p.program, replace(p, aux=(), batches=()), active)
-    sources = [*range(first), *(None for _ in range(p.unknowns))]
-    sources += [k for k, on in enumerate(active) if on]
-    operands = [*xs[:first], *ys[: p.unknowns], *present(ts[:first])]
-    tangents = solvers.inline_batched(rule, p, sources, operands)
-    return ys, [*tangents, *(None for _ in p.aux)]
+    return ys, solvers.tangents(rule, p, xs, ys, moved)
 
 
 @memoised

@@ -14,15 +14,11 @@ from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.types import BOOL
 from funcdiff.ops.elementwise import mul, reciprocal
-from funcdiff.ops.logic import equal, isnan, logical_and, logical_or
+from funcdiff.ops.logic import same
 from funcdiff.ops.recurrence import recurrence
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import Axis, concatenate, convert, select
 from funcdiff.space import Maybe, zeros
-
-
-def _same(x: Tracer, y: Tracer) -> Tracer:
-    return logical_or(equal(x, y), logical_and(isnan(x), isnan(y)))
 
 
 def _unchanged(y: Tracer, axis: int) -> Tracer:
@@ -30,7 +26,7 @@ def _unchanged(y: Tracer, axis: int) -> Tracer:
     length = y.shape[axis]
     before, after = slice_along(y, axis, 0, length - 1), slice_along(y, axis, 1, length)
     first = slice_along(y, axis, 0, 1).type.with_dtype(BOOL)
-    return concatenate([constant(False, first), _same(before, after)], axis)
+    return concatenate([constant(False, first), same(before, after)], axis)
 
 
 def _running(name: str, ufunc: np.ufunc) -> Primitive[Axis]:
@@ -42,7 +38,7 @@ def _running(name: str, ufunc: np.ufunc) -> Primitive[Axis]:
         (y,) = bind(primitive, p, x)
         if not x.shape[p.axis]:
             return [y], [t]
-        owners = _same(x, y)
+        owners = same(x, y)
         lasts = _unchanged(y, p.axis)
         total = recurrence(lasts, select(owners, t, zeros(t.type)), p.axis)
         count = recurrence(lasts, convert(owners, t.dtype), p.axis)

@@ -20,6 +20,7 @@ from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Atom, Literal, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
+from funcdiff.ops.families import several
 from funcdiff.ops.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
@@ -64,7 +65,7 @@ def _scan_impl(p: Scan) -> Callable[..., Any]:
     order = range(p.length - 1, -1, -1) if p.reverse else range(p.length)
     stacked = p.body.output_types[p.carries :]
 
-    def function(*operands: Any) -> Any:
+    def function(*operands: Any) -> list[Any]:
         constants, carry, xs = p.split(operands)
         ys = [np.empty((p.length, *t.shape), t.dtype) for t in stacked]
         for k in order:
@@ -72,16 +73,15 @@ def _scan_impl(p: Scan) -> Callable[..., Any]:
             carry = results[: p.carries]
             for y, row in zip(ys, results[p.carries :], strict=True):
                 y[k] = row
-        results = [*carry, *ys]
-        return results[0] if len(results) == 1 else results
+        return [*carry, *ys]
 
-    return function
+    return several(function)
 
 
 def _scan_jvp(
     p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
-    active, carried = _active_carries(p, [t is not None for t in ts])
+    active, carried = _active(p, ts)
     wanted = (*carried, *(False,) * (len(p.body.outputs) - p.carries))
     pushed, mask = jvp(p.body, active, wanted)
     n = len(p.body.inputs)
@@ -105,14 +105,25 @@ def _scan_jvp(
     return [*carry, *ys], spread([*tcarry, *tys], mask)
 
 
-def _active_carries(p: Scan, active: Sequence[bool]) -> tuple[Mask, Mask]:
-    """Return which inputs of the body have a tangent once the carry has settled."""
-    constants, carry, xs = p.split(active)
+def _active(p: Scan, ts: Sequence[Maybe]) -> tuple[Mask, Mask]:
+    """Return which inputs of the body have a tangent, and which carries do."""
+    flags = _input_flags(p, [t is not None for t in ts], lambda body, active: jvp(body, active)[1])
+    return flags, tuple(p.split(flags)[1])
+
+
+def _input_flags(
+    p: Scan, operands: Sequence[bool], flow: Callable[[Program, Mask], Sequence[bool]]
+) -> Mask:
+    """Return which inputs of the body have a property, once the carry has settled.
+
+    `flow` tells which outputs of a program have it if some inputs have.
+    """
+    constants, carry, xs = p.split(operands)
     while True:
-        mask = jvp(p.body, (*constants, *carry, *xs))[1][: p.carries]
-        settled = [a or b for a, b in zip(carry, mask, strict=True)]
+        flags = (*constants, *carry, *xs)
+        settled = [a or b for a, b in zip(carry, flow(p.body, flags), strict=False)]
         if settled == carry:
-            return (*constants, *carry, *xs), tuple(carry)
+            return flags
         carry = settled
 
 
@@ -130,7 +141,7 @@ def _instantiated(p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe], carried: M
 def _scan_linearize(
     p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
-    active, carried = _active_carries(p, [t is not None for t in ts])
+    active, carried = _active(p, ts)
     m = len(p.body.outputs)
     split = linearize(p.body, active, (*carried, *(False,) * (m - p.carries)))
     varying = varying_residuals(split.primal, p.constants, m)
@@ -281,14 +292,7 @@ def _result_types(p: Scan) -> list[ArrayType]:
 
 def linear_inputs(p: Scan, linear: Sequence[bool]) -> Mask:
     """Return which inputs of a body are linear: a carry is, if what it becomes is."""
-    constants, carry, xs = p.split(linear)
-    while True:
-        flags = (*constants, *carry, *xs)
-        became = dependent(p.body, flags)[: p.carries]
-        settled = [a or b for a, b in zip(carry, became, strict=True)]
-        if settled == carry:
-            return flags
-        carry = settled
+    return _input_flags(p, linear, dependent)
 
 
 def _scan_batch(
@@ -323,13 +327,8 @@ scan_p: Final = Primitive(
 
 
 def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
-    constants, carry, xs = p.split(flags)
-    while True:
-        found = dependent(p.body, [*constants, *carry, *xs])
-        settled = [a or b for a, b in zip(carry, found[: p.carries], strict=True)]
-        if settled == carry:
-            return [*carry, *found[p.carries :]]
-        carry = settled
+    reached = _input_flags(p, flags, dependent)
+    return [*p.split(reached)[1], *dependent(p.body, reached)[p.carries :]]
 
 
 FLOWS[scan_p] = _through_scan

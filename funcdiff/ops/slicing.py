@@ -5,14 +5,12 @@ Of zeros, `add_slice` pads.  A chain of additions and replacements works in plac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import COPYING, FRESH, IN_PLACE
+from funcdiff.core.overwriting import COPYING, FRESH, IN_PLACE, on_copy
 from funcdiff.core.primitive import Params, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
@@ -58,8 +56,6 @@ slice_p: Final = linear(
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
     batch=lambda p, size, xs, _batched: [take_slice(xs[0], p.whole(size))],
 )
-
-
 COPYING[slice_p] = lambda p: lambda x: x[p.index].copy()
 
 
@@ -83,12 +79,7 @@ def _abstract_add_slice(p: Slice, x: ArrayType, u: ArrayType) -> Types:
     return (x,)
 
 
-def _add_slice_impl(p: Slice) -> Any:
-    into = _add_slice_into(p)
-    return lambda x, u: into(np.array(x), u)
-
-
-def _add_slice_into(p: Slice) -> Any:
+def _add_slice_into(p: Slice) -> Callable[..., Any]:
     index = p.index
 
     def function(x: Any, u: Any) -> Any:
@@ -116,7 +107,7 @@ add_slice_p: Final = linear(
     "add_slice",
     Slice,
     abstract=_abstract_add_slice,
-    impl=_add_slice_impl,
+    impl=on_copy(_add_slice_into),
     transpose=_transpose_add_slice,
     batch=_batch_add_slice,
 )
@@ -135,12 +126,7 @@ def _abstract_replace_slice(p: Slice, x: ArrayType, v: ArrayType) -> Types:
     return (x,)
 
 
-def _replace_slice_impl(p: Slice) -> Any:
-    into = _replace_slice_into(p)
-    return lambda x, v: into(np.array(x), v)
-
-
-def _replace_slice_into(p: Slice) -> Any:
+def _replace_slice_into(p: Slice) -> Callable[..., Any]:
     index = p.index
 
     def function(x: Any, v: Any) -> Any:
@@ -169,7 +155,7 @@ replace_slice_p: Final = linear(
     "replace_slice",
     Slice,
     abstract=_abstract_replace_slice,
-    impl=_replace_slice_impl,
+    impl=on_copy(_replace_slice_into),
     transpose=_transpose_replace_slice,
     batch=_batch_replace_slice,
 )

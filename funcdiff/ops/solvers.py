@@ -21,7 +21,10 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
-from funcdiff.space import align
+from funcdiff.ops.examples import Batches, batched_types, looped
+from funcdiff.ops.families import several
+from funcdiff.space import Maybe, align
+from funcdiff.transforms.jvp import present
 from funcdiff.transforms.vmap import vmap
 
 Run: TypeAlias = Callable[[str, Program, Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -30,9 +33,6 @@ Run: TypeAlias = Callable[[str, Program, Sequence[Any], Sequence[Any]], Sequence
 The program is a function of `known`, which come first among its inputs, and of the unknowns;
 `values` are what the solver starts from, or the right-hand side.  Messages speak of `name`.
 """
-
-Batches: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
-"""One pair per batch axis, the outermost first: its length, and which operands have it."""
 
 
 class Solver(str):
@@ -105,8 +105,7 @@ def abstract(p: Problem, *types: ArrayType) -> Types:
     ]
     if list(types) != wanted:
         raise TypeError(f"{p.name} takes {wanted}, got {types}")
-    sizes = tuple(size for size, _ in p.batches)
-    return tuple(t.with_shape((*sizes, *t.shape)) for t in _results(p))
+    return batched_types(_results(p), p.batches)
 
 
 def _results(p: Problem) -> Types:
@@ -116,27 +115,9 @@ def _results(p: Problem) -> Types:
 
 def impl(p: Problem) -> Callable[..., Any]:
     """Call the solver, once per example."""
-
-    def run(*operands: Any) -> Any:
-        results = _looped(p, operands, p.batches)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    return run
-
-
-def _looped(p: Problem, operands: Sequence[Any], batches: Batches) -> list[Any]:
-    if not batches:
-        return _solved(p, operands)
-    (size, flags), *inner = batches
-    rows = [
-        _looped(p, [x[k] if on else x for x, on in zip(operands, flags, strict=True)], (*inner,))
-        for k in range(size)
-    ]
-    sizes = tuple(n for n, _ in inner)
-    return [
-        np.stack([row[k] for row in rows]) if rows else np.empty((0, *sizes, *t.shape), t.dtype)
-        for k, t in enumerate(_results(p))
-    ]
+    return several(
+        lambda *operands: looped(lambda xs: _solved(p, xs), _results(p), p.batches, operands)
+    )
 
 
 def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
@@ -167,17 +148,18 @@ def batched(p: P, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> tup
     return replace(p, batches=((size, every), *p.batches)), [*xs[:first], *values]
 
 
-def inline_batched(
-    program: Program, p: Problem, sources: Sequence[int | None], operands: Sequence[Tracer]
-) -> list[Tracer]:
-    """Record a program of one example for all examples of a problem.
+def tangents(
+    rule: Program, p: Problem, xs: Sequence[Tracer], ys: Sequence[Tracer], ts: Sequence[Maybe]
+) -> list[Maybe]:
+    """Return the tangents of all results of a problem, by the rule of one example.
 
-    `sources` tells for every operand which one of the problem has the same batch axes; None
-    stands for one that has them all, as results have.
+    The rule is ``(*known, *solution, *ts) -> t_solution`` for those tangents that are there.
     """
-    every = (True,) * len(program.outputs)
+    first = known(p)
+    operands = [*xs[:first], *ys[: p.unknowns], *present(ts)]
+    moving = [k for k, t in enumerate(ts) if t is not None]
+    every = (True,) * p.unknowns
     for size, flags in reversed(p.batches):
-        marked = tuple(True if k is None else flags[k] for k in sources)
-        if any(marked):
-            program, _ = vmap(program, size, marked, every)
-    return inline(program, operands)
+        marked = (*flags[:first], *every, *(flags[k] for k in moving))
+        rule, _ = vmap(rule, size, marked, every)
+    return [*inline(rule, operands), *(None for _ in p.aux)]

@@ -172,7 +172,7 @@ def _transpose_select(
 
 _BITS: Final = {
     np.dtype(kind): np.dtype(f"i{np.dtype(kind).itemsize}")
-    for kind in (np.float16, np.float32, np.float64, np.int32, np.int64)
+    for kind in (np.float16, np.float32, np.float64, np.int32, np.int64, np.bool_)
 }
 _FEW: Final = 2000
 """Elements up to which `np.where` is as fast."""
@@ -195,7 +195,8 @@ def _selected(mask: Any, x: Any, y: Any) -> Any:
     elif np.ndim(a) == 0 and a == 0:
         np.multiply(b, ~mask, out=bits)
     else:
-        np.multiply(a ^ b, mask, out=bits)
+        both_numbers = np.ndim(a) == np.ndim(b) == 0
+        np.multiply(a ^ b if both_numbers else np.bitwise_xor(a, b, out=bits), mask, out=bits)
         np.bitwise_xor(bits, b, out=bits)
     return result
 

@@ -12,7 +12,6 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +19,12 @@ import numpy as np
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.walk import made_by
-from funcdiff.ops.contract import Contraction, contract_p
+from funcdiff.ops.contract import Contraction, Labels, contract_p
 from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.elementwise import div
 from funcdiff.ops.indexing import gather_p, scatter_add_p
 from funcdiff.ops.masked import MaskedContraction, masked_contract_p
-from funcdiff.ops.slicing import add_slice_p, slice_p
+from funcdiff.ops.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structural import select_p
 from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
@@ -100,6 +99,35 @@ def _scale_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     return None
 
 
+def _contract_padded(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """contract(add_slice(0, u), c) = add_slice(0, contract(u, slice(c))), label by label."""
+    for padded, c, labels, others in ((x, y, p.left, p.right), (y, x, p.right, p.left)):
+        found = made_by(padded, add_slice_p)
+        if found and _is_zero(found[1][0]):
+            pad, (_, u) = found
+            bounds = {
+                label: (pad.starts[k], pad.stops[k], pad.steps[k]) for k, label in enumerate(labels)
+            }
+            place = _sliced(bounds, others, c.shape)
+            part = c if place.lengths == c.shape else emit(slice_p, place, c)
+            small = emit(contract_p, p, *((u, part) if padded is x else (part, u)))
+            (result,) = contract_p.abstract(p, x.type, y.type)
+            if small.type is result:
+                return small  # type: ignore[no-any-return]
+            place = _sliced(bounds, p.out, result.shape)
+            return emit(add_slice_p, place, zeros(result), small)  # type: ignore[no-any-return]
+    return None
+
+
+def _sliced(
+    bounds: dict[int, tuple[int, int, int]], labels: Labels, shape: tuple[int, ...]
+) -> Slice:
+    """Return the slice of an array at the labels that have bounds, whole at the others."""
+    found = [bounds.get(label, (0, n, 1)) for label, n in zip(labels, shape, strict=True)]
+    starts, stops, steps = zip(*found, strict=True) if found else ((), (), ())
+    return Slice(tuple(starts), tuple(stops), tuple(steps))
+
+
 def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     """-select(m, u, 0) = select(m, -u, 0)."""
     found = _masked(x)
@@ -162,13 +190,13 @@ def _adjugate_supported(supports: Supports) -> Rule:
 
 def _contract_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
-        """contract(u, c) = masked_contract(u, c, support(u)), if masks or indices make it."""
+        """contract(u, c) = masked_contract(u, c, support(u))."""
         for masked, (u, c) in enumerate(((x, y), (y, x))):
             number = splat(c)
             if number is not None and np.isfinite(number):
                 continue
-            support = supports.of(u)
-            if isinstance(support, Support) and not support.fixed:
+            support = supports.settled(u)
+            if isinstance(support, Support):
                 labels = MaskedContraction(p.left, p.right, p.out, masked)
                 mask = supports.record(support)
                 return emit(masked_contract_p, labels, x, y, mask)  # type: ignore[no-any-return]
@@ -178,10 +206,13 @@ def _contract_supported(supports: Supports) -> Rule:
 
 
 rules: Final[Rules] = {
-    mul_p: (_scale_masked, _scale_padded, _scale_scattered),
-    _div_p: (_divide_masked,),
-    neg_p: (_negate_masked,),
-    select_p: (_mask_twice,),
+    (mul_p, select_p): (_scale_masked,),
+    (mul_p, add_slice_p): (_scale_padded,),
+    (mul_p, scatter_add_p): (_scale_scattered,),
+    (contract_p, add_slice_p): (_contract_padded,),
+    (_div_p, select_p): (_divide_masked,),
+    (neg_p, select_p): (_negate_masked,),
+    (select_p, select_p): (_mask_twice,),
 }
 
 
@@ -196,13 +227,13 @@ class LinearRewriter(Rewriter):
 
     def __init__(self, *tables: Rules) -> None:
         self.supports: Final = Supports()
-        supported: Mapping[Primitive[Any], Sequence[Rule]] = {
-            mul_p: (_scale_supported(self.supports),),
-            _div_p: (_divide_supported(self.supports),),
-            adjugate_p: (_adjugate_supported(self.supports),),
-            contract_p: (_contract_supported(self.supports),),
+        super().__init__(*tables, rules)
+        self._supported: Final[dict[Primitive[Any], Rule]] = {
+            mul_p: _scale_supported(self.supports),
+            _div_p: _divide_supported(self.supports),
+            adjugate_p: _adjugate_supported(self.supports),
+            contract_p: _contract_supported(self.supports),
         }
-        super().__init__(*tables, rules, supported)
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, and note its support."""
@@ -210,3 +241,9 @@ class LinearRewriter(Rewriter):
         if len(ys) == 1:
             self.supports.note(ys[0], primitive, params, xs)
         return ys
+
+    def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
+        """Record an equation that no rule rewrites, a product masked by a support."""
+        rule = self._supported.get(primitive)
+        y = None if rule is None else rule(self._single, params, *xs)
+        return super().record(primitive, params, *xs) if y is None else (y,)

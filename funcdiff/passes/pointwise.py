@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
-from funcdiff.core.primitive import Operation, Primitive
-from funcdiff.core.walk import made_by
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops import elementwise
 from funcdiff.ops.complex import conj, conj_p, imag_p, real_p
 from funcdiff.ops.families import by_ufunc
@@ -89,18 +89,15 @@ class Body:
         return broadcast(found[1][0], shape[:-1], found[0].axes)
 
     def _computed(self, x: Tracer) -> Tracer | None:
-        assert x.builder is not None
-        assert isinstance(x.atom, int)
-        head, *_ = x.builder.entries[x.atom] or (None,)
-        if not isinstance(head, Operation):
+        head = maker(x)
+        if head is None:
             return None
         reshapes = head.primitive is reshape_p
         if not reshapes and head.primitive not in _pointwise():
             return None
-        found = made_by(x, head.primitive)
-        assert found is not None
+        p, xs = made(x, head)
         operands = []
-        for y in found[1]:
+        for y in xs:
             copied = self.copy(y)
             if copied is None:
                 return None
@@ -108,7 +105,7 @@ class Body:
         if reshapes:
             return operands[0]
         with self.builder:
-            return bind(head.primitive, found[0], *operands)[0]
+            return bind(head.primitive, p, *operands)[0]
 
 
 def _long_axes(x: Tracer) -> tuple[int, ...]:
@@ -134,19 +131,15 @@ def function_of(w: Tracer, scales: Sequence[Scale], dtype: Any) -> Body | None:
 def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None:
     """Return the values that elementwise operations lead from to `x`, if there are any."""
     waiting: list[Tracer] = [x]
-    seen: set[int] = set()
+    seen: set[Any] = set()
     while waiting and len(seen) < _LONGEST:
         y = waiting.pop()
-        if y.builder is None or not isinstance(y.atom, int) or y.atom in seen:
+        if y.builder is None or y.atom in seen:
             continue
-        if recognise(y):
-            return y
         seen.add(y.atom)
-        head, *_ = y.builder.entries[y.atom] or (None,)
-        if isinstance(head, Operation) and (
-            head.primitive is reshape_p or head.primitive in _pointwise()
-        ):
-            found = made_by(y, head.primitive)
-            assert found is not None
-            waiting += found[1]
+        head = maker(y)
+        if head is not None and (head.primitive is reshape_p or head.primitive in _pointwise()):
+            waiting += made(y, head)[1]
+        elif recognise(y):
+            return y
     return None

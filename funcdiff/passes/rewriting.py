@@ -10,6 +10,7 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.walk import maker
 from funcdiff.ops import structural
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.slicing import slice_p
@@ -17,7 +18,9 @@ from funcdiff.space import broadcast_p, splat
 
 Rule: TypeAlias = Callable[..., "Tracer | None"]
 """``rule(emit, p, *xs)``; `emit` records an equation after applying the rules to it."""
-Rules: TypeAlias = Mapping[Primitive[Any], Sequence[Rule]]
+Kind: TypeAlias = "Primitive[Any] | tuple[Primitive[Any], Primitive[Any]]"
+Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
+"""By primitive, or by that and the primitive that one of the operands was made by."""
 
 _REARRANGING: Final = {
     broadcast_p, structural.reshape_p, structural.permute_p, slice_p,
@@ -26,25 +29,46 @@ _REARRANGING: Final = {
 
 
 class Rewriter:
-    """Applies tables of rules, by primitive, to equations as they are emitted."""
+    """Applies tables of rules to equations as they are emitted.
+
+    Those that ask who made an operand come last.
+    """
 
     def __init__(self, *tables: Rules) -> None:
-        primitives = {primitive for table in tables for primitive in table}
-        self._rules = {
-            primitive: [rule for table in tables for rule in table.get(primitive, ())]
-            for primitive in primitives
-        }
+        self._rules: dict[Primitive[Any], list[Rule]] = {}
+        self._rules_by_maker: dict[Primitive[Any], dict[Primitive[Any], list[Rule]]] = {}
+        for table in tables:
+            for kind, rules in table.items():
+                if isinstance(kind, Primitive):
+                    self._rules.setdefault(kind, []).extend(rules)
+                else:
+                    primitive, maker_ = kind
+                    by_maker = self._rules_by_maker.setdefault(primitive, {})
+                    by_maker.setdefault(maker_, []).extend(rules)
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it."""
-        if xs and all(x.builder is None for x in xs):
+        if xs and xs[0].builder is None and all(x.builder is None for x in xs):
             folded = fold(primitive, params, xs)
             if folded is not None:
                 return (folded,)
-        for rule in self._rules.get(primitive, ()):
+        for rule in self._applicable(primitive, xs):
             y = rule(self._single, params, *xs)
             if y is not None:
                 return (y,)
+        return self.record(primitive, params, *xs)
+
+    def _applicable(self, primitive: Primitive[Any], xs: Sequence[Tracer]) -> Sequence[Rule]:
+        rules = self._rules.get(primitive, ())
+        by_maker = self._rules_by_maker.get(primitive)
+        if by_maker is None:
+            return rules
+        heads = [maker(x) for x in xs]
+        found = [rule for h in heads if h is not None for rule in by_maker.get(h.primitive, ())]
+        return [*rules, *found] if found else rules
+
+    def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
+        """Record an equation that no rule rewrites."""
         return bind(primitive, params, *xs)
 
     def _single(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> Tracer:

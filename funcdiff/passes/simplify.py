@@ -8,7 +8,7 @@ those of `funcdiff.passes.masking`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Program, used
+from funcdiff.core.program import Atom, Equation, Program, used
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import walk
 from funcdiff.errors import NotDifferentiableError
@@ -29,7 +29,8 @@ from funcdiff.passes.rewriting import Rewriter
 from funcdiff.passes.support import Support
 from funcdiff.transforms.jvp import Mask
 
-_plain: Final = Rewriter(algebra.rules, kinks.rules, spectra.rules)
+_plain: Final = Rewriter(algebra.rules, kinks.rules)
+_spectral: Final = Rewriter(algebra.rules, kinks.rules, spectra.rules)
 
 
 @memoised
@@ -45,7 +46,7 @@ def simplify(program: Program) -> Program:
 
 def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
     """Record the equations of a program, applied to the operands, rewriting on the way."""
-    return walk(program, operands, _rewrite)
+    return walk(program, operands, _rewriting(program))
 
 
 def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask) -> list[Tracer]:
@@ -60,13 +61,15 @@ def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask
 def _simplified_linear(
     program: Program, operands: Sequence[Tracer], linear: Mask, rewriter: masking.LinearRewriter
 ) -> list[Tracer]:
-    depends = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
-    needed = used(program)
+    depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
+    rewrite = _rewriting(program)
+    settles = any(eq.primitive is settled_p for eq in program.equations)
+    needed = used(program) if settles else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        flags = tuple(atom in depends for atom in eq.operands)
-        if not any(flags):
-            return _rewrite(eq, xs)
+        flags = tuple([atom in depends for atom in eq.operands])
+        if True not in flags:
+            return rewrite(eq, xs)
         depends.update(eq.results)
         if eq.primitive is settled_p and needed.issuperset(eq.results):
             return settled(*xs, strict=True)
@@ -89,8 +92,11 @@ def _opened(eq: Equation) -> Program | None:
         return None
 
 
-def _rewrite(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-    return _plain.emit(eq.primitive, _nested(eq.params), *xs)
+def _rewriting(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
+    """Return the function that records an equation of a program, rewritten."""
+    spectral = any(eq.primitive in spectra.primitives for eq in program.equations)
+    emit = (_spectral if spectral else _plain).emit
+    return lambda eq, xs: emit(eq.primitive, _nested(eq.params), *xs)
 
 
 @memoised

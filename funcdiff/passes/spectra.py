@@ -15,7 +15,7 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Operation, Primitive
-from funcdiff.core.walk import made_by
+from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops import elementwise
 from funcdiff.ops.complex import conj_p
 from funcdiff.ops.contract import Contraction, contract_p
@@ -82,10 +82,11 @@ class _Factor:
 
 def _factor(x: Tracer) -> _Factor | None:
     """Recognise scaled vectors."""
-    for primitive, read in _READERS.items():
-        found = made_by(x, primitive)
-        if found:
-            return read(found[0], *found[1])
+    head = maker(x)
+    read = None if head is None else _READERS.get(head.primitive)
+    if head is not None and read is not None:
+        p, xs = made(x, head)
+        return read(p, *xs)
     factor = _vectors(x)
     return factor if factor and x.shape[factor.axis] == factor.w.shape[-1] else None
 
@@ -110,9 +111,9 @@ def _result(
         return None
     first = x.atom - place
     head, *_ = x.builder.entries[first] or (None,)
-    if any(x.builder.entries[first + 1 : x.atom + 1]) or not isinstance(head, Operation):
+    if not isinstance(head, Operation) or head.primitive is not primitive:
         return None
-    if head.primitive is not primitive:
+    if any(x.builder.entries[first + 1 : x.atom + 1]):
         return None
     results = [x.builder.handle(x.builder, first + k, t) for k, t in enumerate(head.results)]
     found = made_by(results[0], primitive)
@@ -330,6 +331,12 @@ def _twice(_emit: Any, _p: Any, y: Tracer, *xs: Tracer) -> Tracer | None:
             return y
     return None
 
+
+primitives: Final = frozenset((
+    eigh_p, eigvalsh_p, svd_p, svdvals_p,
+    spectral_p, spectral_sum_p, singular_function_p, singular_sum_p,
+))  # fmt: skip
+"""What the rules look for: they have nothing to say on a program with none of these."""
 
 rules: Final[Rules] = {
     contract_p: (_function_of_matrix, _inner_product),

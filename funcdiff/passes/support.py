@@ -9,6 +9,7 @@ recorded only where it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,8 +19,8 @@ from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.complex import conj_p, imag_p, real_p
-from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.convolution import convolve_p
+from funcdiff.ops.contract import Contraction, Labels, contract_p
+from funcdiff.ops.convolution import Convolution, convolve_p
 from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.elementwise import div, sub
 from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
@@ -138,18 +139,47 @@ def _contracted(
 ) -> Support:
     """An entry may differ from zero if any of those may that are summed for it."""
     k = 0 if isinstance(supports[0], Support) else 1
-    labels = (p.left, p.right)[k]
-    some: Support | Tracer = booleans(xs[k], supports[k])
-    summed = tuple(axis for axis, label in enumerate(labels) if label not in p.out)
-    if summed:
-        some = Support(reduce_any_p, Axes(summed), [some])
-    kept = [label for label in labels if label in p.out]
-    order = tuple(kept.index(label) for label in p.out if label in kept)
-    moved = Support(permute_p, Permutation(order), [some])
+    kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
     sizes = {k: n for x, side in zip(xs, (p.left, p.right), strict=False)
              for k, n in zip(side, x.shape, strict=True)}  # fmt: skip
-    shape = tuple(sizes[label] for label in p.out)
-    axes = tuple(axis for axis, label in enumerate(p.out) if label in kept)
+    return _spread(kept, some, p.out, tuple(sizes[label] for label in p.out))
+
+
+def _convolved(p: Convolution, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    """Do the same, with any of the entries at places that meet an entry of the other operand."""
+    k = 0 if isinstance(supports[0], Support) else 1
+    kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
+    other = xs[1 - k].shape[len((p.right, p.left)[k]) :]
+    pair = [some, constant(True, ArrayType(other, BOOL))]
+    sides = [kept, ()]
+    if k == 1:
+        pair, sides = pair[::-1], sides[::-1]
+    slides = replace(p, left=sides[0], right=sides[1], out=kept)
+    (result,) = convolve_p.abstract(p, *(x.type for x in xs))
+    return _spread(kept, Support(convolve_p, slides, pair), p.out, result.shape)
+
+
+def _summed(
+    p: Contraction | MaskedContraction | Convolution,
+    labels: Labels,
+    x: Tracer,
+    support: Maybe,
+) -> tuple[Labels, Support | Tracer]:
+    """Return the labels that the result has, too, and where any entry with them may be."""
+    some: Support | Tracer = booleans(x, support)
+    gone = tuple(axis for axis, label in enumerate(labels) if label not in p.out)
+    kept = tuple(label for label in labels if label in p.out)
+    return kept, Support(reduce_any_p, Axes(gone), [some]) if gone else some
+
+
+def _spread(kept: Labels, some: Support | Tracer, out: Labels, shape: tuple[int, ...]) -> Support:
+    """Return a support with labels in front as one of a result with these and others."""
+    extra = len(shape) - len(out)
+    last = tuple(range(len(kept), len(kept) + extra))
+    order = tuple(kept.index(label) for label in out if label in kept)
+    moved = Support(permute_p, Permutation((*order, *last)), [some])
+    axes = tuple(axis for axis, label in enumerate(out) if label in kept)
+    axes = (*axes, *range(len(out), len(shape)))
     return Support(broadcast_p, Broadcast(shape, axes), [moved])
 
 
@@ -199,7 +229,7 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
     reduce_sum_p: _any,
     contract_p: _contracted,
     masked_contract_p: _contracted,
-    convolve_p: _as_itself(convolve_p),
+    convolve_p: _convolved,
     adjugate_p: _matrix_by_matrix,
     recurrence_p: _recurrent,
     **{primitive: _mixed(primitive) for primitive in (fft_p, ifft_p, rfft_p, irfft_p)},

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from funcdiff.core.types import FLOAT
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT, INT, ArrayType
+from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.construction import array as array_of
 from funcdiff.numpy.construction import is_traced
-from funcdiff.numpy.promotion import Traced, array
+from funcdiff.numpy.promotion import Traced, array, broadcast_shapes, fit, shape_of
 from funcdiff.ops.special.family import scipy_function
 from funcdiff.ops.structural import convert
 
@@ -36,6 +38,29 @@ def for_traced(function: F) -> F:
 
 def _joined(value: Any) -> Any:
     return array_of(value) if isinstance(value, list | tuple) and is_traced(value) else value
+
+
+def whole(x: Any, name: str, what: str) -> Any:
+    """Return whole numbers, as SciPy's Python functions take them for orders and branches.
+
+    Raises
+    ------
+    NotDifferentiableError
+        If `x` is a traced array of numbers that are not.
+    """
+    if isinstance(x, Tracer) and x.type.differentiable:
+        raise NotDifferentiableError(
+            f"scipy.special.{name} was given a traced {what} of dtype {x.dtype} at "
+            f"{user_location()}: it is a whole number. Keep it out of the differentiated "
+            "arguments, as an int or an integer array."
+        )
+    return x if isinstance(x, Tracer) or type(x) is int else np.asarray(x, INT)
+
+
+def broadcast_to(dtypes: Sequence[Any], *xs: Any) -> list[Tracer]:
+    """Return array-likes in their common shape, each in its dtype."""
+    shape = broadcast_shapes(*map(shape_of, xs))
+    return [fit(x, ArrayType(shape, dtype)) for x, dtype in zip(xs, dtypes, strict=True)]
 
 
 def widened(x: Any) -> Traced:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import refuse, unsupported
-from funcdiff.numpy.promotion import Traced, array, broadcast_shapes, fit, shape_of
+from funcdiff.numpy.promotion import Traced, array
 from funcdiff.ops.special import gamma as gammas
-from funcdiff.scipy.calls import for_traced, widened
+from funcdiff.scipy.calls import broadcast_to, for_traced, widened
 
 
 @for_traced
@@ -47,8 +46,7 @@ def polygamma(n: Any, x: Any) -> Traced:
     1.644934066848
     """
     dtype = np.result_type(widened(x).dtype, np.float64)
-    type_ = ArrayType(broadcast_shapes(shape_of(n), shape_of(x)), dtype)
-    return gammas.polygamma(fit(n, type_), fit(x, type_))
+    return gammas.polygamma(*broadcast_to((dtype, dtype), n, x))
 
 
 @for_traced
@@ -89,8 +87,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     if q is None:
         return gammas.riemann_zeta(widened(x))
     dtype = np.result_type(*(widened(v).dtype for v in (x, q) if not isinstance(v, int | float)))
-    type_ = ArrayType(broadcast_shapes(shape_of(x), shape_of(q)), dtype)
-    return gammas.zeta(fit(x, type_), fit(q, type_))
+    return gammas.zeta(*broadcast_to((dtype, dtype), x, q))
 
 
 @for_traced
@@ -174,5 +171,4 @@ def comb(N: Any, k: Any, *, exact: Any = False, repetition: Any = False) -> Trac
 
 def _binom(n: Any, k: Any) -> Traced:
     dtype = np.result_type(widened(n).dtype, widened(k).dtype)
-    type_ = ArrayType(broadcast_shapes(shape_of(n), shape_of(k)), dtype)
-    return gammas.binom(fit(n, type_), fit(k, type_))
+    return gammas.binom(*broadcast_to((dtype, dtype), n, k))

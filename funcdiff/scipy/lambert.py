@@ -6,12 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
-from funcdiff.core.types import FLOAT, INT, ArrayType
-from funcdiff.errors import NotDifferentiableError, user_location
-from funcdiff.numpy.promotion import Traced, broadcast_shapes, fit, shape_of
+from funcdiff.core.types import FLOAT, INT
+from funcdiff.numpy.promotion import Traced
 from funcdiff.ops.special import integrals
-from funcdiff.scipy.calls import for_traced
+from funcdiff.scipy.calls import broadcast_to, for_traced, whole
 
 _COMPLEX: Final = np.dtype(np.complex128)
 
@@ -51,16 +49,5 @@ def lambertw(z: Any, k: Any = 0, tol: Any = 1e-8) -> Traced:
     >>> print(fd.grad(lambda z: special.lambertw(z).real)(0.0))
     1.0
     """
-    if isinstance(k, Tracer) and k.type.differentiable:
-        raise NotDifferentiableError(
-            f"scipy.special.lambertw was given a traced branch of dtype {k.dtype} at "
-            f"{user_location()}: branches are whole numbers. Keep k out of the differentiated "
-            "arguments, as an int or an integer array."
-        )
-    branch = k if isinstance(k, Tracer) or type(k) is int else np.asarray(k, INT)
-    shape = broadcast_shapes(*map(shape_of, (z, branch, tol)))
-    return integrals.lambertw(
-        fit(z, ArrayType(shape, _COMPLEX)),
-        fit(branch, ArrayType(shape, INT)),
-        fit(tol, ArrayType(shape, FLOAT)),
-    )
+    branch = whole(k, "lambertw", "branch")
+    return integrals.lambertw(*broadcast_to((_COMPLEX, INT, FLOAT), z, branch, tol))

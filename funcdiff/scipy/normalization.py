@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import Tracer
 from funcdiff.numpy.promotion import Traced, matched
 from funcdiff.ops.special.logistic import excess
 from funcdiff.ops.structural import stop_gradient
@@ -66,6 +67,11 @@ def logsumexp(
     weights = None
     if b is not None:
         x, weights = matched(x, floating(b))
+    return log_of_sum(x, axis, weights, keepdims=keepdims, return_sign=return_sign)
+
+
+def log_of_sum(x: Any, axis: Any, weights: Any, *, keepdims: bool, return_sign: bool) -> Any:
+    """Return `logsumexp` of an array, traced or not, and weights of the same type."""
     axes = tuple(range(x.ndim)) if axis is None else axis
     if not x.shape or 0 in x.shape:
         logarithm = np.sum(x, axes, keepdims=True) - np.inf
@@ -93,7 +99,8 @@ def _real_sum(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     top = np.broadcast_to(largest, a.shape)
     at_top = np.logical_and(a == top, counts)
     z: Any = excess(a, top)
-    others = np.where(at_top, np.expm1(z), np.exp(np.where(at_top, 0, z)))
+    with np.errstate(over="ignore"):  # of entries without a weight, which are larger than the top
+        others = np.exp(z) - at_top
     if b is not None:
         hidden = np.logical_and(b == 0, np.logical_not(np.isfinite(others)))
         others = b * np.where(hidden, 0, others)
@@ -107,7 +114,8 @@ def _real_sum(a: Any, b: Any, axes: Any) -> tuple[Any, Any]:
     alone = np.where(cancelled, m + s, 1)
     sign = np.sign(1 + beside) * np.sign(weight) * np.sign(alone)
     magnitude = np.log1p(np.where(beside < -1, -beside - 2, beside))
-    return magnitude + np.log(np.absolute(weight * alone)) + largest, sign
+    with np.errstate(divide="ignore"):
+        return magnitude + np.log(np.absolute(weight * alone)) + largest, sign
 
 
 def _complex_sum(a: Any, b: Any, axes: Any, *, return_sign: bool) -> tuple[Any, Any]:
@@ -127,7 +135,8 @@ def _complex_sum(a: Any, b: Any, axes: Any, *, return_sign: bool) -> tuple[Any, 
 
 def _largest(a: Any, axes: Any) -> Traced:
     """Return the largest entries along axes, which are kept, as constants."""
-    return stop_gradient(np.max(a, axes, keepdims=True))
+    largest = np.max(a, axes, keepdims=True)
+    return stop_gradient(largest) if isinstance(largest, Tracer) else largest
 
 
 @for_traced
@@ -155,9 +164,13 @@ def softmax(x: Any, axis: Any = None) -> Traced:
     [[ 0.25 -0.25]
      [-0.25  0.25]]
     """
-    a: Any = floating(x)
-    shifted = np.exp(a - _largest(a, axis))
-    return shifted / np.sum(shifted, axis, keepdims=True)
+    return shares(floating(x), axis)
+
+
+def shares(x: Any, axis: Any) -> Any:
+    """Return `softmax` of an array, traced or not."""
+    exponentials = np.exp(x - _largest(x, axis))
+    return exponentials / np.sum(exponentials, axis, keepdims=True)
 
 
 @for_traced
@@ -184,10 +197,15 @@ def log_softmax(x: Any, axis: Any = None) -> Traced:
     >>> print(fd.grad(lambda x: special.log_softmax(x)[1])(np.array([800.0, 0.0])))
     [-1.  1.]
     """
-    a: Any = floating(x)
-    largest = _largest(a, axis)
-    shifted = a - np.where(np.isfinite(largest), largest, 0)
-    return shifted - np.log(np.sum(np.exp(shifted), axis, keepdims=True))
+    return log_shares(floating(x), axis)
+
+
+def log_shares(x: Any, axis: Any) -> Any:
+    """Return `log_softmax` of an array, traced or not."""
+    largest = _largest(x, axis)
+    shifted = x - np.where(np.isfinite(largest), largest, 0)
+    with np.errstate(divide="ignore"):
+        return shifted - np.log(np.sum(np.exp(shifted), axis, keepdims=True))
 
 
 def softplus(x: Any) -> Any:

@@ -8,28 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
-from funcdiff.core.types import INT, ArrayType
-from funcdiff.errors import NotDifferentiableError, user_location
-from funcdiff.numpy.promotion import WEAK, Traced, broadcast_shapes, dtype_of, fit, shape_of
+from funcdiff.core.types import INT
+from funcdiff.numpy.promotion import WEAK, Traced, dtype_of
 from funcdiff.ops.special import spherical
 from funcdiff.ops.special.family import scipy_function
-from funcdiff.scipy.calls import for_traced
+from funcdiff.scipy.calls import broadcast_to, for_traced, whole
 
 
 def _apply(name: str, value: Callable[..., Any], slope: Callable[..., Any], *given: Any) -> Traced:
     n, z, derivative = given
-    if isinstance(n, Tracer) and n.type.differentiable:
-        raise NotDifferentiableError(
-            f"scipy.special.{name} was given a traced order of dtype {n.dtype} at "
-            f"{user_location()}: its orders are whole numbers. Keep n out of the differentiated "
-            "arguments, as an int or an integer array."
-        )
-    orders = n if isinstance(n, Tracer) or type(n) is int else np.asarray(n, INT)
-    shape = broadcast_shapes(shape_of(orders), shape_of(z))
-    dtype = _result_dtype(name, dtype_of(z))
+    orders, dtype = whole(n, name, "order"), _result_dtype(name, dtype_of(z))
     op = slope if derivative else value
-    return op(fit(orders, ArrayType(shape, INT)), fit(z, ArrayType(shape, dtype)))
+    return op(*broadcast_to((INT, dtype), orders, z))
 
 
 @cache

@@ -61,7 +61,7 @@ def linearize(program: Program, active: Mask, wanted: Mask = ()) -> Linearized:
 def _prune(linear: Program, tangents: int, residuals: list[Tracer]) -> tuple[Program, list[Tracer]]:
     """Drop the residuals that the linear program does not use after all."""
     needed = used(linear)
-    keep = [k for k in range(len(residuals)) if linear.inputs[tangents + k] in needed]
+    keep = [k for k, v in enumerate(linear.inputs[tangents:]) if v in needed]
     if len(keep) == len(residuals):
         return linear, residuals
     with Builder("linearize", closed=True) as builder:

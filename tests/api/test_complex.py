@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import OutputError
+from funcdiff.errors import InputError, OutputError
 
 vjp: Any = fd.vjp  # types refuse some of what is tried here
 
@@ -186,3 +186,33 @@ def test_the_hessian_of_a_real_function_by_forward_over_reverse() -> None:
     # the gradient is 4|z|²z, pushed along t: 8·Re(z̄t)·z + 4|z|²t
     expected = 8 * (z.conjugate() * t).real * z + 4 * abs(z) ** 2 * t
     assert abs(fd.jvp(fd.grad(f), (z,), (t,))[1] - expected) < 1e-12
+
+
+@pytest.mark.parametrize("transform", [
+    fd.grad, fd.value_and_grad, fd.derivative, fd.jacobian, fd.jacfwd, fd.jacrev, fd.hessian,
+    fd.elementwise_grad, fd.value_and_jacobian, fd.value_grad_and_hessian,
+])  # fmt: skip
+def test_a_complex_derivative_is_one_of_complex_results_by_complex_arguments(
+    transform: Any,
+) -> None:
+    def wave(x: Any) -> Any:
+        return np.exp(1j * x)
+
+    with pytest.raises(InputError, match=r"complex arguments; one is f64\[\].*Leave holomorphic"):
+        transform(wave, holomorphic=True)(1.0)
+    with pytest.raises(OutputError, match=r"complex (result|scalar|array).*f64\[\].*complex"):
+        transform(np.abs, holomorphic=True)(1.0j)
+    transform(wave, holomorphic=True)(1.0j)
+
+
+def test_every_leaf_of_a_complex_derivative_is_complex() -> None:
+    with pytest.raises(InputError, match=r"one is f64\[2\]"):
+        fd.grad(lambda p: np.sum(p["a"] * p["b"]), holomorphic=True)({"a": 1j, "b": np.ones(2)})
+
+
+def test_a_holomorphic_function_may_be_written_in_real_and_imaginary_parts() -> None:
+    def square(z: Any) -> Any:
+        x, y = z.real, z.imag
+        return (x * x - y * y) + 2j * x * y
+
+    assert fd.grad(square, holomorphic=True)(1 + 2j) == 2 + 4j

@@ -244,6 +244,45 @@ def test_a_carry_that_changes_its_type_is_an_error() -> None:
         scan(lambda c, _: ({"a": c["a"]}, None), {"a": 1.0, "b": 2.0}, length=2)
 
 
+def test_containers_that_change_are_named_where_they_differ() -> None:
+    scan: Any = fd.scan
+    carry = {"layers": [{"w": np.ones(2), "b": 0.0} for _ in range(30)], "rest": (1.0, 2.0)}
+
+    def without_bias(c: Any, _: Any) -> Any:
+        return {"layers": [*c["layers"][:29], {"w": np.ones(2)}], "rest": c["rest"]}, None
+
+    def as_list(c: Any, _: Any) -> Any:
+        return {"layers": c["layers"], "rest": list(c["rest"])}, None
+
+    def reordered(c: Any, _: Any) -> Any:
+        return {"rest": c["rest"], "layers": c["layers"]}, None
+
+    def one(c: Any, _: Any) -> Any:
+        return c["rest"][0], None
+
+    for body, difference in (
+        (without_bias, r"carry\['layers'\]\[29\]\['b'\] is missing, at"),
+        (as_list, r"carry\['rest'\] was \(\*, \*\) and is \[\*, \*\], at"),
+        (reordered, "its keys are in another order, at"),
+        (one, r"carry was \{'layers': \[.* \.\.\. and is one value, at"),
+    ):
+        with pytest.raises(OutputError, match=f"other containers: {difference}") as caught:
+            scan(body, carry, None, length=2)
+        assert len(str(caught.value)) < 400
+
+
+def test_branches_that_differ_are_named_where_they_differ() -> None:
+    def chosen(*branches: Any) -> Any:
+        return fd.vmap(lambda k: fd.switch(k, branches, 1.0))(np.array([0, 1]))
+
+    with pytest.raises(OutputError, match=r"other containers than .*: result\['b'\] is missing"):
+        chosen(lambda x: {"a": x, "b": x}, lambda x: {"a": x})
+    with pytest.raises(OutputError, match=r"'two' and .* returned 'one' as result\[1\]"):
+        chosen(lambda x: (x, "one"), lambda x: (x, "two"))
+    with pytest.raises(OutputError, match=r"f64\[\] and .* returned 'one' as result\[1\]"):
+        chosen(lambda x: (x, "one"), lambda x: (x, x))
+
+
 def test_the_body_must_return_a_pair() -> None:
     body: Any = lambda c, _: c
     with pytest.raises(OutputError, match=r"\(carry, y\)"):

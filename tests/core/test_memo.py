@@ -54,15 +54,23 @@ class Counted:
         return len(program.equations)
 
 
+def discard(function: Memoised[Any, Any]) -> None:
+    """Take a function of a test out of the caches."""
+    function.cache_clear()
+    caches.remove(function)
+
+
 @pytest.fixture(name="counted")
 def _counted() -> Any:
     counted = Counted()
     yield counted
-    caches.remove(counted.function)
+    discard(counted.function)
 
 
 def bound(monkeypatch: pytest.MonkeyPatch, equations: int) -> None:
-    """Bound every cache, and so the one of the test."""
+    """Bound the caches together, empty to begin with."""
+    for cache in caches:
+        cache.cache_clear()
     monkeypatch.setattr(memo, "_EQUATIONS_KEPT", equations)
 
 
@@ -106,7 +114,7 @@ def test_none_is_a_result_like_any_other() -> None:
         assert function(program) is function(program) is None
         assert len(calls) == 1
     finally:
-        caches.remove(function)
+        discard(function)
 
 
 def test_an_exception_is_not_kept() -> None:
@@ -124,7 +132,7 @@ def test_an_exception_is_not_kept() -> None:
         assert len(calls) == 2
         assert function.weight == 0
     finally:
-        caches.remove(function)
+        discard(function)
 
 
 def test_a_memoised_function_keeps_its_name_and_docstring() -> None:
@@ -133,7 +141,7 @@ def test_a_memoised_function_keeps_its_name_and_docstring() -> None:
         return program
 
     function: Any = memoised(identity)
-    caches.remove(function)
+    discard(function)
     assert (function.__name__, function.__doc__) == ("identity", "Return the program.")
 
 
@@ -153,7 +161,7 @@ def test_a_recording_weighs_its_entries() -> None:
         assert function(recording(3)) == 4
         assert function.weight == 5
     finally:
-        caches.remove(function)
+        discard(function)
 
 
 def test_the_oldest_results_go_when_there_are_too_many_equations(
@@ -195,6 +203,47 @@ def test_one_result_is_kept_however_long_its_program_is(
     assert counted.function.weight == 4
 
 
+def test_programs_in_parameters_weigh_too(counted: Counted) -> None:
+    inner = str(chain(4)).replace("\n", "\n  ")
+    text = f"program(%0: f64[]) {{\n  %1: f64[] = checkpoint{{body={inner}}} %0\n  return %1\n}}"
+    program = parse(text)
+    counted(program)
+    assert program.equation_count == 5
+    assert counted.function.weight == 6
+
+
+def test_functions_share_the_bound_and_the_oldest_of_all_goes(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Memoised[Any, int] = memoised(lambda program: len(program.equations))
+    try:
+        bound(monkeypatch, 20)
+        counted(chain(5))
+        other(chain(6))
+        other(chain(1))
+        counted(chain(3))
+        assert (counted.function.weight, other.weight) == (6 + 4, 7 + 2)
+        other(chain(6))
+        other(chain(2))  # 22: the oldest result, of 5 equations, goes
+        assert (counted.function.weight, other.weight) == (4, 7 + 2 + 3)
+    finally:
+        discard(other)
+
+
+def test_every_function_keeps_its_last_result(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Memoised[Any, int] = memoised(lambda program: len(program.equations))
+    try:
+        bound(monkeypatch, 20)
+        counted(chain(100))
+        for length in (5, 6, 7, 90):
+            other(chain(length))
+        assert (counted.function.weight, other.weight) == (101, 91)
+    finally:
+        discard(other)
+
+
 # ---- clearing and threads ------------------------------------------------------------------------
 
 
@@ -224,7 +273,7 @@ def test_threads_that_compute_the_same_at_once_weigh_it_once() -> None:
             assert list(pool.map(function, [chain(3) for _ in range(4)])) == [3] * 4
         assert function.weight == 4
     finally:
-        caches.remove(function)
+        discard(function)
 
 
 def test_threads_that_evict_each_others_results_keep_the_weight_right(
@@ -240,8 +289,12 @@ def test_threads_that_evict_each_others_results_keep_the_weight_right(
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, lengths)) == lengths
     assert 0 < counted.function.weight <= 30
-    weights = [len(key[0].equations) + 1 for key in counted.function._results]
-    assert counted.function.weight == sum(weights)
+    kept = memo._store.results
+    assert counted.function.weight == sum(
+        w for key, (_, w) in kept.items() if key[0] is counted.function
+    )
+    assert memo._store.weight == sum(w for _, w in kept.values()) == sum(c.weight for c in caches)
+    assert len(kept) == sum(map(len, caches))
 
 
 def test_a_function_may_call_itself_on_another_program() -> None:
@@ -254,4 +307,4 @@ def test_a_function_may_call_itself_on_another_program() -> None:
         assert memoised_length(chain(4)) == 4
         assert memoised_length.weight == 1 + 2 + 3 + 4 + 5
     finally:
-        caches.remove(memoised_length)
+        discard(memoised_length)

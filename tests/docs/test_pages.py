@@ -40,10 +40,10 @@ def test_no_example_hides_in_a_block_that_is_not_run(page: Path) -> None:
 
 def test_the_reference_and_the_errors_name_everything_public() -> None:
     reference = (DOCS / "reference.md").read_text(encoding="utf-8")
-    modules = {"errors", "numpy", "pytree", "scipy", "testing"}
+    modules = {"errors", "nn", "numpy", "pytree", "scipy", "testing"}
     for name in set(fd.__all__) - modules:
         assert f":: funcdiff.{name}\n" in reference, name
-    for package in (fd.pytree, fd.testing):
+    for package in (fd.nn, fd.pytree, fd.testing):
         for name in package.__all__:
             if callable(getattr(package, name)):
                 assert f":: {package.__name__}.{name}\n" in reference, name

@@ -37,8 +37,13 @@ SELECTIONS: list[Mistake] = [
     (errors.InputError, lambda: fd.grad(_loss)(), "argnums=0.*0 positional", "by position"),
     (errors.InputError, lambda: fd.vjp(_loss, P, X, argnums=5), "argnums=5.*out of range", "Give"),
     (errors.InputError, lambda: fd.hessian(_loss, (0, 0))(P, X), "twice", "each once"),
-    (errors.InputError, lambda: fd.grad(_loss, 1.5), "argnums must be", "argnames="),
+    (errors.InputError, lambda: fd.grad(_loss, 1.5), "argnums must be", r"\(f\)\(x\)"),
     (errors.InputError, lambda: fd.grad(_loss, "x"), "argnums must be", "argnames="),
+    (errors.InputError, lambda: fd.grad(np.sum, X), "argnums must be", r"fd\.grad\(f\)\(x\)"),
+    (errors.InputError, lambda: fd.hessian(np.sum(X)), "a float64 was given", "function itself"),
+    (errors.InputError, lambda: fd.vjp(np.sum)(X), "without a point", r"fd\.vjp\(f, x\)"),
+    (errors.InputError, lambda: fd.linearize(np.sum)(X), "without a point", r"\(f, x\)"),
+    (errors.InputError, lambda: fd.linear_transpose(np.sum)(X), "without a point", r"\(f, x\)"),
     (errors.InputError, lambda: fd.jacobian(_loss, argnames=0), "argnames must be", "argnums="),
     (errors.InputError, lambda: fd.grad(_loss, argnames="parms"), "'parms'", "mean 'params'"),
     (errors.InputError, lambda: fd.grad(_loss, argnames="q"), "'q'", "It has params, x, scale"),
@@ -70,8 +75,11 @@ TREES: list[Mistake] = [
      r"tangents\[0\]\['b'\] has shape \(3,\)", "must be equal"),
     (errors.CotangentError, lambda: fd.hvp(np.sum, (X,), (X + 1j,)), "complex128", "real part"),
     (errors.InputError, lambda: fd.jvp(_loss, (P, X), (P,)), "2, but 1 tangents", "one tangent"),
-    (errors.InputError, lambda: fd.vhp(np.sum, (X,), (X, X)), "1, but 2 tangents", "one tangent"),
-    (errors.InputError, lambda: fd.hvp(np.sum, X, X), "tuples", r"\(x,\)"),
+    (errors.InputError, lambda: fd.vhp(np.sum, (X,), (X, X)), "1, but 2 cotangents", "Give one"),
+    (errors.InputError, lambda: fd.hvp(np.sum, X, X), "tuples", r"fd\.hvp\(f, \(x,\), \(t,\)\)"),
+    (errors.InputError, lambda: fd.directional_derivative(np.sum, X, X), "tuples", r"fd\.dir"),
+    (errors.InputError, lambda: fd.cond(X > 0, np.sin, np.cos, X), "scalar condition", "np.where"),
+    (errors.OutputError, lambda: fd.grad(np.sum, has_aux=True)(X), r"returned f64\[\]", "a tuple"),
     (errors.CotangentError, lambda: fd.linear_transpose(lambda x: 2 * x, X)(X[:2]),
      r"\(2,\)", "must be equal"),
 ]  # fmt: skip
@@ -121,3 +129,18 @@ def test_nothing_is_left_behind_by_a_mistake() -> None:
         with pytest.raises(errors.FuncdiffError):
             mistake()
         assert fd.grad(lambda x: x**2)(3.0) == 6
+
+
+@pytest.mark.parametrize(("name", "cure"), [
+    ("backward", r"f_vjp = fd\.vjp\(f, x\)"),
+    ("requires_grad", r"fd\.grad\(f\)\(x\)"),
+    ("detach", r"fd\.stop_gradient\(x\)"),
+    ("at", r"x\[i\] = v"),
+    ("tanh", r"np\.tanh\(x\)"),
+    ("numpy", "already"),
+    ("float32", "no attribute 'float32'$"),
+    ("nonsense", "no attribute 'nonsense'$"),
+])  # fmt: skip
+def test_attributes_that_arrays_of_other_libraries_have_name_a_cure(name: str, cure: str) -> None:
+    with pytest.raises(AttributeError, match=cure):
+        fd.grad(lambda x: getattr(x, name))(X)

@@ -4,10 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import funcdiff as fd
 
 Function = Callable[..., Any]
+Calls = Sequence[tuple[str, Function, tuple[Any, ...]]]
+"""Names, functions, and what they are called with."""
+
+
+def each_of(calls: Calls) -> pytest.MarkDecorator:
+    """Run a test of ``f`` and ``args`` once for each of the calls."""
+    names = [name for name, *_ in calls]
+    return pytest.mark.parametrize(("f", "args"), [call for _, *call in calls], ids=names)
 
 
 def value_under_trace(f: Function, *args: Any) -> Any:

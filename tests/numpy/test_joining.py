@@ -8,7 +8,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
-from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.numpy.agreement import assert_derivatives, assert_value, each_of
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
 B = np.random.default_rng(1).normal(size=(2, 3, 4))
@@ -72,12 +72,12 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("f", "args"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS])
+@each_of(CALLS)
 def test_values_are_those_of_numpy(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     assert_value(f, *args)
 
 
-@pytest.mark.parametrize(("f", "args"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS])
+@each_of(CALLS)
 def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     assert_derivatives(f, *args, order=1)
 

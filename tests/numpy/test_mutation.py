@@ -260,6 +260,60 @@ def test_read_only_views_cannot_be_changed(make: Any) -> None:
         fd.vjp(lambda x: make(x).__imul__(2), X)
 
 
+@pytest.mark.parametrize("write", [
+    lambda y: y.imag.__setitem__(..., 3),
+    lambda y: y.imag.__setitem__([0, 2], 3),
+    lambda y: y.imag[:1].__setitem__(0, 3),
+    lambda y: y.imag.fill(3),
+    lambda y: y.imag.sort(),
+    lambda y: y.imag.__iadd__(2),
+    lambda y: np.imag(y).T.__setitem__(0, 4),
+    lambda y: np.add(y, 1, out=y.imag),
+])  # fmt: skip
+def test_the_imaginary_part_of_a_real_array_is_read_only_as_in_numpy(write: Any) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        write(X.copy())
+    with pytest.raises(ValueError, match=r"imaginary part of a real array, at '.*test_mutation"):
+        fd.vjp(lambda x: (write(x), x)[1], X)
+
+
+def test_a_real_array_has_no_imaginary_part_to_set() -> None:
+    def f(x: Any) -> Any:
+        x.imag = 3
+        return x
+
+    message = "array does not have imaginary part to set"
+    with pytest.raises(TypeError, match=message):
+        f(X.copy())
+    with pytest.raises(TypeError, match=rf"{message}, at '.*test_mutation.py', line \d+, in f"):
+        fd.vjp(f, X)
+
+
+@pytest.mark.parametrize("x", [X[0], X[0] + 1j * X[1]])
+def test_the_real_part_of_a_real_array_is_the_array_and_of_a_complex_one_a_view(x: Any) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        y.real *= 3
+        part = y.real
+        part += x.real
+        y.real.real[0] = x.real[1]
+        return y, part * part
+
+    for ours, numpys in zip(fd.vjp(f, x)[0], f(x), strict=True):
+        np.testing.assert_array_equal(ours, numpys)
+    assert_derivatives(f, x)
+
+
+@pytest.mark.parametrize(("attribute", "value", "cure"), [
+    ("shape", (6, 4), r"x\.reshape\(value\)"), ("dtype", complex, r"x\.astype\(value\)"),
+])  # fmt: skip
+def test_setting_shape_or_dtype_names_the_line_and_the_cure(
+    attribute: str, value: Any, cure: str
+) -> None:
+    with pytest.raises(UnsupportedNumPyError, match=rf"at '.*test_mutation.*Write x = {cure}"):
+        fd.vjp(lambda x: setattr(x, attribute, value), X)
+
+
 def test_an_array_of_an_enclosing_trace_is_not_changed_from_inside() -> None:
     def f(x: Any) -> Any:
         y = x * 2

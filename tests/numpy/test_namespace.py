@@ -321,3 +321,9 @@ def test_questions_about_types_are_answered_without_values() -> None:
         return matrix[np.tril_indices_from(matrix, -1)].sum()
 
     np.testing.assert_allclose(fd.vmap(fd.grad(f))(np.stack([X, Y]))[1], Y.sum() - Y)
+
+
+def test_a_dtype_of_arange_by_position_is_refused() -> None:
+    np.testing.assert_array_equal(fnp.arange(0, 4, 2), [0, 2])
+    with pytest.raises(TypeError, match="dtype="):
+        fnp.arange(0.0, 1.0, 0.5, float)

@@ -261,28 +261,6 @@ CASES = [
     ),
     Masking(
         "_scale_supported",
-        "%0: f64[2], %1: f64[2], %2: f64[2,3]",
-        """
-        %3: f64[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} 0.0:f64[3], %0
-        %4: f64[2,3] = contract{left=(0,), right=(1,), out=(1, 0)} %3, %1
-        %5: f64[2,3] = mul %4, %2
-        return %5
-        """,
-        """
-        %3: f64[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} 0.0:f64[3], %0
-        %4: f64[2,3] = contract{left=(0,), right=(1,), out=(1, 0)} %3, %1
-        %5: bool[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} False:bool[3], True:bool[2]
-        %6: bool[2,3] = broadcast{shape=(2, 3), axes=(1,)} %5
-        %7: f64[2,3] = mul %4, %2
-        %8: f64[2,3] = select %6, %7, 0.0:f64[2,3]
-        return %8
-        """,
-        (np.full(2, 2), np.array([[3, INF, 4], [-INF, NAN, 5]])),
-        ([[12, 0, 16], [-INF, 0, 20]],),
-        operation="contracted",
-    ),
-    Masking(
-        "_scale_supported",
         "%0: f64[2,3], %1: bool[2,3], %2: f64[4,3], %3: f64[4,2]",
         """
         %4: f64[2,3] = select %1, %0, 0.0:f64[2,3]

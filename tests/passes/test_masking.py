@@ -174,6 +174,53 @@ CASES = [
         linear=2,
         operation="written in pieces",
     ),
+    Masking(
+        "_contract_padded",
+        "%0: f64[2,2], %1: f64[3,4], %2: f64[4,5]",
+        """
+        %3: f64[3,4] = add_slice{starts=(1, 0), stops=(3, 4), steps=(1, 2)} 0.0:f64[3,4], %0
+        %4: f64[4,4] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %1, %3
+        %5: f64[5,3] = contract{left=(0, 1), right=(2, 0), out=(1, 2)} %2, %3
+        return %4, %5
+        """,
+        """
+        %3: f64[2,4] = slice{starts=(1, 0), stops=(3, 4), steps=(1, 1)} %1
+        %4: f64[4,2] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %3, %0
+        %5: f64[4,4] = add_slice{starts=(0, 0), stops=(4, 4), steps=(1, 2)} 0.0:f64[4,4], %4
+        %6: f64[2,5] = slice{starts=(0, 0), stops=(4, 5), steps=(2, 1)} %2
+        %7: f64[5,2] = contract{left=(0, 1), right=(2, 0), out=(1, 2)} %6, %0
+        %8: f64[5,3] = add_slice{starts=(0, 1), stops=(5, 3), steps=(1, 1)} 0.0:f64[5,3], %7
+        return %5, %8
+        """,
+        (
+            np.array([[NAN, INF, NAN, 1], [1, 0, 2, 1], [0, 1, 1, 3]]),
+            np.array([[1.0, 2, 0, 1, 3], [INF, NAN, 1, 1, 1], [2, 1, 1, 0, 1], [NAN, 1, 1, 1, 1]]),
+        ),
+        (
+            [[2, 0, 2, 0], [2, 0, 2, 0], [6, 0, 6, 0], [8, 0, 8, 0]],
+            [[0, 6, 6], [0, 6, 6], [0, 2, 2], [0, 2, 2], [0, 8, 8]],
+        ),
+    ),
+    Masking(
+        "_contract_padded",
+        "%0: f64[2], %1: f64[2], %2: f64[2,3]",
+        """
+        %3: f64[3] = add_slice{starts=(0,), stops=(3,), steps=(2,)} 0.0:f64[3], %0
+        %4: f64[2,3] = contract{left=(0,), right=(1,), out=(1, 0)} %3, %1
+        %5: f64[2,3] = mul %4, %2
+        return %5
+        """,
+        """
+        %3: f64[2,2] = contract{left=(0,), right=(1,), out=(1, 0)} %0, %1
+        %4: f64[2,2] = slice{starts=(0, 0), stops=(2, 3), steps=(1, 2)} %2
+        %5: f64[2,2] = mul %3, %4
+        %6: f64[2,3] = add_slice{starts=(0, 0), stops=(2, 3), steps=(1, 2)} 0.0:f64[2,3], %5
+        return %6
+        """,
+        (np.full(2, 2), np.array([[3, INF, 4], [-INF, NAN, 5]])),
+        ([[12, 0, 16], [-INF, 0, 20]],),
+        operation="and multiplied",
+    ),
     *supported.CASES,
     *supported_products.CASES,
 ]

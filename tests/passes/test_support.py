@@ -17,7 +17,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.complex import conj_p, imag_p, real_p
 from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.convolution import Convolution, convolve_p
+from funcdiff.ops.convolution import Convolution, convolve_p, sequences
 from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.elementwise import div, sub
 from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
@@ -76,6 +76,7 @@ def _masked(*shape: int, dtype: np.dtype[Any] = REAL) -> ArrayType:
 
 
 MASK = np.array([[True, False, True, False]] * 3)
+NETWORK = Convolution((0, 1), (2, 1), (2, 0), ((1, -2, 1), (1, -1, 2)), (-1, 0), (6, 2))
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 1, 1])
 
 SAMPLES = [
@@ -128,9 +129,11 @@ SAMPLES = [
     Sample(sub.primitive, NONE, (_masked(3, 4), _masked(3, 4))),
     Sample(sub.primitive, NONE, (_masked(3, 4), (3, 4))),
     Sample(adjugate_p, NONE, ((4, 3, 3), _masked(4, 3, 3), (4, 3, 3))),
-    Sample(convolve_p, Convolution(full=True), (_masked(2, 5), (2, 3))),
-    Sample(convolve_p, Convolution(full=False), ((5,), _masked(2))),
-    Sample(convolve_p, Convolution(full=False), (_masked(5), _masked(2))),
+    Sample(convolve_p, sequences(_masked(2, 5), _masked(2, 3), full=True), (_masked(2, 5), (2, 3))),
+    Sample(convolve_p, sequences(_masked(5), _masked(2), full=False), ((5,), _masked(2))),
+    Sample(convolve_p, sequences(_masked(5), _masked(2), full=False), (_masked(5), _masked(2))),
+    Sample(convolve_p, NETWORK, (_masked(2, 3, 6, 5), (4, 3, 2, 3))),
+    Sample(convolve_p, NETWORK, ((2, 3, 6, 5), _masked(4, 3, 2, 3))),
     Sample(fft_p, Fourier(3, 0, "ortho"), (_masked(3, 4, dtype=COMPLEX),)),
     Sample(ifft_p, Fourier(5, 1, "forward"), (_masked(4, 5, 2),)),
     Sample(rfft_p, Fourier(5, 1, "backward"), (_masked(4, 3),)),
@@ -178,7 +181,7 @@ def _noted(supports: Supports, primitive: Primitive[Any], params: Params, *xs: T
 
 
 def _is_sum(sample: Sample) -> bool:
-    return sample.primitive not in (mul_p, contract_p)
+    return sample.primitive not in (mul_p, contract_p, convolve_p)
 
 
 def test_every_operation_with_a_rule_has_a_sample() -> None:

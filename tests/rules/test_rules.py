@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 import funcdiff  # noqa: F401  (registers every primitive)
 from funcdiff.core.primitive import primitives
 from funcdiff.testing import check_rules
 from tests.rules.sample import Sample
-from tests.rules.samples import (
-    checkpoint,
-    complex_numbers,
-    contractions,
-    control,
-    convolution,
-    custom,
-    eigen,
-    elementwise,
-    extrema,
-    fourier,
-    implicit,
-    indexing,
-    linalg,
-    orthogonal,
-    recurrence,
-    reductions,
-    singular,
-    sorting,
-    special,
-    special_functions,
-    statistics,
-    structural,
-)
 
-FAMILIES = (
-    checkpoint,
-    complex_numbers,
-    contractions,
-    control,
-    convolution,
-    custom,
-    eigen,
-    elementwise,
-    extrema,
-    fourier,
-    implicit,
-    indexing,
-    linalg,
-    orthogonal,
-    recurrence,
-    reductions,
-    singular,
-    sorting,
-    special,
-    special_functions,
-    statistics,
-    structural,
-)
+FOLDER = Path(__file__).with_name("samples")
+FAMILIES = [
+    import_module(f"tests.rules.samples.{file.stem}") for file in sorted(FOLDER.glob("*.py"))
+]
 
 
 def samples() -> dict[str, list[Sample]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import funcdiff as fd
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
@@ -125,7 +126,7 @@ def _filled(write: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return f
 
 
-LOST: dict[str, Callable[[Any, Any], Any]] = {
+STORED: dict[str, Callable[[Any, Any], Any]] = {
     "an element": lambda b, x: b.__setitem__(0, x[0]),
     "a slice": lambda b, x: b.__setitem__(slice(None), x),
     "a mask": lambda b, x: b.__setitem__(b == 0, x),
@@ -136,18 +137,67 @@ LOST: dict[str, Callable[[Any, Any], Any]] = {
     "put_along_axis": lambda b, x: np.put_along_axis(b, np.array([0]), x[:1], 0),
     "fill_diagonal": lambda b, x: np.fill_diagonal(np.zeros((3, 3)), x),
     "fill": lambda b, x: b.fill(x[0]),
-    "array": lambda b, x: np.array([x[0], x[1]]),
-    "fromiter": lambda b, x: np.fromiter(x, float),
-    "math": lambda b, x: math.sin(x[0]),
-    "float": lambda b, x: float(x[0]),
-    "full": lambda b, x: np.full(3, x[0]),
 }
 
 
-@pytest.mark.parametrize("write", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("write", STORED.values(), ids=STORED)
 def test_an_ordinary_array_takes_no_traced_value(write: Callable[[Any, Any], Any]) -> None:
-    with pytest.raises(LostDerivativeError, match=r"test_buffers\.py.*funcdiff\.numpy\.zeros"):
+    with pytest.raises(LostDerivativeError, match=r"test_buffers\.py.*np\.zeros\(shape, like=x\)"):
         fd.grad(_filled(write))(np.ones(3))
+
+
+MADE: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "array": (lambda x: np.array([x[0], x[1]]), r"funcdiff\.numpy\.array"),
+    "fromiter": (lambda x: np.fromiter(x, float), r"that name in funcdiff\.numpy"),
+    "full": (lambda x: np.full(3, x[0]), r"that name in funcdiff\.numpy"),
+    "math": (lambda x: math.sin(x[0]), r"np\.sin\(x\), not math"),
+    "float": (lambda x: float(x[0]), "Go on with x itself"),
+    "int": (lambda x: int(x[0]), r"int\(fd\.stop_gradient\(x\)\)"),
+    "a format": (lambda x: "%.2f" % x[0], "f-string"),  # noqa: UP031
+    "random numbers": (lambda x: np.random.default_rng(0).normal(x), "not depend on x"),
+    "vectorize": (lambda x: np.vectorize(abs)(x), r"fd\.vmap"),
+    "a polynomial": (lambda x: np.polynomial.Polynomial([1, 2])(x), r"np\.polyval"),
+    "SciPy": (lambda x: scipy.special.softmax(x), r"fd\.scipy\.special"),
+    "a list": (lambda x: np.mean([x[0], x[1]]), r"that name in funcdiff\.numpy"),
+}
+
+
+@pytest.mark.parametrize(("make", "cure"), MADE.values(), ids=MADE)
+def test_what_makes_an_ordinary_array_or_number_says_so(
+    make: Callable[[Any], Any], cure: str
+) -> None:
+    with pytest.raises(LostDerivativeError, match=rf"test_buffers\.py.*{cure}"):
+        fd.grad(lambda x: (make(x), x.sum())[1])(np.ones(3))
+
+
+@pytest.mark.parametrize("make", [
+    np.zeros_like,
+    lambda x: np.zeros(3, like=x),
+    lambda x: np.array(np.zeros(3), like=x),
+    lambda x: np.zeros(3) + 0 * x,
+])  # fmt: skip
+def test_the_cures_for_a_buffer_work(make: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        buffer = make(x)
+        buffer[0] = x[0] ** 2
+        buffer[1:] += x[1:] ** 3
+        return buffer.sum()
+
+    np.testing.assert_array_equal(fd.grad(f)(np.array([1.0, 2.0, 3.0])), [2, 12, 27])
+
+
+def test_the_code_that_would_lose_a_derivative_is_shown() -> None:
+    def f(x: Any) -> Any:
+        table = np.zeros((2, 2))
+        table[0] = x * (1 + x)
+        return table.sum()
+
+    with pytest.raises(LostDerivativeError, match=r"^table\[0\] = \.\.\. met a traced array"):
+        fd.grad(f)(np.ones(2))
+    with pytest.raises(LostDerivativeError, match=r"^np\.array\(\[y, 2 \* y\]\) met"):
+        fd.grad(lambda y: np.sum(np.array([y, 2 * y])))(1.0)
+    with pytest.raises(LostDerivativeError, match=r"^np\.asarray\(x\), or .* met"):
+        fd.grad(eval("lambda y: np.array([y])", {"np": np}))(1.0)
 
 
 @pytest.mark.parametrize("write", [

@@ -73,7 +73,34 @@ def untyped_functions_are_accepted() -> None:
     fd.custom_vjp(untyped).defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
 
 
+@partial(fd.custom_vjp, nondiff_argnums=(0, 1))
+def scaled(options: dict[str, int], name: str, x: Vector) -> Vector:
+    return x * options[name]
+
+
+def scaled_forward(options: dict[str, int], name: str, y: Vector) -> tuple[Vector, None]:
+    return scaled(options, name, y), None
+
+
+def scaled_backward(options: dict[str, int], name: str, _: None, ct: Vector) -> tuple[Vector]:
+    return (ct * options[name],)
+
+
+scaled.defvjp(scaled_forward, scaled_backward)
+scaled.defvjp(lambda o, n, x: (x * o[n], None), lambda o, n, _, ct: (ct * o[n],))
+
+
+def rules_take_fixed_arguments_first() -> None:
+    assert_type(fd.vjp(lambda x: scaled({"k": 2}, "k", x), np.ones(3))[0], Vector)
+
+
+def a_rule_keeps_its_signature() -> None:
+    assert_type(softplus_rule((1.0,), (1.0,)), tuple[float, float])
+
+
 PROGRAMS = [
+    rules_take_fixed_arguments_first,
+    a_rule_keeps_its_signature,
     functions_with_rules_keep_their_signatures,
     rules_can_be_checked,
     untyped_functions_are_accepted,

@@ -12,12 +12,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.space import Maybe
-
-
-def _own(z: np.dtype[Any]) -> np.dtype[Any]:
-    return z
 
 
 def _result(function: str, k: int) -> Callable[..., Any]:
@@ -25,7 +21,7 @@ def _result(function: str, k: int) -> Callable[..., Any]:
 
 
 def _airy(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
-    return special(name, slope, run=_result("airy", k), dtypes=_own)
+    return special(name, slope, run=_result("airy", k), dtypes=last_dtype)
 
 
 airy_ai: Callable[..., Any] = _airy("airy_ai", 0, lambda z, y: airy_ai_slope(z))
@@ -41,7 +37,7 @@ def _growing(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]
         name,
         lambda z, y: slope(z) + np.sqrt(z) * y,
         run=_result("airye", k),
-        dtypes=_own,
+        dtypes=last_dtype,
     )
 
 
@@ -59,7 +55,7 @@ def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
         y: Any = op(z)
         return [y], [slope(z) * t + -y * _rate(z, t)]
 
-    op = special(name, jvp=forward, run=_result("airye", k), dtypes=_own)
+    op = special(name, jvp=forward, run=_result("airye", k), dtypes=last_dtype)
     return op
 
 

@@ -7,51 +7,55 @@ density is written as a product of powers, and inside by logarithms, which do no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.ops.families import Partial
 from funcdiff.ops.special.family import special
-from funcdiff.ops.special.gamma import gamma, gammaln, poch
+from funcdiff.ops.special.gamma import gammaln, poch
+from funcdiff.ops.special.incomplete import gamma_density
 from funcdiff.ops.special.parameters import undefined
 from funcdiff.ops.structural import convert
+
+
+def _both_tails(
+    name: str, parameters: Sequence[str], slope: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Declare a distribution function and, by its name with a c, one minus it.
+
+    They are differentiable in their last argument, not in `parameters`, the names of the others.
+    """
+
+    def refusing(name: str) -> list[Partial]:
+        return [undefined(name, parameter) for parameter in parameters]
+
+    complement = f"{name}c"
+    return (
+        special(name, *refusing(name), lambda *xs: slope(*xs[:-1])),
+        special(complement, *refusing(complement), lambda *xs: -slope(*xs[:-1])),
+    )
+
 
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
-    """Return x^(a-1) exp(-x) / Γ(a)."""
-    zero = x == 0
-    inside = np.exp((a - 1) * np.log(np.where(zero, 1, x)) - x - gammaln(a))
-    return np.where(zero, x ** (a - 1) * np.exp(-x) / gamma(a), inside)
-
-
-chdtr: Callable[..., Any] = special(
-    "chdtr", undefined("chdtr", "v"), lambda v, x, y: _gamma_density(v / 2, x / 2) / 2
-)
-chdtrc: Callable[..., Any] = special(
-    "chdtrc", undefined("chdtrc", "v"), lambda v, x, y: -_gamma_density(v / 2, x / 2) / 2
-)
+chdtr, chdtrc = _both_tails("chdtr", ("v",), lambda v, x: gamma_density(v / 2, x / 2) / 2)
 gdtr: Callable[..., Any] = special(
     "gdtr",
-    lambda a, b, x, y: x * _gamma_density(b, a * x),
+    lambda a, b, x, y: x * gamma_density(b, a * x),
     undefined("gdtr", "b"),
-    lambda a, b, x, y: a * _gamma_density(b, a * x),
+    lambda a, b, x, y: a * gamma_density(b, a * x),
 )
 gdtrc: Callable[..., Any] = special(
     "gdtrc",
-    lambda a, b, x, y: -x * _gamma_density(b, a * x),
+    lambda a, b, x, y: -x * gamma_density(b, a * x),
     undefined("gdtrc", "b"),
-    lambda a, b, x, y: -a * _gamma_density(b, a * x),
+    lambda a, b, x, y: -a * gamma_density(b, a * x),
 )
-pdtr: Callable[..., Any] = special(
-    "pdtr", undefined("pdtr", "k"), lambda k, m, y: -_gamma_density(np.floor(k) + 1, m)
-)
-pdtrc: Callable[..., Any] = special(
-    "pdtrc", undefined("pdtrc", "k"), lambda k, m, y: _gamma_density(np.floor(k) + 1, m)
-)
+pdtr, pdtrc = _both_tails("pdtr", ("k",), lambda k, m: -gamma_density(np.floor(k) + 1, m))
 
 # ---- beta, F, binomial and Student ---------------------------------------------------------------
 
@@ -94,42 +98,9 @@ def _student_density(df: Any, t: Any) -> Any:
     return np.where(normal, np.exp(-t * t / 2) / math.sqrt(2 * math.pi), density)
 
 
-fdtr: Callable[..., Any] = special(
-    "fdtr",
-    undefined("fdtr", "dfn"),
-    undefined("fdtr", "dfd"),
-    lambda m, n, x, y: _f_density(m, n, x),
-)
-fdtrc: Callable[..., Any] = special(
-    "fdtrc",
-    undefined("fdtrc", "dfn"),
-    undefined("fdtrc", "dfd"),
-    lambda m, n, x, y: -_f_density(m, n, x),
-)
-bdtr: Callable[..., Any] = special(
-    "bdtr",
-    undefined("bdtr", "k"),
-    undefined("bdtr", "n"),
-    lambda k, n, p, y: -_binomial_slope(k, n, p),
-)
-bdtrc: Callable[..., Any] = special(
-    "bdtrc",
-    undefined("bdtrc", "k"),
-    undefined("bdtrc", "n"),
-    lambda k, n, p, y: _binomial_slope(k, n, p),
-)
-nbdtr: Callable[..., Any] = special(
-    "nbdtr",
-    undefined("nbdtr", "k"),
-    undefined("nbdtr", "n"),
-    lambda k, n, p, y: _negative_binomial_slope(k, n, p),
-)
-nbdtrc: Callable[..., Any] = special(
-    "nbdtrc",
-    undefined("nbdtrc", "k"),
-    undefined("nbdtrc", "n"),
-    lambda k, n, p, y: -_negative_binomial_slope(k, n, p),
-)
+fdtr, fdtrc = _both_tails("fdtr", ("dfn", "dfd"), _f_density)
+bdtr, bdtrc = _both_tails("bdtr", ("k", "n"), lambda k, n, p: -_binomial_slope(k, n, p))
+nbdtr, nbdtrc = _both_tails("nbdtr", ("k", "n"), _negative_binomial_slope)
 stdtr: Callable[..., Any] = special(
     "stdtr", undefined("stdtr", "df"), lambda df, t, y: _student_density(df, t)
 )

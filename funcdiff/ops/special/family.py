@@ -40,6 +40,27 @@ def scipy_function(name: str) -> Callable[..., Any]:
     return found
 
 
+def last_dtype(*operands: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of the last operand: that of the result, where it is not a ufunc's."""
+    return operands[-1]
+
+
+def _found(name: str, substitute: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return SciPy's function, or what there is instead if that is not installed."""
+    if substitute is not None and not _is_installed():
+        return substitute
+    return scipy_function(name)
+
+
+@cache
+def _is_installed() -> bool:
+    try:
+        import_module("scipy.special")
+    except ImportError:
+        return False
+    return True
+
+
 def special(
     name: str,
     *partials: Partial,
@@ -47,6 +68,7 @@ def special(
     run: Callable[..., Any] | None = None,
     dtypes: Callable[..., np.dtype[Any]] | None = None,
     primitive: str | None = None,
+    substitute: Callable[..., Any] | None = None,
 ) -> Elementwise:
     """Declare an elementwise operation that ``scipy.special`` computes.
 
@@ -62,13 +84,16 @@ def special(
         Result dtype, where the function is not a ufunc.
     primitive
         Name of the primitive, where that of the function is NumPy's, too.
+    substitute
+        What computes it where SciPy is not installed, in the dtype of its operands.
     """
 
     def compute(*xs: Any) -> Any:
-        return scipy_function(name)(*xs)
+        return _found(name, substitute)(*xs)
 
     def resolve(*operands: np.dtype[Any]) -> np.dtype[Any]:
-        return resolver(scipy_function(name))(*operands)
+        function = _found(name, substitute)
+        return operands[0] if function is substitute else resolver(function)(*operands)
 
     op = elementwise(
         primitive or name, run or compute, *partials, jvp=jvp, dtypes=dtypes or resolve

@@ -11,16 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.ops.special.parameters import undefined
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 """B₂ⱼ/(2j)!, j = 1, 2, ..."""
-
-
-def _own(order: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
-    return x
 
 
 # ---- polygamma and zeta functions ----------------------------------------------------------------
@@ -56,7 +52,7 @@ polygamma: Callable[..., Any] = special(
     undefined("polygamma", "n"),
     lambda n, x, y: polygamma(n + 1, x),
     run=_polygamma,
-    dtypes=_own,
+    dtypes=last_dtype,
 )
 psi: Callable[..., Any] = special("psi", lambda x, y: polygamma(np.ones_like(x), x))
 zeta: Callable[..., Any] = special(
@@ -64,14 +60,14 @@ zeta: Callable[..., Any] = special(
     undefined("zeta", "x"),
     lambda s, q, y: -s * zeta(s + 1, q),  # DLMF 25.11.17
     run=lambda s, q: scipy_function("zeta")(s, q),
-    dtypes=_own,
+    dtypes=last_dtype,
     primitive="zeta",
 )
 riemann_zeta: Callable[..., Any] = special(
     "_riemann_zeta",
     undefined("zeta", "x"),
     run=lambda s: scipy_function("zeta")(s),
-    dtypes=lambda s: s,
+    dtypes=last_dtype,
     primitive="riemann_zeta",
 )
 

@@ -26,7 +26,7 @@ def _trigamma(x: Any) -> Any:
 # ---- the gamma distribution ----------------------------------------------------------------------
 
 
-def _gamma_density(a: Any, x: Any) -> Any:
+def gamma_density(a: Any, x: Any) -> Any:
     """xᵃ⁻¹e⁻ˣ/Γ(a), DLMF 8.8.13; at x = 0 as a power, whose derivatives are right there."""
     inside, z = _positive(x)
     infinite = x == np.inf
@@ -54,7 +54,7 @@ def _gamma_moment_limit(orders: tuple[int, ...], a: Any, x: Any) -> Any:
     """∂Mₖ/∂x, the integrand."""
     (k,) = orders
     inside, z = _positive(x)
-    return np.where(inside, (np.log(z) - psi(a)) ** k, 0**k) * _gamma_density(a, x)
+    return np.where(inside, (np.log(z) - psi(a)) ** k, 0**k) * gamma_density(a, x)
 
 
 gamma_moments: Callable[..., Any] = numbered(
@@ -72,22 +72,22 @@ def _gammainc_shape(a: Any, x: Any) -> Any:
 gammainc: Callable[..., Any] = special(
     "gammainc",
     lambda a, x, y: _gammainc_shape(a, x),
-    lambda a, x, y: _gamma_density(a, x),
+    lambda a, x, y: gamma_density(a, x),
 )
 gammaincc: Callable[..., Any] = special(
     "gammaincc",
     lambda a, x, y: -_gammainc_shape(a, x),
-    lambda a, x, y: -_gamma_density(a, x),
+    lambda a, x, y: -gamma_density(a, x),
 )
 gammaincinv: Callable[..., Any] = special(
     "gammaincinv",
-    lambda a, p, y: -_gammainc_shape(a, y) / _gamma_density(a, y),
-    lambda a, p, y: 1 / _gamma_density(a, y),
+    lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
+    lambda a, p, y: 1 / gamma_density(a, y),
 )
 gammainccinv: Callable[..., Any] = special(
     "gammainccinv",
-    lambda a, p, y: -_gammainc_shape(a, y) / _gamma_density(a, y),
-    lambda a, p, y: -1 / _gamma_density(a, y),
+    lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
+    lambda a, p, y: -1 / gamma_density(a, y),
 )
 
 # ---- the beta distribution -----------------------------------------------------------------------

@@ -13,15 +13,10 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.types import INT
-from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
 from funcdiff.ops.special.parameters import undefined
 from funcdiff.ops.special.spherical import spherical_in, spherical_jn
-
-
-def _own(z: np.dtype[Any]) -> np.dtype[Any]:
-    return z
-
 
 # ---- exponential integrals -----------------------------------------------------------------------
 
@@ -46,7 +41,7 @@ def _part(name: str, function: str, k: int, slope: Callable[..., Any]) -> Callab
         name,
         lambda z, y: slope(z),
         run=lambda z: scipy_function(function)(z)[k],
-        dtypes=_own,
+        dtypes=last_dtype,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import Tracer
 from funcdiff.ops.families import elementwise
 from funcdiff.ops.special.family import special
 
@@ -63,5 +64,9 @@ def _excess(x: Any, top: Any) -> Any:
         return np.where(x == top, 0, x - top).astype(x.dtype)[()]
 
 
-# x - top, but 0 between equal infinities, with the derivatives that the difference has
-excess: Callable[..., Any] = elementwise("excess", _excess, 1, -1, dtypes=lambda x, top: x)
+_excess_op: Callable[..., Any] = elementwise("excess", _excess, 1, -1, dtypes=lambda x, top: x)
+
+
+def excess(x: Any, top: Any) -> Any:
+    """Return x - top, but 0 between equal infinities, with the derivatives of the difference."""
+    return _excess_op(x, top) if isinstance(x, Tracer) else _excess(x, top)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.ops.special.distribution_function import normal
 from funcdiff.ops.special.family import scipy_function, special
 
 TWO_BY_ROOT_PI: Final = float(2 / np.sqrt(np.pi))
@@ -69,7 +70,9 @@ erfcinv: Callable[..., Any] = special("erfcinv", lambda x, y: -HALF_ROOT_PI * np
 
 # ---- the normal distribution ---------------------------------------------------------------------
 
-ndtr: Callable[..., Any] = special("ndtr", lambda x, y: np.exp(-x * x / 2) / ROOT_TWO_PI)
+ndtr: Callable[..., Any] = special(
+    "ndtr", lambda x, y: np.exp(-x * x / 2) / ROOT_TWO_PI, substitute=normal
+)
 ndtri: Callable[..., Any] = special("ndtri", lambda p, x: ROOT_TWO_PI * np.exp(x * x / 2))
 
 

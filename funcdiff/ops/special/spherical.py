@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import real_dtype
-from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.ops.structural import convert
-
-
-def _argument(_order: np.dtype[Any], z: np.dtype[Any]) -> np.dtype[Any]:
-    return z
 
 
 def _in_dtype_of(z: Any, result: Any) -> Any:
@@ -53,14 +49,14 @@ def _spherical(name: str, below: int, above: int) -> tuple[Callable[..., Any], C
         None,
         _neighbours(lambda n, z: value(n, z), below, above),
         run=function,
-        dtypes=_argument,
+        dtypes=last_dtype,
     )
     slope = special(
         f"{name}_slope",
         None,
         _neighbours(lambda n, z: slope(n, z), below, above),
         run=derivative,
-        dtypes=_argument,
+        dtypes=last_dtype,
     )
     return value, slope
 

@@ -1,22 +1,72 @@
-"""Samples of the convolution: full and valid, of equal and of different lengths."""
+"""Samples of convolutions: of sequences, and as networks have them, with all steps and labels."""
 
 from __future__ import annotations
 
-from funcdiff.ops.convolution import convolve
+from typing import Any
+
+from funcdiff.core.builder import Tracer
+from funcdiff.ops.convolution import Convolution, convolve, sequences
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
+
+
+def full(x: Tracer, y: Tracer) -> Tracer:
+    return convolve(x, y, sequences(x.type, y.type, full=True))
+
+
+def valid(x: Tracer, y: Tracer) -> Tracer:
+    return convolve(x, y, sequences(x.type, y.type, full=False))
+
+
+def by(labels: str, *axes: tuple[int, int, int, int, int]) -> Any:
+    """Return a convolution of operands with labels like "bi,oi->bo" and (a, b, c, o, length)."""
+    operands, out = labels.split("->")
+    left, right = (tuple(map(ord, side)) for side in operands.split(","))
+    steps = tuple(axis[:3] for axis in axes)
+    offsets, lengths = tuple(axis[3] for axis in axes), tuple(axis[4] for axis in axes)
+    p = Convolution(left, right, tuple(map(ord, out)), steps, offsets, lengths)
+    return lambda x, y: convolve(x, y, p)
+
 
 SAMPLES: dict[str, list[Sample]] = {
     "convolve": [
-        sample(lambda x, y: convolve(x, y, full=True), real(5), real(3, start=9)),
-        sample(lambda x, y: convolve(x, y, full=False), real(5), real(2, start=9)),
-        sample(lambda x, y: convolve(x, y, full=False), real(5), real(4, start=9)),
-        sample(lambda x, y: convolve(x, y, full=False), real(3), real(3, start=9)),
-        sample(lambda x, y: convolve(x, y, full=True), complex_(2), complex_(4, start=9)),
-        sample(lambda x, y: convolve(x, y, full=False), complex_(2, 4), complex_(2, 2)),
-        sample(lambda x: convolve(x, x, full=True), real(4)),
-        sample(lambda x, y: convolve(x, y, full=True), real(3, 1, 2), real(3, 1, 1, start=9)),
-        sample(lambda x, y: convolve(x, y, full=True), real(0, 2), real(0, 2), order=1),
-        sample(lambda x, y: convolve(x, y, full=False), integers(4), integers(2)),
-        sample(lambda x, y: convolve(x, y, full=True), flags(4), flags(3)),
+        sample(full, real(5), real(3, start=9)),
+        sample(valid, real(5), real(2, start=9)),
+        sample(valid, real(5), real(4, start=9)),
+        sample(valid, real(3), real(3, start=9)),
+        sample(full, complex_(2), complex_(4, start=9)),
+        sample(valid, complex_(2, 4), complex_(2, 2)),
+        sample(lambda x: full(x, x), real(4)),
+        sample(full, real(3, 1, 2), real(3, 1, 1, start=9)),
+        sample(full, real(0, 2), real(0, 2), order=1),
+        sample(valid, integers(4), integers(2)),
+        sample(full, flags(4), flags(3)),
+        # a stride, a dilated kernel, unequal padding
+        sample(by("bi,oi->bo", (1, -2, 3, -1, 3)), real(2, 3, 7), real(4, 3, 2, start=9)),
+        sample(by("bi,oi->ob", (1, -1, 1, -2, 6)), complex_(2, 3, 5), complex_(2, 3, 2)),
+        # the input dilated, so that strides of all three meet
+        sample(by("i,oi->o", (2, -3, 1, -2, 6)), real(2, 4), real(3, 2, 2, start=9)),
+        sample(by("i,oi->o", (3, -1, 2, -1, 4)), real(2, 4), real(3, 2, 3, start=9)),
+        # turned around, and too far apart to meet at some places, or at all
+        sample(by("b,->b", (-1, -2, 1, -5, 7)), real(3, 4), real(2, start=9)),
+        sample(by(",o->o", (1, 1, 1, 4, 6)), real(5), real(2, 3, start=9)),
+        sample(by("i,i->", (1, -1, 1, 30, 2)), real(2, 3), real(2, 2, start=9), order=1),
+        # groups, a label that nobody shares, a kernel larger than the result
+        sample(by("gbi,goi->bgo", (1, -1, 1, -1, 4)), real(2, 1, 2, 4), real(2, 3, 2, 3, start=9)),
+        sample(by("bg,go->bgo", (1, -1, 1, 0, 2)), real(2, 3, 4), real(3, 1, 3, start=9)),
+        # two axes and three
+        sample(
+            by("bi,oi->bo", (1, -1, 2, -1, 2), (1, -2, 1, 0, 3)),
+            real(2, 2, 4, 5),
+            real(3, 2, 3, 2, start=9),
+        ),
+        sample(
+            by("i,oi->o", (1, -1, 1, 0, 2), (1, -1, 1, -1, 3), (1, -1, 2, 0, 1)),
+            real(2, 3, 2, 2),
+            real(1, 2, 2, 2, 2, start=9),
+        ),
+        sample(by("bi,oi->bo", (1, -1, 1, 0, 0)), real(2, 1, 2), real(3, 1, 3), order=1),
+        sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), real(2, 0, 3), real(3, 0, 2), order=1),
+        sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), integers(2, 2, 3), integers(3, 2, 2)),
+        sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), flags(2, 2, 3), flags(3, 2, 2)),
     ],
 }

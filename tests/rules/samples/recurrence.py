@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from funcdiff.ops.accumulation import accumulate
+from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.recurrence import recurrence
 from funcdiff.ops.running import running
 from funcdiff.ops.sorting import origins
@@ -38,6 +40,16 @@ SAMPLES: dict[str, list[Sample]] = {
         ]
         for name, ufunc in RUNNING.items()
     },
+    "accumulate": [
+        sample(lambda x: accumulate(by_ufunc[np.hypot], x, 1), real(2, 5)),
+        sample(lambda x: accumulate(by_ufunc[np.divide], x, 0), real(6, low=0.5, high=1.5)),
+        sample(lambda x: accumulate(by_ufunc[np.power], x, 0), real(4, low=0.5, high=1.5)),
+        sample(lambda x: accumulate(by_ufunc[np.subtract], x, 0), complex_(4, 2)),
+        sample(lambda x: accumulate(by_ufunc[np.heaviside], x, 0), real(3), order=1),
+        sample(lambda x: accumulate(by_ufunc[np.logaddexp], x, 0), real(1, 2), order=1),
+        sample(lambda x: accumulate(by_ufunc[np.arctan2], x, 0), real(0, 2), order=1),
+        sample(lambda x: accumulate(by_ufunc[np.remainder], x, 0), integers(4)),
+    ],
     "origins": [
         sample(
             lambda x, y: origins(x, y, 1), np.array([[3, 1, 1, 2.0]]), np.array([[1, 3, 2, 1.0]])

@@ -11,6 +11,7 @@ from funcdiff.ops.reductions import (
     cumsum,
     reduce_all,
     reduce_any,
+    reduce_count,
     reduce_max,
     reduce_min,
     reduce_prod,
@@ -43,6 +44,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "reduce_all": [sample(lambda m: reduce_all(m, (1,)), np.array([[True, True], [False, True]]))],
     "reduce_any": [
         sample(lambda m: reduce_any(m, (0,)), np.array([[False, True], [False, False]]))
+    ],
+    "reduce_count": [
+        sample(lambda m: reduce_count(m, (0,)), flags(3, 2)),
+        sample(lambda m: reduce_count(m, (0, 1)), flags(2, 3)),
+        sample(lambda m: reduce_count(m, (1,)), flags(2, 0)),
     ],
     "argmax": [
         sample(lambda x: argmax(x, 1), real(2, 4)),

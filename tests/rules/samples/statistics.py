@@ -1,11 +1,14 @@
-"""Samples of the operations behind masked sums, order statistics and Bessel functions."""
+"""Samples behind masked sums, order statistics, Bessel functions and sinc."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.ops.attained import attained
 from funcdiff.ops.bessel import bessel_i0, bessel_i1
 from funcdiff.ops.masked import masked_sum
+from funcdiff.ops.sinc import normalized_sinc
 from funcdiff.ops.slicing import Slice, take_slice
 from funcdiff.ops.sorting import sort
 from funcdiff.ops.structural import reshape, stop_gradient
@@ -29,4 +32,9 @@ SAMPLES: dict[str, list[Sample]] = {
     "attained": [sample(_second_smallest, real(2, 5)), sample(_second_smallest, integers(3, 4))],
     "bessel_i0": [sample(bessel_i0, real(4, low=0.4, high=9.0)), sample(bessel_i0, real())],
     "bessel_i1": [sample(bessel_i1, real(4, low=0.4, high=9.0)), sample(bessel_i1, real())],
+    "sinc": [
+        sample(normalized_sinc, np.array([0.0, 0.1, -0.15, 0.17, 1.0, -2.3])),
+        sample(normalized_sinc, complex_(3)),
+        sample(normalized_sinc, real()),
+    ],
 }

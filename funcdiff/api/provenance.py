@@ -1,0 +1,197 @@
+"""Names and lines of the user's, noted while functions are traced.
+
+A tracer that a local variable holds has that name, and an entry of a recording has the line that
+made it.  This is for looking at programs only: nothing that computes depends on it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.recording import Entry, observer
+from funcdiff.errors import user_frame
+
+_GENERATED: Final = ("funcdiff", "namedtuple_")
+"""Modules of which some code has no file: that of dataclasses and named tuples."""
+_LARGE: Final = 200
+"""Length of a container from which on its parts get no names."""
+
+
+class Place(NamedTuple):
+    """A line of the user's."""
+
+    file: str
+    line: int
+
+    @property
+    def source(self) -> str:
+        """The text of the line, empty if there is no file."""
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def short(self) -> str:
+        """Name of the file, without its folders, and number of the line."""
+        return f"{Path(self.file).name}:{self.line}"
+
+
+class _Name(NamedTuple):
+    """A name, and how many frames deep it was found: names further out say more."""
+
+    depth: int
+    word: str
+
+
+class LocatedEntries(list[Entry]):
+    """A recording that notes the line of every entry, and who holds what was recorded so far."""
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__()
+        self.places: list[Place | None] = []
+        self._notes = notes
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry and its line."""
+        super().append(entry)
+        frame = user_frame()
+        if frame is None or frame is self._notes.caller:
+            self.places.append(None)
+            return
+        self.places.append(Place(frame.f_code.co_filename, frame.f_lineno))
+        self._notes.look_into(frame)
+
+
+class Recorded(NamedTuple):
+    """A function that was traced: its builder, values like its operands, and its outputs."""
+
+    builder: Builder
+    operands: Sequence[Any]
+    outputs: Sequence[Tracer]
+
+
+class Notes:
+    """What is learnt while functions are traced: an observer, as `funcdiff.core.recording` has it.
+
+    Attributes
+    ----------
+    functions
+        The functions that were traced, the inner ones first.
+    caller
+        The frame that asks for all this, whose lines are no part of what is traced.
+    """
+
+    def __init__(self, caller: FrameType | None) -> None:
+        self.functions: list[Recorded] = []
+        self.caller = caller
+        self._names: dict[tuple[int, int], _Name] = {}
+        self._arrays: dict[Any, str] = {}
+        self._seen: dict[tuple[int, str, int], Any] = {}
+
+    def entries(self) -> list[Entry]:
+        """Return what a new builder appends its entries to."""
+        return LocatedEntries(self)
+
+    def recorded(self, builder: Any, operands: Any, outputs: Any) -> None:
+        """Take note of a function that was traced."""
+        self.functions.append(Recorded(builder, operands, outputs))
+
+    def look_into(self, frame: FrameType) -> None:
+        """Note which local variables of a frame hold tracers, or arrays."""
+        module = str(frame.f_globals.get("__name__"))
+        generated = frame.f_code.co_filename == "<string>" and module.startswith(_GENERATED)
+        if frame.f_code.co_name == "<module>" or generated:
+            return
+        depth = _depth(frame)
+        for word, value in list(frame.f_locals.items()):
+            key = (id(frame), word, id(value))
+            if key not in self._seen and not word.startswith("__"):
+                self._seen[key] = frame, value  # kept: no `id` is given twice
+                for path, leaf in _leaves(value):
+                    self._note(depth, word, path, leaf)
+        for word in frame.f_code.co_names:
+            for path, leaf in _leaves(frame.f_globals.get(word)):
+                if not isinstance(leaf, Tracer):
+                    self._note(depth, word, path, leaf)
+
+    def _note(self, depth: int, word: str, path: str, leaf: Any) -> None:
+        if isinstance(leaf, np.ndarray):
+            self._arrays.setdefault(content(leaf), short_name(word, path))
+        elif isinstance(leaf, Tracer) and isinstance(leaf.atom, int):
+            key = (id(leaf.builder), leaf.atom)
+            if key not in self._names or depth < self._names[key].depth:
+                self._names[key] = _Name(depth, short_name(word, path))
+
+    def name(self, builder: Builder, number: int) -> str:
+        """Return how the user calls a variable of a builder, or an empty string."""
+        found = self._names.get((id(builder), number))
+        return found.word if found is not None else ""
+
+    def array_name(self, array: Any) -> str:
+        """Return how the user calls a concrete array, or an empty string."""
+        return self._arrays.get(content(array), "")
+
+
+@contextmanager
+def noted(caller: FrameType | None) -> Iterator[Notes]:
+    """Note names and lines of what is traced, but for those of a frame."""
+    notes = Notes(caller)
+
+    def on_return(frame: FrameType, event: str, _arg: Any) -> None:
+        # what was assigned last is returned without another equation
+        if event == "return" and user_frame() is frame:
+            notes.look_into(frame)
+
+    token, before = observer.set(notes), sys.getprofile()
+    sys.setprofile(on_return)
+    try:
+        yield notes
+    finally:
+        sys.setprofile(before)
+        observer.reset(token)
+
+
+def content(array: Any) -> tuple[Any, ...]:
+    """Return what tells arrays of different contents apart."""
+    x = np.asarray(array)
+    return x.shape, x.dtype.char, x.tobytes()
+
+
+def short_name(word: str, path: str) -> str:
+    """Return a name for a part of a container: its key, or the name of the container with it.
+
+    >>> short_name("params", "['w1']"), short_name("layers", "[0]['b']"), short_name("p", ".rate")
+    ('w1', 'layers_0_b', 'rate')
+    """
+    inner = path.replace("[", ".").replace("]", "").replace("'", "").lstrip(".")
+    if inner.isidentifier() or not inner:
+        return inner or word
+    return f"{word}_{inner.replace('.', '_')}"
+
+
+def _depth(frame: FrameType | None) -> int:
+    depth = 0
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Give what a variable holds: itself, or the leaves of a small container, with their paths."""
+    if isinstance(value, Tracer | np.ndarray):
+        yield "", value
+    elif isinstance(value, dict | list | tuple) and 0 < len(value) < _LARGE:
+        try:
+            leaves, structure = pytree.flatten(value)
+        except Exception:  # it holds itself, say: then it has no parts to name
+            return
+        if len(leaves) < _LARGE:
+            yield from zip(pytree.paths(structure), leaves, strict=True)

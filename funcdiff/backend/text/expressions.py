@@ -1,0 +1,114 @@
+"""Expressions of the text: syntax trees, so that parentheses stand where they have to be."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+class Substitution(ast.NodeTransformer):
+    """Put expressions in place of names; a starred name may stand for several."""
+
+    def __init__(
+        self, parts: Mapping[str, ast.expr], starred: Mapping[str, Sequence[ast.expr]] | None = None
+    ) -> None:
+        self._parts = parts
+        self._starred = starred or {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a name."""
+        if node.id in self._starred:
+            return ast.Tuple(list(self._starred[node.id]), ast.Load())
+        return self._parts.get(node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Replace starred arguments, then the names in it."""
+        args: list[ast.expr] = []
+        for arg in node.args:
+            inner = arg.value if isinstance(arg, ast.Starred) else None
+            if isinstance(inner, ast.Name) and inner.id in self._starred:
+                args.extend(self._starred[inner.id])
+            else:
+                args.append(self.visit(arg))
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        return ast.Call(self.visit(node.func), args, keywords)
+
+
+def build(text: str, **parts: ast.expr) -> ast.expr:
+    """Return the expression of a text, with expressions in place of some of its names.
+
+    Examples
+    --------
+    >>> sum_ = build("a + b", a=name("x"), b=name("y"))
+    >>> text_of(build("a * b", a=sum_, b=name("z")))
+    '(x + y) * z'
+    """
+    found: ast.expr = Substitution(parts).visit(copy.deepcopy(_parsed(text)))
+    return found
+
+
+def name(identifier: str) -> ast.Name:
+    """Return a name."""
+    return ast.Name(identifier, ast.Load())
+
+
+def constant(value: Any) -> ast.expr:
+    """Return a Python value with an exact `repr`: a string, None, integers, tuples of them."""
+    return _parsed(repr(value))
+
+
+def call(function: str, *args: ast.expr, **keywords: ast.expr) -> ast.expr:
+    """Return a call of a function given by its dotted name."""
+    words = [ast.keyword(word, value) for word, value in keywords.items()]
+    return ast.Call(_parsed(function), list(args), words)
+
+
+def method(x: ast.expr, word: str, *args: ast.expr) -> ast.expr:
+    """Return a call of a method."""
+    return ast.Call(ast.Attribute(x, word, ast.Load()), list(args), [])
+
+
+def attribute(x: ast.expr, word: str) -> ast.expr:
+    """Return an attribute."""
+    return ast.Attribute(x, word, ast.Load())
+
+
+def item(x: ast.expr, indices: Sequence[ast.expr]) -> ast.expr:
+    """Return ``x[i, j]``."""
+    index = indices[0] if len(indices) == 1 else ast.Tuple(list(indices), ast.Load())
+    return ast.Subscript(x, index, ast.Load())
+
+
+def items(values: Sequence[ast.expr]) -> ast.expr:
+    """Return a tuple display."""
+    return ast.Tuple(list(values), ast.Load())
+
+
+def text_of(expression: ast.expr) -> str:
+    """Return the text of an expression, on one line."""
+    text = ast.unparse(expression)
+    return text[1:-1] if isinstance(expression, ast.Tuple) and len(expression.elts) > 1 else text
+
+
+def is_simple(expression: ast.expr) -> bool:
+    """Whether an expression is a name or a number, which may be repeated."""
+    return isinstance(expression, ast.Name | ast.Constant)
+
+
+def public_name(function: Any) -> str | None:
+    """Return under which name NumPy has a function: ``np.linalg.solve``."""
+    word = getattr(function, "__name__", "")
+    for path, module in (("np", np), ("np.linalg", np.linalg), ("np.fft", np.fft)):
+        if getattr(module, word, None) is function:
+            return f"{path}.{word}"
+    return None

@@ -1,0 +1,75 @@
+"""Names in the text: what the user calls a value, or a short word, never the same name twice."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from typing import Final
+
+_TAKEN: Final = frozenset({"np", "scipy", "math", *keyword.kwlist, *dir(builtins)})
+
+
+class Names:
+    """The names of a module.
+
+    >>> names = Names()
+    >>> [names.new(word) for word in ("w", "w", "lambda", "params['w']")]
+    ['w', 'w_2', 'lambda_', 'params_w']
+    """
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+        self._local: set[str] = set()
+
+    def new(self, wanted: str) -> str:
+        """Return a name that nothing else has, the wanted one if it is free."""
+        found = _free(wanted, self._own | self._local)
+        self._own.add(found)
+        return found
+
+    def scope(self) -> LocalNames:
+        """Return the names of a function of the module."""
+        return LocalNames(self._own, self._local)
+
+
+class LocalNames:
+    """The names of a function: other functions may have the same ones, but not the module."""
+
+    def __init__(self, outside: set[str], local: set[str]) -> None:
+        self._outside = outside
+        self._local = local
+        self._own: set[str] = set()
+
+    def new(self, wanted: str) -> str:
+        """Return a name that nothing else has, the wanted one if it is free."""
+        found = _free(wanted, self._own | self._outside)
+        self.reserve(found)
+        return found
+
+    def reserve(self, word: str) -> None:
+        """Take a name, that of a parameter."""
+        self._own.add(word)
+        self._local.add(word)
+
+
+def _free(wanted: str, given: set[str]) -> str:
+    plain = identifier(wanted)
+    if plain in _TAKEN:
+        plain += "_"
+    found, count = plain, 2
+    while found in given:
+        found, count = f"{plain}_{count}", count + 1
+    return found
+
+
+def identifier(text: str) -> str:
+    """Return a text as an identifier.
+
+    >>> identifier("params['w']"), identifier("3d")
+    ('params_w', 'value_3d')
+    """
+    plain = re.sub(r"\W+", "_", text).replace("__", "_").rstrip("_")
+    if not plain:
+        return "value"
+    return plain if not plain[0].isdigit() else f"value_{plain}"

@@ -1,0 +1,212 @@
+"""Activations: real functions of every element, without overflow, and right in the tails."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from funcdiff.errors import user_location
+from funcdiff.nn.operands import Countable, Float, applied, elementwise, floating, in_single
+from funcdiff.ops.elementwise import logistic
+from funcdiff.ops.special.normal import ndtr
+
+_SATURATED: Final = 40.0
+"""Where Φ(-x) is below every floating number of up to 64 bits."""
+
+_ROOT_8_BY_PI: Final = float(np.sqrt(8 / np.pi))
+_CUBIC: Final = 0.044715
+
+Approximation = Literal["none", "tanh"]
+
+
+@elementwise
+def relu(x: Any) -> Any:
+    """Return max(x, 0).
+
+    The derivative at 0 is ½, the symmetric one, as everywhere in funcdiff.
+
+    Parameters
+    ----------
+    x
+        Real numbers, of any shape.
+
+    Returns
+    -------
+    array or NumPy scalar
+        Of the shape and dtype of `x`; integers become float64.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.nn.relu(np.array([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.])
+    >>> fd.elementwise_grad(fd.nn.relu)(np.array([-1.0, 0.0, 2.0]))
+    array([0. , 0.5, 1. ])
+    """
+    return np.maximum(x, 0)
+
+
+@elementwise
+def sigmoid(x: Any) -> Any:
+    """Return the logistic function 1/(1 + exp(-x)).
+
+    Parameters
+    ----------
+    x
+        Real numbers, of any shape.
+
+    Returns
+    -------
+    array or NumPy scalar
+        Of the shape and dtype of `x`; integers become float64.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex.
+
+    Notes
+    -----
+    Small values are exp(x) to all digits, and so are the derivatives on both sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> print(fd.nn.sigmoid(np.array([-1e4, 0.0, 1e4])))
+    [0.  0.5 1. ]
+    >>> print(fd.elementwise_grad(fd.nn.sigmoid)(np.array([0.0, 1e4])))
+    [0.25 0.  ]
+    """
+    return in_single(_logistic, x)
+
+
+@elementwise
+def softplus(x: Any) -> Any:
+    """Return ln(1 + exp(x)).
+
+    Parameters
+    ----------
+    x
+        Real numbers, of any shape.
+
+    Returns
+    -------
+    array or NumPy scalar
+        Of the shape and dtype of `x`; integers become float64.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> print(fd.nn.softplus(np.array([-1e4, 1e4])))
+    [    0. 10000.]
+    >>> print(fd.grad(fd.nn.softplus)(0.0))
+    0.5
+    """
+    with np.errstate(invalid="ignore"):  # that NumPy has for NaN
+        return np.logaddexp(x, 0)
+
+
+@overload
+def gelu(x: NDArray[Float], *, approximate: Approximation = ...) -> NDArray[Float]: ...
+@overload
+def gelu(x: Float, *, approximate: Approximation = ...) -> Float: ...
+@overload
+def gelu(x: float, *, approximate: Approximation = ...) -> np.float64: ...
+@overload
+def gelu(x: Countable, *, approximate: Approximation = ...) -> NDArray[np.float64]: ...
+@overload
+def gelu(x: ArrayLike, *, approximate: Approximation = ...) -> Any: ...
+def gelu(x: Any, *, approximate: Approximation = "none") -> Any:
+    """Return x·Φ(x), with the distribution function Φ of the standard normal distribution.
+
+    Parameters
+    ----------
+    x
+        Real numbers, of any shape.
+    approximate
+        "none" for Φ(x) = ½·(1 + erf(x/√2)); "tanh" for
+        ½·(1 + tanh(√(2/π)·(x + 0.044715·x³))) in its place, which many published networks use.
+        They differ by up to 5e-4.
+
+    Returns
+    -------
+    array or NumPy scalar
+        Of the shape and dtype of `x`; integers become float64.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex, or of extended precision without `approximate`.
+    ValueError
+        If `approximate` is neither.
+
+    Notes
+    -----
+    Φ is computed by `scipy.special.ndtr`; where SciPy is not installed by NumPy alone, with
+    rational approximations whose relative error is below 1e-15 in double precision (Cody 1969).
+
+    References
+    ----------
+    D. Hendrycks, K. Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, 2016.
+    W. J. Cody, "Rational Chebyshev Approximations for the Error Function", Math. Comp. 23, 1969.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> print(fd.nn.gelu(np.array([-1e4, 0.0, 1.0])).round(6))
+    [-0.        0.        0.841345]
+    >>> print(fd.nn.gelu(1.0, approximate="tanh").round(6))
+    0.841192
+    >>> print(fd.grad(fd.nn.gelu)(0.0))
+    0.5
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(
+            f"nn.gelu: approximate must be 'none' or 'tanh', not {approximate!r}, at "
+            f"{user_location()}"
+        )
+    a = floating(x, "nn.gelu")
+    if approximate == "none" and a.dtype.itemsize > 8:
+        raise TypeError(
+            f"nn.gelu: x has dtype {a.dtype}, of more precision than Φ is known to, at "
+            f"{user_location()}. Convert it with .astype(float), or pass approximate='tanh'."
+        )
+    return in_single(_gelu if approximate == "none" else _gelu_by_tanh, a)
+
+
+def _logistic(x: Any) -> Any:
+    with np.errstate(over="ignore"):  # where the result is 0
+        return applied(logistic, x)
+
+
+def _gelu(x: Any) -> Any:
+    above, inside = _limited(x)
+    return above * applied(ndtr, inside)
+
+
+def _gelu_by_tanh(x: Any) -> Any:
+    """Return x·σ(2u), as ½·(1 + tanh(u)) = σ(2u) also where little is left of the sum."""
+    above, z = _limited(x)
+    return above * _logistic(_ROOT_8_BY_PI * (z + _CUBIC * z * z * z))
+
+
+def _limited(x: Any) -> tuple[Any, Any]:
+    """Return x where Φ is not 0, so that -∞·0 is not met, and of these where it is not 1 either."""
+    above: Any = np.maximum(x, -_SATURATED)
+    return above, np.minimum(above, _SATURATED)

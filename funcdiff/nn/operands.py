@@ -1,0 +1,102 @@
+"""What the functions of networks take: arrays, traced or not, floating and of one dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import user_location
+from funcdiff.numpy.construction import array as array_of
+from funcdiff.numpy.construction import is_traced
+from funcdiff.numpy.promotion import array as traced_array
+from funcdiff.ops.structural import convert
+
+Float = TypeVar("Float", bound=np.floating[Any])
+
+Countable = NDArray[np.integer[Any]] | NDArray[np.bool_]
+"""Arrays whose numbers become float64."""
+
+
+def operand(value: Any, name: str, parameter: str = "x") -> Any:
+    """Return an array-like as an array, traced or not; lists of traced numbers are joined.
+
+    Raises
+    ------
+    TypeError
+        If it holds no numbers: names the function and the parameter.
+    """
+    if is_traced(value):
+        return traced_array(array_of(value) if isinstance(value, list | tuple) else value)
+    x = np.asarray(value)
+    if x.dtype.kind not in "biufc":
+        raise TypeError(
+            f"{name}: {parameter} has dtype {x.dtype}, but must hold numbers, at {user_location()}"
+        )
+    return x
+
+
+def floating(value: Any, name: str, *, complex_too: bool = False) -> Any:
+    """Return an array-like as a floating array: integers and booleans become float64.
+
+    Raises
+    ------
+    TypeError
+        If it is complex and may not be.
+    """
+    x = operand(value, name)
+    if x.dtype.kind == "c" and not complex_too:
+        raise TypeError(
+            f"{name} is a function of real numbers, but x has dtype {x.dtype}, at "
+            f"{user_location()}. Apply it to x.real and x.imag, or to np.absolute(x)."
+        )
+    return x if x.dtype.kind in "fc" else cast(x, np.dtype(FLOAT))
+
+
+def cast(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Return an array of another dtype."""
+    return convert(x, dtype) if isinstance(x, Tracer) else x.astype(dtype, copy=False)
+
+
+def applied(op: Any, x: Any) -> Any:
+    """Return an elementwise operation of an array: recorded if that is traced."""
+    return op(x) if isinstance(x, Tracer) else op.ufunc(x)
+
+
+def in_single(function: Callable[[Any], Any], x: Any) -> Any:
+    """Apply a function, to half precision in single precision, with one rounding at the end."""
+    if x.dtype != np.float16:
+        return function(x)
+    return cast(function(cast(x, np.dtype(np.float32))), x.dtype)
+
+
+class Elementwise(Protocol):
+    """A real function of every element: integers become float64, other dtypes stay."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, x: NDArray[Float]) -> NDArray[Float]: ...
+    @overload
+    def __call__(self, x: Float) -> Float: ...
+    @overload
+    def __call__(self, x: float) -> np.float64: ...
+    @overload
+    def __call__(self, x: Countable) -> NDArray[np.float64]: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> Any: ...
+
+
+def elementwise(function: Callable[[Any], Any]) -> Elementwise:
+    """Let a function of a floating array take all that `Elementwise` says."""
+
+    @wraps(function)
+    def prepared(x: Any) -> Any:
+        return function(floating(x, f"nn.{function.__name__}"))
+
+    return prepared

@@ -1,0 +1,50 @@
+"""The gradients written by hand in the benchmarks are those of funcdiff."""
+
+import numpy as np
+import pytest
+
+from funcdiff.pytree import flatten_with_paths
+from tests.benchmarks.workloads.contestants import funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.page import cell, means
+from tests.benchmarks.workloads.registry import TINY, WORKLOADS
+from tests.benchmarks.workloads.timing import Figures, must_agree
+from tests.benchmarks.workloads.workload import Workload
+
+
+@pytest.mark.parametrize("w", TINY, ids=lambda w: w.name)
+def test_the_gradient_by_hand_is_that_of_the_function(w: Workload) -> None:
+    arguments = w.drawn()
+    expected = dict(flatten_with_paths(w.by_hand(*arguments))[0])
+    for make in (funcdiff_eager, funcdiff_jit):
+        found = dict(flatten_with_paths(make(w)(*arguments))[0])
+        assert found.keys() == expected.keys()
+        for path, x in found.items():
+            tolerance = 1e-5 if x.dtype == np.float32 else 1e-10
+            assert x.dtype == np.asarray(expected[path]).dtype
+            np.testing.assert_allclose(x, expected[path], rtol=tolerance, atol=tolerance)
+
+
+def test_every_workload_has_a_name_of_its_own() -> None:
+    names = [w.name for w in WORKLOADS]
+    assert len(set(names)) == len(names)
+
+
+def test_a_ratio_is_the_median_over_the_rounds_in_which_both_took_part() -> None:
+    seconds: dict[str, list[float | None]] = {"fd": [1.0, 2.0, 4.0], "jax": [2.0, None, 20.0]}
+    assert Figures("w", seconds).ratio("jax", "fd") == (2.0 + 5.0) / 2
+    assert Figures("w", seconds).ratio("torch", "fd") is None
+
+
+def test_the_page_marks_what_is_slower_than_the_other() -> None:
+    assert cell(0.5) == "0.50 ▼"
+    assert cell(2.0) == "2.00"
+    assert cell(None) == "–"
+    figures = [Figures("a", {"fd": [1.0], "by hand": [4.0]}), Figures("b", {"fd": [1.0]})]
+    assert "| by hand | – | 4.00 (0 of 1 below 1) |" in means({1: figures})
+
+
+def test_a_wrong_value_is_noticed_before_timing() -> None:
+    must_agree({"a": np.array([1.0, 0.0])}, {"a": np.array([1.0, 1e-9])})
+    for wrong in ({"a": np.array([1.0, 1e-3])}, {"b": np.array([1.0, 0.0])}):
+        with pytest.raises(AssertionError):
+            must_agree(wrong, {"a": np.array([1.0, 0.0])})

@@ -1,0 +1,27 @@
+"""How the gradient of a loop over single elements grows with their number."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+from tests.benchmarks.workloads.contestants import by_hand, funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.indexing import reads
+from tests.benchmarks.workloads.timing import timed
+
+SMALLEST: Final = 1000
+
+
+def slopes(largest: int) -> dict[str, list[float]]:
+    """Return the sizes under "n", and the seconds of a warm call by hand and by funcdiff."""
+    sizes = (SMALLEST, math.isqrt(SMALLEST * largest), largest)
+    times: dict[str, list[float]] = {"by hand": [], "fd.jit": [], "fd": []}
+    for n in sizes:
+        w = reads(n)
+        arguments = w.drawn()
+        for name, make in (("by hand", by_hand), ("fd.jit", funcdiff_jit), ("fd", funcdiff_eager)):
+            call = partial(make(w), *arguments)
+            call()
+            times[name].append(min(timed(call, 1) for _ in range(2)))
+    return {"n": list(sizes), **times}

@@ -1,0 +1,159 @@
+"""Times of the contestants of a workload, in rounds that take turns within one process."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff as fd
+from funcdiff.pytree import flatten_with_paths
+from tests.benchmarks.workloads.contestants import Contestant
+from tests.benchmarks.workloads.options import Options
+from tests.benchmarks.workloads.workload import Function, Workload
+
+SAMPLE: Final = 0.02
+"""Seconds that the calls of one contestant in one round take together, unless one takes longer."""
+WARM_CALLS: Final = 3
+"""Calls before the first round: programs are compiled and allocators have their memory."""
+SMALLEST_PEAK: Final = 1_000_000
+"""Bytes below which memory is not of interest."""
+COUNTED: Final = ("by hand", "fd.jit", "fd", "autograd")
+"""Contestants all of whose arrays are NumPy's, so that `tracemalloc` sees them."""
+
+
+@dataclass
+class Figures:
+    """What was measured of one workload.
+
+    Attributes
+    ----------
+    name
+        The workload's name.
+    seconds
+        Of each contestant, the seconds of a call in each round; None where it sat out.
+    first
+        Of each contestant, the seconds of its first call.
+    peaks
+        Of each contestant, the bytes that a warm call holds at most.
+    left_out
+        Why a contestant did not take part.
+    """
+
+    name: str
+    seconds: dict[str, list[float | None]] = field(default_factory=dict)
+    first: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def median(self, contestant: str) -> float:
+        """Return the median time of a call, in seconds."""
+        return statistics.median(t for t in self.seconds[contestant] if t is not None)
+
+    def ratio(self, contestant: str, reference: str) -> float | None:
+        """Return the median over rounds of one time by another; None if one did not take part."""
+        pairs = zip(self.seconds.get(contestant, ()), self.seconds.get(reference, ()), strict=False)
+        ratios = [a / b for a, b in pairs if a is not None and b is not None]
+        return statistics.median(ratios) if ratios else None
+
+
+def measure(
+    w: Workload, contestants: Sequence[Contestant], options: Options, *, memory: bool
+) -> Figures:
+    """Check that all agree, time them, and count their memory if that is wanted."""
+    figures, arguments = Figures(w.name, left_out=dict(w.left_out)), w.drawn()
+    expected = w.by_hand(*arguments)
+    calls: dict[str, Callable[[], Any]] = {}
+    for c in contestants:
+        if c.name in w.left_out:
+            continue
+        try:
+            start = time.perf_counter()
+            derivative = c.make(w)
+            found = derivative(*arguments)
+            figures.first[c.name] = time.perf_counter() - start
+            must_agree(found, expected)
+        except Exception as error:  # the others are measured all the same
+            figures.left_out[c.name] = f"{type(error).__name__}: {error}"
+            continue
+        calls[c.name] = partial(derivative, *arguments)
+    take_turns(figures, calls, options)
+    if memory and peak(lambda w: w.by_hand, w) >= SMALLEST_PEAK:
+        for c in contestants:
+            if c.name in COUNTED and c.name in calls:
+                figures.peaks[c.name] = peak(c.make, w)
+    return figures
+
+
+def must_agree(found: Any, expected: Any) -> None:
+    """Raise unless two containers hold the same numbers, up to rounding."""
+    found, expected = (dict(flatten_with_paths(tree)[0]) for tree in (found, expected))
+    assert found.keys() == expected.keys(), f"{list(found)} for {list(expected)}"
+    for path, x in found.items():
+        y = np.asarray(expected[path])
+        tolerance = 2e-3 if y.dtype == np.float32 else 1e-7
+        scale = float(np.max(np.abs(y), initial=1e-30))
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance * scale, err_msg=path)
+
+
+def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options: Options) -> None:
+    """Time every contestant in every round; a slow one in some of them, but in two at least."""
+    numbers, strides = {}, {}
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    rounds, share = options.rounds, options.budget / len(calls)
+    for name, call in calls.items():
+        once = warm(call, share)
+        numbers[name] = max(1, min(1000, int(SAMPLE / max(once, 1e-9))))
+        spent = once * numbers[name]
+        affordable = max(2, min(rounds, int(share / spent)))
+        strides[name] = rounds // affordable
+    gc.collect()
+    figures.seconds = {name: [] for name in calls}
+    order = list(calls)
+    for k in range(rounds):
+        for name in order[k % len(order) :] + order[: k % len(order)]:
+            takes_part = k % strides[name] == 0
+            time_of_call = timed(calls[name], numbers[name], clock) if takes_part else None
+            figures.seconds[name].append(time_of_call)
+
+
+def warm(call: Callable[[], Any], budget: float) -> float:
+    """Return the smallest time of some first calls; of one, if that is beyond the budget."""
+    times = [timed(call, 1)]
+    while len(times) < WARM_CALLS and sum(times) < budget:
+        times.append(timed(call, 1))
+    return min(times)
+
+
+def timed(
+    call: Callable[[], Any], number: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the mean time of some calls in a row, in seconds."""
+    start = clock()
+    for _ in range(number):
+        call()
+    return (clock() - start) / number
+
+
+def peak(make: Callable[[Workload], Function], w: Workload) -> int:
+    """Return the most bytes that a warm call holds, with all that it kept from earlier calls."""
+    arguments = w.drawn()
+    fd.clear_caches()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        derivative = make(w)
+        for _ in range(WARM_CALLS):
+            derivative(*arguments)
+        tracemalloc.reset_peak()
+        derivative(*arguments)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
