@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -235,8 +235,8 @@ class _Faithful(Writer):
 
 def _spread(program: Program) -> set[int]:
     """Return the broadcasts that ufuncs do by themselves: no use needs the array."""
-    spread = {
-        eq.results[0].number: eq.results[0]
+    spread: dict[int, tuple[int, ...]] = {  # the axes of the result that the operand has
+        eq.results[0].number: eq.params.axes  # type: ignore[attr-defined]
         for eq in program.equations
         if eq.primitive is broadcast_p and isinstance(eq.operands[0], Var)
     }
@@ -246,14 +246,20 @@ def _spread(program: Program) -> set[int]:
     while changed:
         changed = False
         for eq in program.equations:
-            used = [atom for atom in eq.operands if getattr(atom, "number", -1) in spread]
-            whole = [
-                atom
-                for atom in eq.operands
-                if isinstance(atom, Var) and atom.number not in spread
-            ]  # fmt: skip
-            if used and not (is_ufunc(eq) and whole):
+            used = [k for a in eq.operands if (k := getattr(a, "number", -1)) in spread]
+            if used and not (is_ufunc(eq) and _covered(eq, spread)):
                 changed = True
-                for atom in used:
-                    spread.pop(atom.number, None)  # type: ignore[union-attr]
+                for number in used:
+                    spread.pop(number, None)
     return set(spread)
+
+
+def _covered(eq: Equation, spread: Mapping[int, tuple[int, ...]]) -> bool:
+    """Whether the operands of a ufunc, some not broadcast, still make a result of its shape."""
+    shape = eq.results[0].type.shape
+    every = range(len(shape))
+    there: set[int] = set()
+    for atom in eq.operands:
+        if isinstance(atom, Var):
+            there.update(spread.get(atom.number, every))
+    return there.issuperset(axis for axis in every if shape[axis] != 1)

@@ -130,7 +130,7 @@ class Builder:
         taps: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
-        looking = observer.get()
+        looking = None if closed or hoists else observer.get()  # only at the user's functions
         self.entries: list[Entry] = [] if looking is None else looking.entries()
         if located:
             self.entries = LocatedEntries()

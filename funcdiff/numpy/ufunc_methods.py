@@ -23,7 +23,7 @@ from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, 
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.ufuncs import apply
 from funcdiff.ops import accumulation
-from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.running import by_extremum, running
 from funcdiff.ops.scan import Scan, scan
@@ -157,17 +157,23 @@ def _without_first(x: Tracer) -> tuple[Tracer, Tracer]:
     return first, slice_along(x, 0, 1, x.shape[0])
 
 
+def _step(ufunc: np.ufunc, x: Tracer) -> Elementwise | None:
+    """Return the operation of a ufunc if arrays like `x` can be accumulated with it."""
+    found = by_ufunc.get(ufunc)
+    return found if found is not None and accumulation.accumulates(found, x) else None
+
+
 def _folded(
     ufunc: np.ufunc, first: Tracer, rows: Tracer, masks: Tracer | None, *, stacks: bool
 ) -> list[Tracer]:
     """Return ``ufunc(... ufunc(ufunc(first, rows[0]), rows[1]) ...)``, or all steps of it."""
-    step = by_ufunc.get(ufunc)
-    if masks is None and step is not None and accumulation.accumulates(step, rows):
-        every = concatenate([reshape(first, (1, *first.shape)), rows], 0)
-        _, steps = _without_first(accumulation.accumulate(step, every, 0))
+    step = _step(ufunc, rows)
+    if masks is None and step is not None:
         n = rows.shape[0]
-        last = reshape(slice_along(steps, 0, n - 1, n), first.shape) if n else first
-        return [last, steps] if stacks else [last]
+        every = concatenate([reshape(first, (1, *first.shape)), rows], 0)
+        steps = accumulation.accumulate(step, every, 0)
+        last = reshape(slice_along(steps, 0, n, n + 1), first.shape)
+        return [last, slice_along(steps, 0, 1, n + 1)] if stacks else [last]
     with Builder("fold", closed=True) as builder:
         total, row = builder.input(first.type), builder.input(first.type)
         inputs = [total, row]
@@ -194,6 +200,10 @@ def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     moved: Any = _cast(ufunc, x, dtype)
     if ufunc in by_extremum:
         return stored(f"{qualified(ufunc)}.accumulate", running(ufunc, moved, along), out)
+    step = _step(ufunc, moved)
+    if step is not None:
+        steps = accumulation.accumulate(step, moved, along)
+        return stored(f"{qualified(ufunc)}.accumulate", steps, out)
     moved = np.moveaxis(moved, along, 0)
     if x.shape[along]:
         first, rest = _without_first(moved)

@@ -13,8 +13,8 @@ from funcdiff.numpy.mistakes import mistake
 from funcdiff.ops.structural import stop_gradient_p
 
 _INTEGER: Final = (
-    "Use NumPy's functions: np.floor(x), and np.stack(list)[i] or fd.switch for list[i]; write "
-    "fd.fori_loop(0, n, body, init) instead of for k in range(n)."
+    "Use NumPy's functions: np.floor(x), funcdiff.numpy.take(a, i, axis=0) for a[i], fd.switch or "
+    "np.stack(list)[i] for list[i]; write fd.fori_loop(0, n, body, init), not for k in range(n)."
 )
 _SHOWN: Final = "Leave the format out, which shows the type, or show what the function returns."
 
@@ -93,7 +93,8 @@ def constant_value(x: Tracer, what: str) -> Any:
             return value if isinstance(value, np.generic) else np.array(value)
     code, cure = mistake()
     if constant or not _has_value(x):
-        raise _without_value(x, code or what, _INTEGER if what == "int(x)" else cure)
+        counts = what == "int(x)" or not x.type.differentiable
+        raise _without_value(x, code or what, _INTEGER if counts else cure)
     raise LostDerivativeError(
         f"{code or what} met a traced array of type {x.type}, at {user_location()}. That would "
         f"drop its derivative silently. {cure} Where no derivative is wanted, use "

@@ -63,7 +63,7 @@ def _jvp(
     return [y], [recurrence(a, b, p.axis)]
 
 
-accumulate_p: Final = Primitive(
+accumulate_p: Final[Primitive[Accumulation]] = Primitive(
     "accumulate",
     Accumulation,
     abstract=_abstract,
@@ -73,9 +73,9 @@ accumulate_p: Final = Primitive(
 )
 
 
-def accumulates(operation: Any, x: Tracer) -> bool:
+def accumulates(operation: Elementwise, x: Tracer) -> bool:
     """Whether `accumulate` knows the operation: a ufunc whose result is of the operands' type."""
-    if not isinstance(operation, Elementwise) or not isinstance(operation.ufunc, np.ufunc):
+    if not isinstance(operation.ufunc, np.ufunc):
         return False
     try:
         return operation.primitive.abstract(NONE, x.type, x.type) == (x.type,)

@@ -1,4 +1,8 @@
-"""Supports through loops: that of a carry changes from iteration to iteration."""
+"""Supports through loops: that of a carry changes from iteration to iteration.
+
+A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
+in the first iteration, even if it may differ from zero everywhere after that.
+"""
 
 from __future__ import annotations
 
@@ -24,32 +28,6 @@ from funcdiff.passes.extension import (
     with_support,
 )
 from funcdiff.passes.support import Maybe, Support, booleans
-from funcdiff.transforms.jvp import Mask
-
-
-def _settled(
-    body: Program,
-    linear: Mask,
-    given: tuple[Sequence[bool], Sequence[bool], Sequence[bool]],
-    starts: Sequence[Maybe],
-    simplify: Simplify,
-) -> tuple[Supported, Sequence[bool]]:
-    """Simplify the body of a loop; also return which carries have a support all the time.
-
-    `given` says which constants, carries and rows have one to begin with.  A carry that starts at
-    zero, as sums of cotangents do, and may differ from zero everywhere after an iteration, is
-    taken to do so from the start.
-    """
-    constants, carry, rows = given
-    while True:
-        found = simplify(body, linear, (*constants, *carry, *rows))
-        kept = [
-            flag and (has or start is not False)
-            for flag, has, start in zip(carry, found.mask[: len(carry)], starts, strict=True)
-        ]
-        if kept == list(carry):
-            return found, carry
-        carry = kept
 
 
 def _starting(
@@ -75,12 +53,14 @@ def extended_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
     linear = scan.linear_inputs(p, call.linear)
     constants, carry, rows = p.split(with_support(linear, call.supports))
     supports = p.split(call.supports)
-    found, has = _settled(p.body, linear, (constants, carry, rows), supports[1], simplify)
-    given = constants, has, rows
-    carried = [a or b for a, b in zip(has, found.mask, strict=False)]
+    given = constants, carry, rows
+    found = simplify(p.body, linear, (*constants, *carry, *rows))
+    carried = [a or b for a, b in zip(carry, found.mask, strict=False)]
     xs = p.split(call.operands)
-    constants, rows = ([*xs[k], *_starting(xs[k], supports[k], given[k], given[k])] for k in (0, 2))
-    carry = [*xs[1], *_starting(xs[1], supports[1], has, carried)]
+    wanted = constants, carried, rows
+    constants, carry, rows = (
+        [*xs[k], *_starting(xs[k], supports[k], given[k], wanted[k])] for k in range(3)
+    )
     stacked = found.mask[p.carries :]
     last = len(carry) + len(stacked)
     return Extended(
@@ -162,11 +142,11 @@ def extended_while(p: While, call: Call, simplify: Simplify) -> Extended:
         n = len(carry)
         first = with_support(flags[k][p.constants : p.constants + n], starts[k])
         rows = [place is not None for place in masks]
-        found, has = _settled(body, flags[k], (given, first, rows), starts[k], simplify)
-        carried = [a or b for a, b in zip(has, found.mask, strict=False)]
+        found = simplify(body, flags[k], (*given, *first, *rows))
+        carried = [a or b for a, b in zip(first, found.mask, strict=False)]
         places = list(plain), [place for place in masks if place is not None]
-        step = _extended_step(p, k, found, (has, carried), places)
-        group = [*carry, *_starting(carry, starts[k], has, carried)]
+        step = _extended_step(p, k, found, (first, carried), places)
+        group = [*carry, *_starting(carry, starts[k], first, carried)]
         left = assembly.add([x.type for x in group], step, reverse=p.reverse[k])
         count = len(found.mask) - n
         plain += left[:count]

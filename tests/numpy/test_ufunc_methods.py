@@ -104,6 +104,24 @@ def test_a_running_maximum_follows_nan_and_forgets_infinite_slopes() -> None:
     assert fd.jvp(root, (x,), (np.ones(4),))[1] == 0.25
 
 
+@pytest.mark.parametrize("ufunc", [np.hypot, np.logaddexp, np.arctan2, np.subtract, np.divide])
+def test_a_long_scan_is_numpys_own_and_its_derivative_a_recurrence(ufunc: np.ufunc) -> None:
+    x = 1 + np.random.default_rng(0).random(2000) / 1000
+    assert_value(ufunc.accumulate, x)
+    program = fd.trace(fd.grad(lambda x: np.sum(ufunc.accumulate(x))))(x)
+    assert "scan{" not in str(program)
+    assert len(program.equations) < 30
+    assert_derivatives(lambda x: ufunc.accumulate(x)[-1], x[:60])
+
+
+def test_a_scan_of_integers_into_floats_is_folded() -> None:
+    n = np.array([3, 1, 2])
+    value, _ = fd.jvp(
+        lambda x: x * np.arctan2.accumulate(n + (0 * x).astype(int)), (A[0, :1],), (A[0, :1],)
+    )
+    np.testing.assert_array_equal(value, A[0, 0] * np.arctan2.accumulate(n))
+
+
 def test_scans_are_batched() -> None:
     found = fd.vmap(np.logaddexp.accumulate)(A)
     np.testing.assert_array_equal(found, np.logaddexp.accumulate(A, axis=1))

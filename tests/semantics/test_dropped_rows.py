@@ -1,4 +1,4 @@
-"""R3: what a product computes of rows that are dropped later contributes true zeros."""
+"""R3: what is computed of rows, or in a last iteration, and dropped later contributes zeros."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives
 
+F: Any = fd  # types refuse some of what is tried here
 X = np.array([[np.inf, np.nan, 1.0], [1.0, 2.0, 3.0], [2.0, 2.0, 1.0]])
 W = np.arange(6.0).reshape(3, 2) / 10 + 0.1
 KEPT = np.array([False, True, True])
@@ -67,3 +68,62 @@ def test_a_product_of_which_a_part_is_used_is_differentiated_for_that_part_alone
     assert "contract{left=(0, 1), right=(0, 2), out=(1, 2)}" in text
     assert "add_slice" not in text
     assert_derivatives(lambda x, w: (x @ w)[7, ::2] ** 2, x, w)
+
+
+# ---- the last carry of a loop --------------------------------------------------------------------
+
+
+def _step(c: Any, row: Any) -> tuple[Any, Any]:
+    return np.sqrt(c - row), c * c
+
+
+ROWS = np.array([0.0, 0.0, 2.0])  # the root of the last iteration is 0 for the first element
+C = np.array([16.0, 81.0])
+
+
+def _scanned(c: Any) -> Any:
+    return np.sum(fd.scan(_step, c, ROWS)[1])
+
+
+def _written_out(c: Any) -> Any:
+    total = 0.0
+    for row in ROWS:
+        c, y = _step(c, row)
+        total = total + np.sum(y)
+    return total
+
+
+def _while(c: Any) -> Any:
+    def body(state: Any) -> Any:
+        k, c, total = state
+        c, y = _step(c, np.where(k == 2, 2.0, 0.0))
+        return k + 1, c, total + np.sum(y)
+
+    return F.while_loop(lambda state: state[0] < 3, body, (0, c, 0.0))[2]
+
+
+@pytest.mark.parametrize("loop", [_scanned, _while])
+@pytest.mark.parametrize(
+    "transform", [fd.grad, fd.jacfwd, fd.hessian, lambda f: fd.jit(fd.grad(f))]
+)
+def test_a_last_carry_that_nobody_uses_contributes_a_true_zero(loop: Any, transform: Any) -> None:
+    expected = transform(_written_out)(C)
+    assert np.all(np.isfinite(expected))
+    np.testing.assert_allclose(transform(loop)(C), expected, rtol=1e-12)
+
+
+def test_a_last_carry_that_is_used_has_its_infinite_slope() -> None:
+    assert fd.grad(lambda c: fd.scan(_step, c, ROWS)[0])(16.0) == np.inf
+
+
+def test_masks_of_a_carry_are_no_part_of_loops_that_do_not_need_them() -> None:
+    w, xs = np.ones((3, 3)) / 10, np.ones((4, 3))
+
+    def f(w: Any) -> Any:
+        def body(c: Any, x: Any) -> Any:
+            h = np.tanh(x + c @ w)
+            return h, h * h
+
+        return np.sum(fd.scan(body, np.ones(3), xs)[1])
+
+    assert "bool" not in str(fd.trace(fd.grad(f))(w))

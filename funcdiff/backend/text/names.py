@@ -73,3 +73,15 @@ def identifier(text: str) -> str:
     if not plain:
         return "value"
     return plain if not plain[0].isdigit() else f"value_{plain}"
+
+
+SHORT_WORDS: Final = {
+    "add": "t", "sub": "difference", "mul": "product", "div": "ratio", "neg": "t",
+    "contract": "product", "reduce_sum": "total", "reduce_max": "largest",
+    "reduce_min": "smallest", "select": "chosen", "less": "mask", "less_equal": "mask",
+    "greater": "mask", "greater_equal": "mask", "equal": "mask", "not_equal": "mask",
+    "logical_and": "mask", "logical_or": "mask", "logical_not": "mask", "broadcast": "spread",
+    "reshape": "t", "permute": "t", "slice": "part", "gather": "part", "concatenate": "joined",
+    "convert": "t", "svd": "t", "eigh": "t",
+}  # fmt: skip
+"""Short names for results of operations that the user gave none."""

@@ -51,9 +51,8 @@ def spread(program: Program) -> set[int]:
         kept = set(found)
         for eq in program.equations:
             numbers = {atom.number for atom in eq.operands if isinstance(atom, Var)}
-            if not is_elementwise(eq) or not _fill(
-                eq, [axes[n] for n in numbers & found], numbers <= found
-            ):
+            filled = numbers - found or _fill(eq, [axes[n] for n in numbers])
+            if not is_elementwise(eq) or not filled:
                 kept -= numbers
         if kept == found:
             return found

@@ -25,7 +25,7 @@ from funcdiff.backend.text.expressions import (
 from funcdiff.backend.text.helpers import Helpers
 from funcdiff.backend.text.layout import wrapped
 from funcdiff.backend.text.literals import filled, number, repeated
-from funcdiff.backend.text.names import LocalNames, Names
+from funcdiff.backend.text.names import SHORT_WORDS, LocalNames, Names
 from funcdiff.backend.text.places import IN_PLACE
 from funcdiff.backend.text.templates import TEMPLATES, expanded
 from funcdiff.backend.text.uses import is_elementwise, is_view, spread, uses_of
@@ -388,7 +388,7 @@ class Body:
             return f"x{v.number}"
         if isinstance(eq.params, Tap):
             return eq.params.name
-        word = _WORDS.get(eq.primitive.name, "")
+        word = SHORT_WORDS.get(eq.primitive.name, "")
         if word:
             return word
         (operand, *others) = eq.operands or (None,)
@@ -398,15 +398,3 @@ class Body:
             if isinstance(inner, ast.Name) and len(inner.id) + len(plain) < 14:
                 return f"{plain}_{inner.id}"
         return "t"
-
-
-_WORDS: Final = {
-    "add": "t", "sub": "difference", "mul": "product", "div": "ratio", "neg": "t",
-    "contract": "product", "reduce_sum": "total", "reduce_max": "largest",
-    "reduce_min": "smallest", "select": "chosen", "less": "mask", "less_equal": "mask",
-    "greater": "mask", "greater_equal": "mask", "equal": "mask", "not_equal": "mask",
-    "logical_and": "mask", "logical_or": "mask", "logical_not": "mask", "broadcast": "spread",
-    "reshape": "t", "permute": "t", "slice": "part", "gather": "part", "concatenate": "joined",
-    "convert": "t", "svd": "t", "eigh": "t",
-}  # fmt: skip
-"""Short names for results of operations that the user gave none."""
