@@ -53,6 +53,12 @@ def pullback(split: Linearized, count: int, present: Mask) -> Program:
     return simplify_linear(pulled, (False,) * split.residuals + (True,) * sum(present))
 
 
+def _primal(split: Linearized) -> Program:
+    """Return the program of values and residuals, simplified."""
+    values = len(split.primal.outputs) - split.residuals
+    return simplify(split.primal, (True,) * values + (False,) * split.residuals)
+
+
 class Gradient(NamedTuple):
     """The program of gradients, then the value if wanted, then auxiliary outputs.
 
@@ -84,7 +90,8 @@ def gradient_program(
     split = linearize.__wrapped__(program, active)
     with Builder("grad", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        primal = simplified(split.primal, xs)
+        exact = (wants_value, *(True for _ in program.outputs[1:]))
+        primal = simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
@@ -154,7 +161,7 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
         if cts:
             pulled = simplified(pullback(split, count, (True,) * len(cts)), [*residuals, *cts])
             outputs = [conj(ct) for ct in pulled]
-        return Pullback(simplify(split.primal), builder.program(outputs), types, mask)
+        return Pullback(_primal(split), builder.program(outputs), types, mask)
 
 
 @memoised
@@ -179,7 +186,7 @@ def linearize_programs(recording: Recording, count: int, results: int) -> Linear
     split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
     return split._replace(
-        primal=simplify(split.primal), linear=simplify_linear(split.linear, linear)
+        primal=_primal(split), linear=simplify_linear(split.linear, linear)
     )
 
 

@@ -7,8 +7,11 @@ Python's operators, and large arrays are worked through block by block (see `bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
+from textwrap import wrap
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +27,7 @@ from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.linear_solve import linear_solve_p
@@ -91,7 +94,8 @@ class Kernel:
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
         writer = _KernelWriter(program, limits, stored)
         self.source = writer.source()
-        self._make: Callable[[], Callable[..., list[Any]]] = self.source.function("make")
+        self._memory = writer.memory()
+        self._function: Any = self.source.function()
         self._keeps = writer.bytes <= KEPT
         self._idle: list[Callable[..., list[Any]]] = []
 
@@ -101,7 +105,7 @@ class Kernel:
         try:
             run = idle.pop()
         except IndexError:  # the first call, or one while another is running
-            run = self._make()
+            run = FunctionType(self._function.__code__, self._function.__globals__ | self._memory())
         results = run(*arrays)
         if self._keeps:
             idle.append(run)
@@ -109,7 +113,7 @@ class Kernel:
 
 
 class _KernelWriter(Writer):
-    """Writes the code of a kernel: ``make()`` allocates its memory, and returns the function."""
+    """Writes the code of a kernel, whose global names are its memory, too."""
 
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int]) -> None:
         steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
@@ -137,20 +141,23 @@ class _KernelWriter(Writer):
         program = self._program
         given = [f"o{k}" for k in range(len(self._stored))]
         inputs = ", ".join([*(self._name(v) for v in program.inputs), *given])
-        lines = ["def make():"]
+        lines = []
         if self._layout.slot:
-            lines.append(f"    {', '.join(f'v{k}' for k in self._layout.slot)}, = memory()")
-            self._names["memory"] = _memory(
-                [(self._variables[k].type, slot) for k, slot in self._layout.slot.items()],
-                self._layout.sizes,
-            )
-        lines.append(f"    def program({inputs}):")
+            kept = ", ".join(f"v{k}" for k in self._layout.slot)
+            lines += wrap(kept, 98, initial_indent="# kept from call to call: ",
+                          subsequent_indent="# ")  # fmt: skip
+        lines.append(f"def program({inputs}):")
         for step, dying in zip(self._steps, self._layout.dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)
-            lines += [f"        {line}" for line in (*made, *self._freed(dying))]
+            lines += [f"    {line}" for line in (*made, *self._freed(dying))]
         outputs = [self._operand(atom) for atom in program.outputs]
-        lines += [f"        return [{', '.join(outputs)}]", "    return program"]
+        lines.append(f"    return [{', '.join(outputs)}]")
         return Source("\n".join(lines) + "\n", self._names)
+
+    def memory(self) -> Callable[[], dict[str, Any]]:
+        """Return what allocates the kernel's memory, by the names of the results kept there."""
+        views = {f"v{k}": (self._variables[k].type, s) for k, s in self._layout.slot.items()}
+        return partial(_memory, views, self._layout.sizes)
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -169,16 +176,23 @@ class _KernelWriter(Writer):
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
         if place is not None and self._writes(eq):
             return [self._written(eq, place)]
-        if eq.primitive is add_slice_p and _filled(eq.operands[0]) == 0 and place is None:
-            # written out, because derivatives of indexing are full of it
-            zeros = self._bind(np.zeros, "zeros", np.zeros)
-            dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
-            u = self._operand(eq.operands[1])
-            return [
-                f"{names} = {zeros}({v.type.shape}, {dtype})",
-                f"{names}[{index_text(eq.params)}] += {u}",
-            ]
+        if eq.primitive is add_slice_p and place is None:
+            begun = self._to_add_to(eq)
+            if begun:  # written out, because derivatives of indexing are full of it
+                added = self._operand(eq.operands[1])
+                return [f"{names} = {begun}", f"{names}[{index_text(eq.params)}] += {added}"]
         return [f"{names} = {self._call(eq)}", *self._delivered(eq.results)]
+
+    def _to_add_to(self, eq: Equation) -> str | None:
+        """Return an array that may be added to instead of the first operand."""
+        x = eq.operands[0]
+        if self._choices[eq.results[0].number].in_place:
+            return self._operand(x)
+        if not isinstance(x, Literal) or x.value != 0:
+            return None
+        zeros = self._bind(np.zeros, "zeros", np.zeros)
+        dtype = self._bind(x.type.dtype, f"dtype_{len(self._bound)}", x.type.dtype)
+        return f"{zeros}({x.type.shape}, {dtype})"
 
     def _delivered(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
@@ -309,11 +323,6 @@ class _KernelWriter(Writer):
         return super()._name(v)
 
 
-def _filled(atom: Atom) -> Any:
-    """Return the number that fills an atom if it is a literal, else None."""
-    return atom.value if isinstance(atom, Literal) else None
-
-
 def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
     for step in steps:
         yield from step.equations if isinstance(step, Region) else (step,)
@@ -339,22 +348,17 @@ def _is_matrix_product(eq: Equation) -> bool:
     return len(p.left) <= 2 and len(p.right) <= 2 and len(shared) == 1 and not shared & set(p.out)
 
 
-def _memory(
-    views: Sequence[tuple[ArrayType, int]], sizes: Sequence[int]
-) -> Callable[[], list[Any]]:
-    """Return what allocates the slots, and views of them for the results that go there."""
-
-    def memory() -> list[Any]:
-        # in numbers of 16 bytes, so that every dtype is aligned
-        slots = [np.empty(-(-size // 16), np.complex128) for size in sizes]
-        made: dict[tuple[ArrayType, int], Any] = {}
-        for type_, slot in views:
-            if (type_, slot) not in made:
-                taken = slots[slot].view(np.uint8)[: type_.size * type_.dtype.itemsize]
-                made[type_, slot] = taken.view(type_.dtype).reshape(type_.shape)
-        return [made[view] for view in views]
-
-    return memory
+def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
+    """Allocate slots, and return the arrays in them."""
+    # in numbers of 16 bytes, so that every dtype is aligned
+    slots = [np.empty(-(-size // 16), np.complex128) for size in sizes]
+    made: dict[tuple[ArrayType, int], Any] = {}
+    for type_, slot in views.values():
+        # one array for all results of a type: NumPy is quicker if operand and result are the same
+        if (type_, slot) not in made:
+            taken = slots[slot].view(np.uint8)[: type_.size * type_.dtype.itemsize]
+            made[type_, slot] = taken.view(type_.dtype).reshape(type_.shape)
+    return {name: made[view] for name, view in views.items()}
 
 
 def _keeps(step: Step) -> bool:

@@ -58,44 +58,49 @@ def arrange(
     for number, index in enumerate(last):
         if len(program.inputs) <= number and 0 <= index < len(steps):
             ending[index].append(number)
-    slot: dict[int, int] = {}
-    sizes: list[int] = []
-    free: dict[int, list[int]] = {}
+    slots = _Slots()
     dying: list[list[int]] = []
     for index, step in enumerate(steps):
-        candidates = [
-            v
-            for v in _targets(step)
-            if last[v.number] < len(steps) and v.type.shape and v.type.size
-        ]
-        early = isinstance(step, Equation) and is_ufunc(step)
-        gone = [number for number in ending[index] if number in slot]
-        if early and writes(step):  # where operands overlap with the result, NumPy copies
-            _release(gone, slot, sizes, free)
-        if writes(step):
-            for v in candidates:
-                size = _bytes(v.type)
-                if free.get(size):
-                    slot[v.number] = free[size].pop()
-                else:
-                    slot[v.number] = len(sizes)
-                    sizes.append(size)
-        if not (early and writes(step)):
-            _release(gone, slot, sizes, free)
-        # dead on arrival
-        _release([v.number for v in _targets(step) if last[v.number] == index and v.number in slot],
-                 slot, sizes, free)  # fmt: skip
-        dying.append([number for number in ending[index] if number not in slot])
-    return Layout(slot, sizes, dying)
+        gone = [number for number in ending[index] if number in slots.of]
+        wanted = [v for v in _targets(step) if v.type.shape and v.type.size] if writes(step) else []
+        wanted = [v for v in wanted if last[v.number] < len(steps)]
+        if isinstance(step, Equation) and is_ufunc(step):
+            slots.release(gone)  # where operands overlap with the result, NumPy copies
+        for v in wanted:
+            slots.take(v)
+        slots.release(gone)
+        slots.release([v.number for v in wanted if last[v.number] == index])  # dead on arrival
+        dying.append([number for number in ending[index] if number not in slots.of])
+    return Layout(slots.of, slots.sizes, dying)
 
 
-def _release(
-    numbers: Sequence[int], slot: dict[int, int], sizes: list[int], free: dict[int, list[int]]
-) -> None:
-    for number in numbers:
-        k = slot[number]
-        if k not in free.setdefault(sizes[k], []):
-            free[sizes[k]].append(k)
+class _Slots:
+    """Memory that is given to results and taken back."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, int] = {}
+        self.sizes: list[int] = []
+        self._free: dict[int, list[int]] = {}
+        self._holder: dict[int, int] = {}
+
+    def take(self, v: Var) -> None:
+        """Give a slot to a result."""
+        size = _bytes(v.type)
+        if self._free.get(size):
+            slot = self._free[size].pop()
+        else:
+            slot = len(self.sizes)
+            self.sizes.append(size)
+        self.of[v.number] = slot
+        self._holder[slot] = v.number
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Take the slots of variables back, from those that hold them still."""
+        for number in numbers:
+            slot = self.of[number]
+            if self._holder.get(slot) == number:
+                del self._holder[slot]
+                self._free.setdefault(self.sizes[slot], []).append(slot)
 
 
 def _bytes(type_: ArrayType) -> int:

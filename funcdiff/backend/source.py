@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.backend.buffers import is_ufunc, plan
 from funcdiff.core.evaluate import last_uses
-from funcdiff.core.overwriting import functions
+from funcdiff.core.overwriting import choices
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.ops.slicing import slice_p
@@ -56,6 +56,8 @@ class Source(NamedTuple):
 
 
 def _reshape(eq: Equation, x: str) -> str:
+    if not eq.results[0].type.shape:  # a number, which is quicker to work with than an array
+        return f"{x}[{', '.join('0' for _ in eq.operands[0].type.shape)}]"
     return f"{x}.reshape({eq.results[0].type.shape})"
 
 
@@ -104,13 +106,13 @@ class Writer:
         self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
         self._bound: dict[Any, str] = {}
         self._spread = _spread(program)
-        pairs = zip(program.equations, functions(program, last_uses(program)), strict=True)
-        self._functions = {eq.results[0].number: function for eq, function in pairs}
+        pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
+        self._choices = {eq.results[0].number: choice for eq, choice in pairs}
 
     def _call(self, eq: Equation) -> str:
         """Return the call that computes the results of an equation in new memory."""
         operands = [self._operand(atom) for atom in eq.operands]
-        plain = self._functions[eq.results[0].number] is eq.operation.function
+        plain = self._choices[eq.results[0].number].function is eq.operation.function
         template = TEMPLATES.get(eq.primitive) if plain else None
         text = template(eq, operands[0]) if template else None
         return text or f"{self._function(eq)}({', '.join(operands)})"
@@ -161,7 +163,7 @@ class Writer:
         return self._bind(filled, f"c{len(self._bound)}", np.full(shape, atom.value))
 
     def _function(self, eq: Equation) -> str:
-        function = self._functions[eq.results[0].number]
+        function = self._choices[eq.results[0].number].function
         if isinstance(function, np.ufunc):
             return self._bind(function, function.__name__, function)
         in_place = function is not eq.operation.function

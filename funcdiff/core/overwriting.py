@@ -8,7 +8,7 @@ an owner lives and dies with it, but for a slice that outlives a write: that one
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,11 +43,31 @@ def on_copy(in_place: Variant) -> Variant:
     return impl
 
 
-def functions(program: Program, last: list[int]) -> list[Callable[..., Any]]:
+class Choice(NamedTuple):
+    """What to call for an equation.
+
+    Attributes
+    ----------
+    function
+        The function.
+    in_place
+        Whether it is known to overwrite its first operand.
+    """
+
+    function: Callable[..., Any]
+    in_place: bool = False
+
+
+def choices(program: Program, last: list[int]) -> list[Choice]:
     """Return what to call for each equation, given the index of the last use of each variable."""
     if not any(eq.primitive in IN_PLACE for eq in program.equations):
-        return [eq.operation.function for eq in program.equations]
-    return _Plan(program, last).functions
+        return [Choice(eq.operation.function) for eq in program.equations]
+    return _Plan(program, last).choices
+
+
+def functions(program: Program, last: list[int]) -> list[Callable[..., Any]]:
+    """Return the functions of `choices`."""
+    return [choice.function for choice in choices(program, last)]
 
 
 _FOREIGN: Final = -1
@@ -65,7 +85,7 @@ class _Plan:
         written = _written(program, len(last))
         for index in range(len(program.equations) - 1, -1, -1):
             self._look_back(index, program.equations[index], written)
-        self.functions = [self._decide(k, eq) for k, eq in enumerate(program.equations)]
+        self.choices = [self._decide(k, eq) for k, eq in enumerate(program.equations)]
 
     def _look_back(self, index: int, eq: Equation, written: list[int]) -> None:
         """Let the operands be needed for as long as what may look into them."""
@@ -79,27 +99,27 @@ class _Plan:
         for number in operands:
             self._needed[number] = max(self._needed[number], needed)
 
-    def _decide(self, index: int, eq: Equation) -> Callable[..., Any]:
+    def _decide(self, index: int, eq: Equation) -> Choice:
         """Return the function of an equation, and note who owns the memory of its results."""
         function = eq.operation.function
         if index in self._copied:
             self._own(eq)
-            return COPYING[eq.primitive](eq.params)
+            return Choice(COPYING[eq.primitive](eq.params))
         if eq.primitive in IN_PLACE:
             self._own(eq)
-            return self._overwriting(index, eq) or function
+            return self._overwriting(index, eq) or Choice(function)
         if not _is_fresh(eq):
             owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
             for v in eq.results if owners else ():
                 alone = len(eq.operands) == 1
                 self._owner[v.number] = next(iter(owners)) if alone else _UNCERTAIN
-        return function
+        return Choice(function)
 
     def _own(self, eq: Equation) -> None:
         for v in eq.results:
             self._owner[v.number] = v.number
 
-    def _overwriting(self, index: int, eq: Equation) -> Callable[..., Any] | None:
+    def _overwriting(self, index: int, eq: Equation) -> Choice | None:
         """Return the variant in place if its first operand is an array that dies here."""
         first = eq.operands[0]
         if not isinstance(first, Var):
@@ -110,9 +130,9 @@ class _Plan:
             return None
         in_place, function = IN_PLACE[eq.primitive](eq.params), eq.operation.function
         if owner == first.number:
-            return in_place
+            return Choice(in_place, in_place=True)
         # a view of it: NumPy's broadcast views and scalars cannot be written to
-        return lambda x, *rest: (in_place if x.flags.writeable else function)(x, *rest)
+        return Choice(lambda x, *rest: (in_place if x.flags.writeable else function)(x, *rest))
 
 
 def _written(program: Program, count: int) -> list[int]:

@@ -59,6 +59,7 @@ class LocatedEntries(list[Entry]):
 
 def program_of(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> Program:
     """Return the recorded program in canonical form: inputs first, dead equations dropped."""
+    new = tuple.__new__  # the constructor of a NamedTuple takes twice as long
     variables: dict[int, Var] = {}
     for number, entry in enumerate(entries):
         if entry and type(entry[0]) is ArrayType:
@@ -69,11 +70,11 @@ def program_of(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> Program:
         entry = entries[number]
         op = entry[0]
         operands = tuple([variables[ref] if type(ref) is int else ref for ref in entry[1:]])
-        results = tuple([Var(k, type_) for k, type_ in enumerate(op.results, len(variables))])
+        results = tuple([new(Var, pair) for pair in enumerate(op.results, len(variables))])
         for variable in results:
             variables[number] = variable
             number += 1
-        equations.append(Equation(op.primitive, op.params, operands, results))
+        equations.append(new(Equation, (op.primitive, op.params, operands, results)))
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
     return Program(inputs, tuple(equations), tuple(atoms))
 

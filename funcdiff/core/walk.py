@@ -96,9 +96,9 @@ def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) 
     """
     with Builder("rearranged", closed=True, shares=True) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
-        needed = _needed(program, outputs)
+        places = needed(program, outputs)
         for index, eq in enumerate(program.equations):
-            if index in needed:
+            if index in places:
                 ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
                 xs.update(zip((v.number for v in eq.results), ys, strict=True))
         return builder.program([_read(xs, program.outputs[k]) for k in outputs])
@@ -110,13 +110,13 @@ def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
     return env[atom.number]
 
 
-def _needed(program: Program, outputs: Sequence[int]) -> set[int]:
+def needed(program: Program, outputs: Sequence[int]) -> set[int]:
     """Return the places of the equations that some outputs need."""
-    wanted: set[Atom] = {program.outputs[k] for k in outputs}
+    wanted = {program.outputs[k] for k in outputs}
     places = set()
     for index in range(len(program.equations) - 1, -1, -1):
         eq = program.equations[index]
-        if any(v in wanted for v in eq.results):
+        if not wanted.isdisjoint(eq.results):
             places.add(index)
             wanted.update(eq.operands)
     return places

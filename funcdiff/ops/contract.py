@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.space import Maybe, sum_tangents
@@ -125,12 +126,17 @@ def _batch(
 contract_p: Final = Primitive(
     "contract", Contraction, _abstract_contract, _impl, _forward, _transpose, _batch
 )
+FRESH.add(contract_p)
+
+
+def contraction(left: Labels, right: Labels, out: Labels) -> Contraction:
+    """Return the parameters with labels numbered in order of appearance."""
+    names: dict[int, int] = {}
+    for label in (*left, *right):
+        names.setdefault(label, len(names))
+    return Contraction(*(tuple(names[k] for k in side) for side in (left, right, out)))
 
 
 def contract(x: Tracer, y: Tracer, left: Labels, right: Labels, out: Labels) -> Tracer:
     """Multiply and sum: axes with equal labels go together, those not in `out` are summed."""
-    names: dict[int, int] = {}
-    for label in (*left, *right):
-        names.setdefault(label, len(names))
-    p = Contraction(*(tuple(names[k] for k in side) for side in (left, right, out)))
-    return bind(contract_p, p, x, y)[0]
+    return bind(contract_p, contraction(left, right, out), x, y)[0]

@@ -26,7 +26,8 @@ neg = by_ufunc[np.negative] = Elementwise(neg_p, np.negative)
 # ---- arithmetic ------------------------------------------------------------------------------
 
 sub = elementwise("sub", np.subtract, 1, -1)
-div = elementwise("div", np.divide, lambda x, y, z: 1 / y, lambda x, y, z: -z / y)
+# the reciprocal is shared, by all orders: one more division than the value has
+div = elementwise("div", np.divide, lambda x, y, z: 1 / y, lambda x, y, z: -(z * (1 / y)))
 floor_divide = elementwise("floor_divide", np.floor_divide, None, None)
 remainder = elementwise("remainder", np.remainder, 1, lambda x, y, z: -np.floor(x / y))
 fmod = elementwise("fmod", np.fmod, 1, lambda x, y, z: -np.trunc(x / y))

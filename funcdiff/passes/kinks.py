@@ -14,8 +14,7 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.elementwise import power, root_of_squares, sqrt, square, square_of_root
 from funcdiff.ops.structural import permute_p, reshape_p
-from funcdiff.passes.algebra import same
-from funcdiff.passes.rewriting import Rules
+from funcdiff.passes.rewriting import Rules, same
 from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
 
 _PRODUCTS: Final[tuple[Primitive[Any], ...]] = (mul_p, contract_p)

@@ -26,10 +26,9 @@ from funcdiff.ops.indexing import gather_p, scatter_add_p
 from funcdiff.ops.masked import MaskedContraction, masked_contract_p
 from funcdiff.ops.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structural import select_p
-from funcdiff.passes.algebra import same
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
 from funcdiff.passes.support import Support, Supports
-from funcdiff.space import mul_p, neg_p, splat, zeros
+from funcdiff.space import mul_p, splat, zeros
 
 _div_p: Final = div.primitive
 """Only in rules that users have written: derivatives of the library's own multiply."""
@@ -37,6 +36,13 @@ _div_p: Final = div.primitive
 
 def _is_zero(x: Tracer) -> bool:
     return bool(splat(x) == 0)
+
+
+def _is_finite(c: Tracer) -> bool:
+    """Whether a coefficient is finite for certain: a number, or a choice of two."""
+    chosen = made_by(c, select_p)
+    numbers = [splat(x) for x in (chosen[1][1:] if chosen else [c])]
+    return all(number is not None and np.isfinite(number) for number in numbers)
 
 
 def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
@@ -128,24 +134,6 @@ def _sliced(
     return Slice(tuple(starts), tuple(stops), tuple(steps))
 
 
-def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
-    """-select(m, u, 0) = select(m, -u, 0)."""
-    found = _masked(x)
-    if found is None:
-        return None
-    mask, value, swapped = found
-    return _mask(emit, mask, emit(neg_p, NONE, value), swapped=swapped)
-
-
-def _mask_twice(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, select(m, u, 0), 0) = select(m, u, 0)."""
-    for value, other, swapped in ((x, y, False), (y, x, True)):
-        found = _masked(value) if _is_zero(other) else None
-        if found and found[2] == swapped and same(found[0], mask):
-            return value
-    return None
-
-
 # ---- any other support: the product is masked by it ----------------------------------------------
 
 
@@ -153,8 +141,7 @@ def _scale_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
         """u · c = select(support(u), u · c, 0)."""
         for u, c in ((x, y), (y, x)):
-            number = splat(c)
-            if number is not None and np.isfinite(number):
+            if supports.of(u) is True or _is_finite(c):
                 continue
             support = supports.settled(u)
             if isinstance(support, Support):
@@ -192,8 +179,7 @@ def _contract_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
         """contract(u, c) = masked_contract(u, c, support(u))."""
         for masked, (u, c) in enumerate(((x, y), (y, x))):
-            number = splat(c)
-            if number is not None and np.isfinite(number):
+            if supports.of(u) is True or _is_finite(c):
                 continue
             support = supports.settled(u)
             if isinstance(support, Support):
@@ -211,8 +197,6 @@ rules: Final[Rules] = {
     (mul_p, scatter_add_p): (_scale_scattered,),
     (contract_p, add_slice_p): (_contract_padded,),
     (_div_p, select_p): (_divide_masked,),
-    (neg_p, select_p): (_negate_masked,),
-    (select_p, select_p): (_mask_twice,),
 }
 
 

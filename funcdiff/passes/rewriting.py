@@ -22,6 +22,12 @@ Kind: TypeAlias = "Primitive[Any] | tuple[Primitive[Any], Primitive[Any]]"
 Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
 """By primitive, or by that and the primitive that one of the operands was made by."""
 
+
+def same(x: Tracer, y: Tracer) -> bool:
+    """Whether two handles are on one atom."""
+    return x.builder is y.builder and x.atom == y.atom
+
+
 _REARRANGING: Final = {
     broadcast_p, structural.reshape_p, structural.permute_p, slice_p,
     structural.reverse_p, structural.convert_p,
@@ -61,11 +67,12 @@ class Rewriter:
     def _applicable(self, primitive: Primitive[Any], xs: Sequence[Tracer]) -> Sequence[Rule]:
         rules = self._rules.get(primitive, ())
         by_maker = self._rules_by_maker.get(primitive)
-        if by_maker is None:
-            return rules
-        heads = [maker(x) for x in xs]
-        found = [rule for h in heads if h is not None for rule in by_maker.get(h.primitive, ())]
-        return [*rules, *found] if found else rules
+        if by_maker is not None:
+            for x in xs:
+                head = maker(x)
+                if head is not None and head.primitive in by_maker:
+                    rules = [*rules, *by_maker[head.primitive]]
+        return rules
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation that no rule rewrites."""

@@ -1,9 +1,9 @@
 """Simplification: one forward walk that rewrites, shares equal equations and drops dead ones.
 
 A rewrite is a function of the parameters and operands of an equation that returns what to use
-instead, or None; its docstring is the identity.  `funcdiff.passes.algebra` has those that keep
-every bit.  For the linear programs of derivatives there are more: those that keep the number, and
-those of `funcdiff.passes.masking`.
+instead, or None; its docstring is the identity.  Those of `algebra`, `structure` and `logic` keep
+every bit.  For the linear programs of derivatives there are more: those of `numbers` and `signs`
+keep the number, those of `masking` the zeros.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
+from itertools import count
 from typing import Any, Final, cast
 
 from funcdiff.core.builder import Builder, Tracer, constant
@@ -18,35 +19,53 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Atom, Equation, Program, used
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import walk
+from funcdiff.core.walk import needed, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.custom_tangent import Tangent, pushed_forward
 from funcdiff.ops.degeneracy import settled, settled_p
-from funcdiff.passes import algebra, kinks, masking, spectra
+from funcdiff.passes import algebra, kinks, logic, masking, numbers, signs, spectra, structure
 from funcdiff.passes.extension import Supported
 from funcdiff.passes.nesting import emit_nested
 from funcdiff.passes.rewriting import Rewriter
 from funcdiff.passes.support import Support
 from funcdiff.transforms.jvp import Mask
 
-_plain: Final = Rewriter(algebra.rules, kinks.rules)
-_spectral: Final = Rewriter(algebra.rules, kinks.rules, spectra.rules)
+_bits: Final = (algebra.rules, structure.rules, logic.rules)
+_numbers: Final = (*_bits, numbers.rules, signs.rules)
+_plain: Final = Rewriter(*_bits, kinks.rules)
+_coefficients: Final = Rewriter(*_bits, numbers.repeated)
+_spectral: Final = Rewriter(*_bits, kinks.rules, spectra.rules)
 
 
 @memoised
-def simplify(program: Program) -> Program:
+def simplify(program: Program, values: Mask = ()) -> Program:
     """Return a program with the same outputs, bit for bit.
 
     It is no longer than the one given, but for the product with a number that a contraction may be.
+    Outputs that are not marked in `values` are coefficients of derivatives; by default none are.
     """
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return builder.program(simplified(program, xs))
+        return builder.program(simplified(program, xs, values))
 
 
-def simplified(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
-    """Record the equations of a program, applied to the operands, rewriting on the way."""
-    return walk(program, operands, _rewriting(program))
+def simplified(program: Program, operands: Sequence[Tracer], values: Mask = ()) -> list[Tracer]:
+    """Record the equations of a program, applied to the operands, rewriting on the way.
+
+    What only coefficients need is rewritten more freely (see `funcdiff.passes.numbers`).
+    """
+    rewrite = _rewriting(program)
+    if all(values):
+        return walk(program, operands, rewrite)
+    exact = needed(program, [k for k, flag in enumerate(values) if flag])
+    places = count()
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        if next(places) in exact:
+            return rewrite(eq, xs)
+        return _coefficients.emit(eq.primitive, _nested(eq.params), *xs)
+
+    return walk(program, operands, rule)
 
 
 def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask) -> list[Tracer]:
@@ -54,7 +73,7 @@ def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask
 
     Where the derivatives of both eigenvalues and eigenvectors are used, it says so to `settled`.
     """
-    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
+    rewriter = masking.LinearRewriter(*_numbers)
     return _simplified_linear(program, operands, linear, rewriter)
 
 
@@ -64,14 +83,14 @@ def _simplified_linear(
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     rewrite = _rewriting(program)
     settles = any(eq.primitive is settled_p for eq in program.equations)
-    needed = used(program) if settles else set()
+    in_use = used(program) if settles else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple([atom in depends for atom in eq.operands])
         if True not in flags:
             return rewrite(eq, xs)
         depends.update(eq.results)
-        if eq.primitive is settled_p and needed.issuperset(eq.results):
+        if eq.primitive is settled_p and in_use.issuperset(eq.results):
             return settled(*xs, strict=True)
         opened = _opened(eq)
         if opened is not None:
@@ -124,7 +143,7 @@ def simplify_linear(program: Program, linear: Mask) -> Program:
 @memoised
 def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supported:
     """Simplify a linear program that other equations hold (see `funcdiff.passes.nesting`)."""
-    rewriter = masking.LinearRewriter(algebra.rules, algebra.linear_rules)
+    rewriter = masking.LinearRewriter(*_numbers)
     supports = rewriter.supports
     with Builder("simplify", closed=True, shares=True) as builder:
         xs = [builder.input(t) for t in program.input_types]

@@ -40,9 +40,8 @@ from funcdiff.ops.spectral import (
     spectral_sum_p,
 )
 from funcdiff.ops.structural import concatenate_p, convert_p, permute_p, reshape_p
-from funcdiff.passes.algebra import same
 from funcdiff.passes.pointwise import Scale, function_of, values_of
-from funcdiff.passes.rewriting import Rules
+from funcdiff.passes.rewriting import Rules, same
 from funcdiff.space import Axes, broadcast, broadcast_p, mul_p, reduce_sum_p, splat
 from funcdiff.transforms.jvp import jvp
 

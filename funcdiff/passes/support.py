@@ -41,8 +41,8 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.passes import algebra
-from funcdiff.passes.rewriting import Rewriter
+from funcdiff.passes import logic, structure
+from funcdiff.passes.rewriting import Rewriter, same
 from funcdiff.passes.tiles import Tiles
 from funcdiff.space import (
     Axes,
@@ -239,7 +239,7 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
 _PRODUCTS: Final = (mul_p, div.primitive, contract_p, masked_contract_p, convolve_p, adjugate_p)
 
 
-_rewriter: Final = Rewriter(algebra.rules)
+_rewriter: Final = Rewriter(structure.rules, logic.rules)
 
 
 class Supports:
@@ -277,8 +277,11 @@ class Supports:
         rule = _RULES.get(primitive)
         if rule is None or y.atom in self._known or splat(y) is not None:
             return
+        starts = primitive in (add_slice_p, replace_slice_p)
+        if not starts and all(isinstance(x.atom, int) and x.atom not in self._known for x in xs):
+            return
         supports = [self.of(x) for x in xs]
-        if primitive in (add_slice_p, replace_slice_p):
+        if starts:
             before, tile = (s is True for s in supports)
             adds = primitive is add_slice_p
             self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
@@ -356,6 +359,6 @@ def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:
             return xs[0]
         if sides == [False, True]:
             return logical_not(xs[0])
-    if node.primitive is logical_or.primitive and algebra.same(*xs):
+    if node.primitive is logical_or.primitive and same(*xs):
         return xs[0]
     return _rewriter.emit(node.primitive, node.params, *xs)[node.place]

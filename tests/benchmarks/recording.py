@@ -1,4 +1,4 @@
-"""What tracing costs: recording and cache look-up per equation, and a warm gradient.
+"""What tracing costs: recording and cache look-up per equation, a warm gradient and a first one.
 
 Run ``python tests/benchmarks/recording.py``.  Rounds of all contestants are interleaved in one
 process and the medians are printed, with ratios to plain NumPy.  HIPS autograd takes part if it
@@ -7,9 +7,11 @@ is installed (``pip install -e ".[bench]"``).
 
 from __future__ import annotations
 
+import itertools
 import statistics
+import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,34 @@ def chain(np_: Any, x: Any) -> Any:
 def scalar(np_: Any, x: Any) -> Any:
     """Return a scalar, so that it has a gradient."""
     return np_.sum(chain(np_, x))
+
+
+ORDERS = list(itertools.permutations(("sin", "tanh", "cos", "arctan", "exp")))
+
+
+def unseen(np_: Any, names: Sequence[str]) -> Callable[[Any], Any]:
+    """Return a function of 30 operations that no other order of the names records."""
+    f, g, h, u, v = (getattr(np_, name) for name in names)
+
+    def function(x: Any) -> Any:
+        for first, second in ((f, g), (h, u), (v, f), (g, h), (u, v)):
+            y = first(x) * 0.5
+            z = second(y + x)
+            x = z * z - y
+        return np_.sum(x)
+
+    return function
+
+
+def first_calls(grad: Callable[[Any], Any], np_: Any, x: Any) -> float:
+    """Return the median time of the first gradient of a function, in milliseconds."""
+    times = []
+    for names in ORDERS:
+        gradient = grad(unseen(np_, names))
+        start = time.process_time()
+        gradient(x)
+        times.append(time.process_time() - start)
+    return statistics.median(times[len(times) // 4 :]) * 1e3
 
 
 def interleaved(contestants: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -84,6 +114,9 @@ def main() -> None:
     if autograd is not None:
         ratio = medians["autograd grad"] / medians["funcdiff grad, warm"]
         print(f"autograd / funcdiff    {ratio:8.2f} x")
+    print(f"first call of grad     {first_calls(fd.grad, np, x):8.2f} ms")
+    if autograd is not None:
+        print(f"autograd, first call   {first_calls(autograd.grad, autograd_numpy, x):8.2f} ms")
 
 
 if __name__ == "__main__":

@@ -214,27 +214,6 @@ CASES = [
     ),
     Masking(
         "_scale_supported",
-        "%0: f64[2], %1: f64[3]",
-        """
-        %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0
-        %3: f64[3] = neg %2
-        %4: f64[3] = mul %3, %1
-        return %4
-        """,
-        """
-        %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0
-        %3: f64[3] = neg %2
-        %4: bool[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} False:bool[3], True:bool[2]
-        %5: f64[3] = mul %3, %1
-        %6: f64[3] = select %4, %5, 0.0:f64[3]
-        return %6
-        """,
-        (np.array([3, INF, NAN]),),
-        ([-6, -INF, 0],),
-        operation="negated",
-    ),
-    Masking(
-        "_scale_supported",
         "%0: f64[2], %1: f64[3], %2: f64[3]",
         """
         %3: f64[3] = scatter_add{axes=(0,)} 0.0:f64[3], %0, 1:i64[2]

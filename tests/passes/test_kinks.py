@@ -26,7 +26,7 @@ CASES = [
         """,
         """
         %2: f64[3] = square %0
-        %3: f64[3] = mul %1, %1
+        %3: f64[3] = square %1
         %4: f64[3] = add %2, %3
         %5: f64[] = reduce_sum{axes=(0,)} %4
         %6: f64[] = root_of_squares %5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,13 +71,13 @@ def test_equal_equations_are_shared_through_all_that_follows() -> None:
         %2: f64[3] = sin %0
         %3: f64[] = reduce_sum{axes=(0,)} %1
         %4: f64[] = reduce_sum{axes=(0,)} %2
-        %5: f64[] = mul %3, %4
+        %5: f64[] = div %3, %4
         return %5
         """,
         """
         %1: f64[3] = sin %0
         %2: f64[] = reduce_sum{axes=(0,)} %1
-        %3: f64[] = mul %2, %2
+        %3: f64[] = div %2, %2
         return %3
         """,
     )
@@ -212,7 +213,7 @@ def test_the_body_of_scan_is_simplified() -> None:
       %2: f64[] = mul %0, 1.0:f64[]
       %3: f64[] = add %2, %1
       %4: f64[] = add %0, %1
-      %5: f64[] = mul %3, %4
+      %5: f64[] = div %3, %4
       return %5, %2
     }, constants=0, carries=1, length=4, reverse=False} %0, %1
   return %2, %3
@@ -221,7 +222,7 @@ def test_the_body_of_scan_is_simplified() -> None:
         "program(%0: f64[], %1: f64[4]) {",
         "  %2: f64[], %3: f64[4] = scan{body=program(%0: f64[], %1: f64[]) {",
         "      %2: f64[] = add %0, %1",
-        "      %3: f64[] = mul %2, %2",
+        "      %3: f64[] = div %2, %2",
         "      return %3, %0",
         "    }, constants=0, carries=1, length=4, reverse=False} %0, %1",
         "  return %2, %3",
@@ -261,6 +262,35 @@ def test_masks_go_last_in_the_body_of_a_linear_scan_for_carries_that_become_line
     program = simplify_linear(parse(text), (True, False, False))
     assert np.array_equal(run(program, arrays)[1], [6, 0])
     assert np.isnan(run(simplify(parse(text)), arrays)[1][1])
+
+
+def test_only_coefficients_are_computed_before_they_are_repeated() -> None:
+    text = "\n".join([
+        "program(%0: f64[3]) {",
+        "  %1: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %0",
+        "  %2: f64[2,3] = sqrt %1",
+        "  return %2",
+        "}",
+    ])  # fmt: skip
+    assert str(simplify(parse(text), (True,))) == text
+    assert str(simplify(parse(text), (False,))) == "\n".join([
+        "program(%0: f64[3]) {",
+        "  %1: f64[3] = sqrt %0",
+        "  %2: f64[2,3] = broadcast{shape=(2, 3), axes=(1,)} %1",
+        "  return %2",
+        "}",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(7, 129), (33, 1000), (1000, 100)])
+def test_values_beside_derivatives_are_summed_in_numpys_order(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).normal(size=shape[1])
+
+    def f(x: Any) -> Any:
+        rows, columns = np.broadcast_to(x, shape), np.broadcast_to(x[:, None], shape[::-1])
+        return np.sum(rows * 0.1) + np.sum(columns * 0.3) + np.mean(-columns)
+
+    assert fd.value_and_grad(f)(x)[0] == f(x)
 
 
 # ---- derivatives ---------------------------------------------------------------------------------

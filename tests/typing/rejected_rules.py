@@ -52,9 +52,9 @@ def of_residuals_only(kept: tuple[Vector, float]) -> tuple[Vector, None]:
 def rejected() -> None:
     scaled.defvjp(forward, backward)
     scaled.defvjp(without_residuals, backward)  # E: [arg-type] defvjp
-    scaled.defvjp(of_another_result, backward)  # E: [call-overload] defvjp
-    scaled.defvjp(forward, of_other_residuals)  # E: [call-overload] defvjp
-    scaled.defvjp(forward, without_tuple)  # E: [call-overload] defvjp
+    scaled.defvjp(of_another_result, backward)  # E: [arg-type] defvjp
+    scaled.defvjp(forward, of_other_residuals)  # E: [misc] defvjp
+    scaled.defvjp(forward, without_tuple)  # E: [arg-type] defvjp
     scaled.defvjp(forward, of_residuals_only)  # E: [call-overload] defvjp
 
     # A rule of forward mode returns the result and its tangent.
