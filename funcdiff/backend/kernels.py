@@ -18,6 +18,7 @@ import numpy as np
 
 from funcdiff.backend.blocks import Blocks
 from funcdiff.backend.buffers import is_ufunc
+from funcdiff.backend.constants import hoisted
 from funcdiff.backend.loops import of_one, scan, stored
 from funcdiff.backend.memory import arrange
 from funcdiff.backend.scalars import of_scalars
@@ -92,7 +93,8 @@ class Kernel:
     """
 
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
-        writer = _KernelWriter(program, limits, stored)
+        program, constants = hoisted(program, _hands_out)
+        writer = _KernelWriter(program, limits, stored, constants)
         self.source = writer.source()
         self._memory = writer.memory()
         self._function: Any = self.source.function()
@@ -115,7 +117,13 @@ class Kernel:
 class _KernelWriter(Writer):
     """Writes the code of a kernel, whose global names are its memory, too."""
 
-    def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits | None,
+        stored: Sequence[int],
+        constants: Sequence[Any],
+    ) -> None:
         steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
         super().__init__(ordered)
@@ -129,6 +137,9 @@ class _KernelWriter(Writer):
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
         self._stored = stored
+        self._operands = program.inputs[: len(program.inputs) - len(constants)]
+        held = program.inputs[len(self._operands) :]
+        self._names.update(zip(map(self._name, held), constants, strict=True))
         self._layout = arrange(ordered, steps, self._writes, _keeps)
         self._variables = {v.number: v for step in steps for v in step.results}
 
@@ -140,12 +151,16 @@ class _KernelWriter(Writer):
     def source(self) -> Source:
         program = self._program
         given = [f"o{k}" for k in range(len(self._stored))]
-        inputs = ", ".join([*(self._name(v) for v in program.inputs), *given])
+        inputs = ", ".join([*map(self._name, self._operands), *given])
         lines = []
-        if self._layout.slot:
-            kept = ", ".join(f"v{k}" for k in self._layout.slot)
-            lines += wrap(kept, 98, initial_indent="# kept from call to call: ",
-                          subsequent_indent="# ")  # fmt: skip
+        constants = self._program.inputs[len(self._operands) :]
+        for what, names in (
+            ("constants", [*map(self._name, constants)]),
+            ("memory kept from call to call", [f"v{k}" for k in self._layout.slot]),
+        ):
+            if names:
+                lines += wrap(", ".join(names), 98, initial_indent=f"# {what}: ",
+                              subsequent_indent="# ")  # fmt: skip
         lines.append(f"def program({inputs}):")
         for step, dying in zip(self._steps, self._layout.dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)

@@ -7,6 +7,7 @@ operands where the ufunc accepts them, by analytic continuation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -109,7 +110,9 @@ def _logistic(x: Any) -> Any:
 
 
 # not y·(1 - y), of which nothing is left where y rounds to 1
-logistic = elementwise("logistic", _logistic, lambda x, y: y * logistic(-x), dtypes=_same)
+logistic: Callable[..., Any] = elementwise(
+    "logistic", _logistic, lambda x, y: y * logistic(-x), dtypes=_same
+)
 
 
 def _share(x: Any, y: Any, scale: float = 1.0) -> Any:

@@ -58,13 +58,13 @@ def _scale_twice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
         b, found = splat(factor), made_by(product, mul_p)
         if b is None or not found or x.dtype.kind != "f":
             continue
-        for inner, other in (found[1], found[1][::-1]):
-            a = splat(other)
+        for k, a in enumerate(map(splat, found[1])):
             if a is None or not (is_power_of_two(a) or is_power_of_two(b)):
                 continue
             both = np.multiply(a, b)
             if np.isfinite(both) and abs(both) >= np.finfo(both.dtype).tiny:
-                return emit(mul_p, NONE, inner, constant(both, x.type))  # type: ignore[no-any-return]
+                found[1][k] = constant(both, x.type)
+                return emit(mul_p, NONE, *found[1])  # type: ignore[no-any-return]
     return None
 
 

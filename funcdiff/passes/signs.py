@@ -1,5 +1,6 @@
 """Minus signs go last, for derivatives: there they meet others, or a sum takes them in.
 
+They stop at masks, within which they go, so that the zeros of a mask are positive.
 As `funcdiff.passes.numbers`, the identities hold but for the sign of a zero or a NaN.
 """
 
@@ -33,12 +34,16 @@ def _negating(primitive: Primitive[Any]) -> Rule:
     return negate_last
 
 
-def _negate_choice(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, -x, 0) = -select(m, x, 0), and the same on the other side."""
-    if splat(y) == 0 and (found := made_by(x, neg_p)):
-        return emit(neg_p, NONE, emit(select_p, p, mask, found[1][0], y))  # type: ignore[no-any-return]
-    if splat(x) == 0 and (found := made_by(y, neg_p)):
-        return emit(neg_p, NONE, emit(select_p, p, mask, x, found[1][0]))  # type: ignore[no-any-return]
+def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+    """-select(m, x, 0) = select(m, -x, 0), and the same on the other side."""
+    found = made_by(x, select_p)
+    if not found:
+        return None
+    mask, *sides = found[1]
+    for k, side in enumerate(sides):
+        if splat(sides[1 - k]) == 0:
+            sides[k] = emit(neg_p, NONE, side)
+            return emit(select_p, NONE, mask, *sides)  # type: ignore[no-any-return]
     return None
 
 
@@ -47,10 +52,10 @@ def _negate_number(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     found = made_by(x, mul_p)
     if not found or x.dtype.kind not in "fc":
         return None
-    for y, factor in (found[1], found[1][::-1]):
-        number = splat(factor)
+    for k, number in enumerate(map(splat, found[1])):
         if number is not None:
-            return emit(mul_p, NONE, y, constant(-number, factor.type))  # type: ignore[no-any-return]
+            found[1][k] = constant(-number, x.type)
+            return emit(mul_p, NONE, *found[1])  # type: ignore[no-any-return]
     return None
 
 
@@ -78,7 +83,7 @@ _LINEAR: Final[tuple[Primitive[Any], ...]] = (
 
 rules: Final[Rules] = {
     **{(primitive, neg_p): (_negating(primitive),) for primitive in _LINEAR},
-    (select_p, neg_p): (_negate_choice,),
+    (neg_p, select_p): (_negate_masked,),
     (neg_p, mul_p): (_negate_number,),
     (add_p, neg_p): (_add_negated,),
     (_sub_p, neg_p): (_subtract_negated,),

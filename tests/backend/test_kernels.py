@@ -180,28 +180,46 @@ def test_user_code_may_keep_the_arrays_it_is_given() -> None:
     np.testing.assert_array_equal(kept[-1], np.sin(second) * 2.0)
 
 
+def swapped(state: Any, x: Any) -> Any:
+    a, b, c = state
+    return (b, a * x + b, c), (a, c, b)
+
+
+def kept(state: Any, x: Any) -> Any:
+    h, c = state
+    h = np.tanh(h * x + c)
+    return (h, c * 0.9 + h[::-1]), (h, h * 2.0)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
-def test_carries_may_change_places(reverse: bool) -> None:
-    def swapped(state: Any, x: Any) -> Any:
-        a, b, c = state
-        return (b, a * x + b, c), (a, c, b)
+@pytest.mark.parametrize(("body", "count"), [(swapped, 3), (kept, 2)])
+def test_carries_may_change_places(body: Any, count: int, reverse: bool) -> None:
+    def f(xs: Any, *starts: Any) -> Any:
+        return fd.scan(body, starts, xs, reverse=reverse)
 
-    def kept(state: Any, x: Any) -> Any:
-        h, c = state
-        h = np.tanh(h * x + c)
-        return (h, c * 0.9 + h[::-1]), (h, h * 2.0)
+    def total(xs: Any, *starts: Any) -> Any:
+        return sum(np.sum(np.sin(y)) for y in fd.pytree.flatten(f(xs, *starts))[0])
 
-    xs = np.linspace(0.5, 1.5, 12).reshape(4, 3)
-    starts = [np.array([0.1, -0.3, 0.7]) * k for k in range(3)]
-    for body, count in ((swapped, 3), (kept, 2)):
-        f = lambda xs, *starts: fd.scan(body, starts, xs, reverse=reverse)  # noqa: B023
-        assert_computes(fd.trace(f)(xs, *starts[:count]), [xs, *starts[:count]])
+    args = [np.linspace(0.5, 1.5, 12).reshape(4, 3)]
+    args += [np.array([0.1, -0.3, 0.7]) * k for k in range(count)]
+    derivatives = [fd.trace(fd.grad(total)), fd.trace(fd.grad(total, argnums=1))]
+    for program in (fd.trace(f), *derivatives):
+        assert_computes(program(*args), args)
 
-        def total(xs: Any, *starts: Any) -> Any:
-            return sum(np.sum(np.sin(y)) for y in fd.pytree.flatten(f(xs, *starts))[0])  # noqa: B023
 
-        for program in (fd.trace(fd.grad(total)), fd.trace(fd.grad(total, argnums=1))):
-            assert_computes(program(xs, *starts[:count]), [xs, *starts[:count]])
+def test_what_depends_on_no_argument_is_computed_once() -> None:
+    random = np.random.default_rng(0)
+    A = random.normal(size=(4, 4))
+    program = fd.trace(fd.hessian(lambda x: np.sum(np.sin(x[1:] * x[:-1]) ** 2)))(A[0])
+    kernel = Kernel(program, None)
+    assert any(eq.primitive.name == "iota" for eq in program.equations)
+    assert "iota" not in kernel.source.text
+    assert_computes(program, [A[0]])
+    f = fd.jit(lambda x: (np.eye(4, like=x), np.eye(4, like=x) * x, np.eye(4, like=x).T[:2]))
+    for y in f(A):
+        y += 1.0
+    for y, z in zip(f(A), (np.eye(4), np.eye(4) * A, np.eye(4)[:2]), strict=True):
+        np.testing.assert_array_equal(y, z)
 
 
 # ---- single numbers ------------------------------------------------------------------------------

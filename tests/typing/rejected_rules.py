@@ -53,9 +53,9 @@ def rejected() -> None:
     scaled.defvjp(forward, backward)
     scaled.defvjp(without_residuals, backward)  # E: [arg-type] defvjp
     scaled.defvjp(of_another_result, backward)  # E: [arg-type] defvjp
-    scaled.defvjp(forward, of_other_residuals)  # E: [misc] defvjp
+    scaled.defvjp(forward, of_other_residuals)  # E: [misc] Cannot infer value
     scaled.defvjp(forward, without_tuple)  # E: [arg-type] defvjp
-    scaled.defvjp(forward, of_residuals_only)  # E: [call-overload] defvjp
+    scaled.defvjp(forward, of_residuals_only)  # E: [arg-type] defvjp
 
     # A rule of forward mode returns the result and its tangent.
     @square.defjvp  # E: [arg-type] expected

@@ -33,6 +33,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="regenerate docs/benchmarks.md")
     parser.add_argument("--profile", metavar="NAME", help="source and profiles of workloads")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="two --json")
+    parser.add_argument("--figures", type=Path, metavar="FILE", help="of --json: measure nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
     arguments = parser.parse_args()
     if arguments.write and (arguments.only or arguments.contestants):
@@ -60,15 +61,28 @@ def main() -> None:
     """Measure with each number of threads, and write what was asked for."""
     arguments = parsed()
     if arguments.compare is not None:
-        before, after = (json.loads(path.read_text()) for path in arguments.compare)
+        before, after = (json.loads(path.read_text(encoding="utf-8")) for path in arguments.compare)
         compare(before, after)
         return
     if arguments.profile is not None:
         run("profiling", arguments.profile, threads=arguments.threads[0])
         return
+    if arguments.figures is not None:
+        figures = json.loads(arguments.figures.read_text(encoding="utf-8"))
+    else:
+        figures = measure_all(arguments)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures), encoding="utf-8")
+    if arguments.write:
+        chosen = [run for run in figures if run["threads"] in arguments.threads]
+        PAGE.write_text(page(chosen), encoding="utf-8")
+
+
+def measure_all(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the figures for each number of threads."""
     if arguments.quick:
         arguments.rounds, arguments.budget = 5, 1.0
-    figures = [
+    return [
         measured(
             Options(
                 only=arguments.only,
@@ -83,10 +97,6 @@ def main() -> None:
         )
         for threads in arguments.threads
     ]
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures), encoding="utf-8")
-    if arguments.write:
-        PAGE.write_text(page(figures), encoding="utf-8")
 
 
 if __name__ == "__main__":

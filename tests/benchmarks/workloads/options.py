@@ -44,6 +44,7 @@ def environment(threads: int) -> dict[str, str]:
     """Return the environment variables by which libraries use so many threads."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
     variables = dict.fromkeys(names, str(threads))
+    variables["OPENBLAS_THREAD_TIMEOUT"] = "20"  # its threads sleep before the next one's turn
     if threads == 1:
         variables["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     return variables

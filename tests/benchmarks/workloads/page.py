@@ -59,7 +59,9 @@ least {warm} times before the first round, so that programs are compiled and all
 memory; a contestant that takes seconds is called once, and takes turns in some of the rounds only.
 With one and with two threads the libraries run in separate processes.
 
-Machine: {machine}. {versions}. Times on another machine are other times; the ratios move less.
+Machine: {machine}; its load average was {load}. {versions}. Times on another machine are other
+times; the ratios move less. A load above the number of cores means that other programs ran, too,
+and that figures are noisy.
 
 `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces `f` in every call.
 """
@@ -75,6 +77,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
             rounds=first["rounds"],
             warm=first["warm calls"],
             machine=f"{first['cpu']}, {first['cores']} cores, {first['system']}",
+            load=" and ".join(f"{run['load']:.1f} ({run['threads']} threads)" for run in runs),
             versions=", ".join(f"{name} {v}" for name, v in first["versions"].items()),
         ),
         means(measured),

@@ -70,6 +70,7 @@ def main(options: Options) -> dict[str, Any]:
         "threads": options.threads,
         "rounds": options.rounds,
         "warm calls": WARM_CALLS,
+        "load": os.getloadavg()[1],
         "cores": len(os.sched_getaffinity(0)),
         "cpu": cpu(),
         "system": f"{platform.system()} {platform.machine()}",

@@ -133,7 +133,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: triangle(x, lower=True), real(2, 3, 2)),
         sample(lambda x: triangle(x, lower=False), complex_(2, 3)),
         sample(lower_half, real(3, 3)),
-        sample(lambda x: strictly_lower(x) * diagonal_part(x[::-1]), real(3, 2)),
+        sample(lambda x: mul(strictly_lower(x), diagonal_part(x[::-1])), real(3, 2)),
     ],
     "cholesky": [
         sample(lambda a: cholesky(hermitian(a), lower=True), POSITIVE),
