@@ -180,7 +180,10 @@ class _KernelWriter(Writer):
         if isinstance(step, Region):
             return True
         return self._spread.isdisjoint(v.number for v in step.results) and (
-            is_ufunc(step) or step.primitive in _REDUCTIONS or _is_matrix_product(step)
+            is_ufunc(step)
+            or step.primitive in _REDUCTIONS
+            or _is_matrix_product(step)
+            or _is_outer_product(step)
         )
 
     def _equation(self, eq: Equation) -> list[str]:
@@ -223,6 +226,8 @@ class _KernelWriter(Writer):
             return _OPERATORS[eq.operation.function].format(*operands)
         if is_ufunc(eq):
             return f"{self._elementwise(eq)})"
+        if _is_outer_product(eq):
+            return self._outer(eq, "")
         return self._reduced(eq, "") if eq.primitive in _REDUCTIONS else super()._call(eq)
 
     def _written(self, eq: Equation, place: str) -> str:
@@ -231,6 +236,8 @@ class _KernelWriter(Writer):
             return f"{self._elementwise(eq)}, {target(eq, place)})"
         if eq.primitive in _REDUCTIONS:
             return self._reduced(eq, place)
+        if _is_outer_product(eq):
+            return self._outer(eq, place)
         p: Any = eq.params
         x, y = map(self._operand, eq.operands)
         (inner,) = set(p.left) & set(p.right)
@@ -239,6 +246,13 @@ class _KernelWriter(Writer):
         if len(p.out) == 2 and p.out[0] in p.right:
             left, right = _transposed(right), _transposed(left)
         return f"{self._bind(np.matmul, 'matmul', np.matmul)}({left}, {right}, {place})"
+
+    def _outer(self, eq: Equation, place: str) -> str:
+        p: Any = eq.params
+        x, y = map(self._operand, eq.operands)
+        rows, columns = (x, y) if p.out == (*p.left, *p.right) else (y, x)
+        multiply = self._bind(np.multiply, "multiply", np.multiply)
+        return f"{multiply}({rows}[:, None], {columns}{f', {place}' if place else ''})"
 
     def _reduced(self, eq: Equation, place: str) -> str:
         return self._summed_by_product(eq, place) or self._summed_by_ufunc(eq, place)
@@ -363,6 +377,14 @@ def _is_matrix_product(eq: Equation) -> bool:
     return len(p.left) <= 2 and len(p.right) <= 2 and len(shared) == 1 and not shared & set(p.out)
 
 
+def _is_outer_product(step: Step) -> bool:
+    """Whether an equation is the product of every element of a vector with every one of another."""
+    if isinstance(step, Region) or step.primitive is not contract_p:
+        return False
+    p: Any = step.params
+    return len(p.left) == len(p.right) == 1 and len(p.out) == 2
+
+
 def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
     """Allocate slots, and return the arrays in them."""
     # in numbers of 16 bytes, so that every dtype is aligned
@@ -426,7 +448,10 @@ def owns_results(program: Program) -> bool:
     made = {
         eq.results[0]
         for eq in program.equations
-        if is_ufunc(eq) or eq.primitive in {*_REDUCTIONS, *FRESH} or _is_matrix_product(eq)
+        if is_ufunc(eq)
+        or eq.primitive in {*_REDUCTIONS, *FRESH}
+        or _is_matrix_product(eq)
+        or _is_outer_product(eq)
     }
     distinct = len(set(program.outputs)) == len(program.outputs)
     return distinct and all(atom in made for atom in program.outputs)
