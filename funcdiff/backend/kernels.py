@@ -24,6 +24,7 @@ from funcdiff.backend.memory import arrange
 from funcdiff.backend.scalars import of_scalars
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
+from funcdiff.backend.triangles import WORTHWHILE, triangles
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import FRESH
@@ -31,6 +32,7 @@ from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
+from funcdiff.ops.linalg import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.linear_solve import linear_solve_p
 from funcdiff.ops.opaque import opaque_p
 from funcdiff.ops.reductions import (
@@ -137,6 +139,7 @@ class _KernelWriter(Writer):
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
         self._stored = stored
+        self._triangles = triangles(ordered)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
@@ -303,11 +306,20 @@ class _KernelWriter(Writer):
             body = of_scalars(p.body)
             run = ScalarKernel(body) if body else Kernel(p.body, self._limits, stored(p))
             value = of_one(scan(p, run), p.body)
+        elif eq.primitive is solve_p and self._is_triangular(eq):
+            lower = self._triangles[eq.operands[0].number]  # type: ignore[union-attr]
+            substitute = triangular_solve_p.impl(Triangle(lower))
+            return self._bind(("substitute", lower), f"substitute_{len(self._bound)}", substitute)
         elif eq.primitive in NESTED:
             value = NESTED[eq.primitive](eq.params, kernel)
         else:
             return super()._function(eq)
         return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
+
+    def _is_triangular(self, eq: Equation) -> bool:
+        matrix = eq.operands[0]
+        large = matrix.type.shape[-1] >= WORTHWHILE
+        return large and isinstance(matrix, Var) and matrix.number in self._triangles
 
     def _region(self, region: Region) -> list[str]:
         stored = range(len(region.stored))

@@ -274,3 +274,17 @@ def test_flags_come_out_as_flags() -> None:
     f = fd.jit(lambda x: (x > 1.0, np.logical_and(x > 1.0, x < 2.0), np.isnan(x) * 1.0))
     assert f(1.5) == (True, True, 0.0)
     assert [type(y) for y in f(1.5)] == [np.bool_, np.bool_, np.float64]
+
+
+def test_systems_with_a_triangular_matrix_are_solved_by_substitution() -> None:
+    random = np.random.default_rng(5)
+    A, b = random.normal(size=(130, 130)), random.normal(size=130)
+    A = A @ A.T + 130.0 * np.eye(130)
+
+    def whitened(A: Any, b: Any) -> Any:
+        L = np.linalg.cholesky(A)
+        return np.sum(np.linalg.solve(L.T, np.linalg.solve(L, b)) ** 2)
+
+    program = fd.trace(fd.value_and_grad(whitened, argnums=(0, 1)))(A, b)
+    assert "= solve" not in Kernel(program, None).source.text
+    assert_computes(program, [A, b])
