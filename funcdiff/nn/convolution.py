@@ -62,9 +62,9 @@ def conv(
     Parameters
     ----------
     x
-        Shape (batch, channels, *space), or (channels, *space) for one example.
+        Shape ``(batch, channels, *space)``, or ``(channels, *space)`` for one example.
     kernel
-        Shape (channels out, channels in / groups, *taps): with one to three axes of taps.
+        Shape ``(channels out, channels in / groups, *taps)``: with one to three axes of taps.
     stride
         Distance between places, for all axes of space or for each.
     padding
@@ -77,13 +77,13 @@ def conv(
         Into how many groups the channels are split, which do not mix: as many as channels for a
         depthwise convolution.
     layout
-        "channels_first" as above; for "channels_last", `x` has shape (batch, *space, channels),
-        `kernel` (*taps, channels in / groups, channels out).
+        "channels_first" as above; for "channels_last", `x` has shape ``(batch, *space, channels)``,
+        `kernel` ``(*taps, channels in / groups, channels out)``.
 
     Returns
     -------
     array
-        Shape (batch, channels out, *places), or (batch, *places, channels out) for
+        Shape ``(batch, channels out, *places)``, or ``(batch, *places, channels out)`` for
         "channels_last", without a batch if `x` has none.  Of the dtype that NumPy gives a product
         of `x` and `kernel`.
 

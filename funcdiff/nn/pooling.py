@@ -54,8 +54,8 @@ def max_pool(
     Parameters
     ----------
     x
-        Real numbers, shape (batch, channels, *space), or (channels, *space) for one example if
-        `window` says for each axis of space how long it is.
+        Real numbers, shape ``(batch, channels, *space)``, or ``(channels, *space)`` for one example
+        if `window` says for each axis of space how long it is.
     window
         Length of the window, for all axes of space or for each.
     stride
@@ -64,12 +64,13 @@ def max_pool(
     padding
         What is put around `x`, as `conv` has it, but for entries that are never the largest.
     layout
-        "channels_first" as above, or "channels_last" for `x` of shape (batch, *space, channels).
+        "channels_first" as above, or "channels_last" for `x` of shape
+        ``(batch, *space, channels)``.
 
     Returns
     -------
     array
-        Shape (batch, channels, *places), or as `layout` has it; of the dtype of `x`, integers
+        Shape ``(batch, channels, *places)``, or as `layout` has it; of the dtype of `x`, integers
         become float64.
 
     Raises
@@ -133,8 +134,8 @@ def avg_pool(
     Parameters
     ----------
     x
-        Real numbers, shape (batch, channels, *space), or (channels, *space) for one example if
-        `window` says for each axis of space how long it is.
+        Real numbers, shape ``(batch, channels, *space)``, or ``(channels, *space)`` for one example
+        if `window` says for each axis of space how long it is.
     window
         Length of the window, for all axes of space or for each.
     stride
@@ -143,12 +144,13 @@ def avg_pool(
     padding
         What is put around `x`, as `conv` has it.  The mean is that of the entries of `x` alone.
     layout
-        "channels_first" as above, or "channels_last" for `x` of shape (batch, *space, channels).
+        "channels_first" as above, or "channels_last" for `x` of shape
+        ``(batch, *space, channels)``.
 
     Returns
     -------
     array
-        Shape (batch, channels, *places), or as `layout` has it; of the dtype of `x`, integers
+        Shape ``(batch, channels, *places)``, or as `layout` has it; of the dtype of `x`, integers
         become float64.
 
     Raises
