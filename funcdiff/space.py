@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Literal
 from funcdiff.core.types import BOOL, ArrayType
@@ -272,6 +273,7 @@ reduce_sum_p: Final = Primitive(
     transpose=_transpose_sum,
     batch=lambda p, _size, xs, _batched: [reduce_sum(xs[0], tuple(axis + 1 for axis in p.axes))],
 )
+FRESH.add(reduce_sum_p)
 
 
 def reduce_sum(x: Tracer, axes: tuple[int, ...]) -> Tracer:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.elementwise import mul, reciprocal
@@ -190,6 +191,9 @@ reduce_count_p: Final = constant_op(
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
     batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
+)
+FRESH.update(
+    (reduce_max_p, reduce_min_p, reduce_prod_p, reduce_all_p, reduce_any_p, reduce_count_p)
 )
 
 

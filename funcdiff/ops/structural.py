@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.overwriting import FRESH
 from funcdiff.core.primitive import NONE, Params, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear
@@ -264,6 +265,7 @@ concatenate_p: Final = linear(
     transpose=_transpose_concatenate,
     batch=lambda p, size, xs, batched: [concatenate(align(size, xs, batched), p.axis + 1)],
 )
+FRESH.update((convert_p, select_p, concatenate_p))
 
 
 def concatenate(xs: Sequence[Tracer], axis: int) -> Tracer:
