@@ -185,9 +185,7 @@ def linearize_programs(recording: Recording, count: int, results: int) -> Linear
     program = simplify(program_of(*recording))
     split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
-    return split._replace(
-        primal=_primal(split), linear=simplify_linear(split.linear, linear)
-    )
+    return split._replace(primal=_primal(split), linear=simplify_linear(split.linear, linear))
 
 
 @memoised

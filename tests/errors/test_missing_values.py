@@ -35,7 +35,11 @@ INTEGERS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "int of a position": (lambda x: int(np.argmax(x)), "int(np.argmax(x))", "fori_loop"),
     "range": (lambda x: list(range(np.argmax(x))), "range(n)", "fori_loop"),
     "list": (lambda x: [1.0, 2.0][np.argmax(x)], "an index of a list", "np.stack(list)[i]"),
-    "index of an array": (lambda x: X[np.argmax(x)], "X[np.argmax(x)]", "funcdiff.numpy.take(a, i, axis=0)"),
+    "index of an array": (
+        lambda x: X[np.argmax(x)],
+        "X[np.argmax(x)]",
+        "funcdiff.numpy.take(a, i, axis=0)",
+    ),
     "format": (lambda x: f"{x:.2f}", "the format '.2f'", "Leave the format out"),
 }
 
