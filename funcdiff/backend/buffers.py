@@ -65,7 +65,7 @@ def plan(program: Program) -> Plan:
                 free.setdefault((types[number], layout[number]), []).append(number)
         if eq.primitive is broadcast_p and sum(n > 1 for n in eq.operands[0].type.shape) < 2:
             layout[eq.results[0].number] = _NEUTRAL
-        if not is_ufunc(eq) or not eq.results[0].type.shape:
+        if not is_ufunc(eq) or eq.results[0].type.size == 1:  # NumPy is slower to reuse one element
             continue
         (result,) = eq.results
         layout[result.number] = _layout(eq, layout)

@@ -64,8 +64,9 @@ def arrange(
         gone = [number for number in ending[index] if number in slots.of]
         wanted = [v for v in _targets(step) if v.type.shape and v.type.size] if writes(step) else []
         wanted = [v for v in wanted if last[v.number] < len(steps)]
-        if isinstance(step, Equation) and is_ufunc(step):
-            slots.release(gone)  # where operands overlap with the result, NumPy copies
+        if isinstance(step, Equation) and is_ufunc(step) and step.results[0].type.size > 1:
+            # where operands overlap with the result, NumPy copies: one element always
+            slots.release(gone)
         for v in wanted:
             slots.take(v)
         slots.release(gone)

@@ -42,8 +42,8 @@ def first_calls(contestants: Sequence[Contestant]) -> dict[str, float]:
     taking_part = [c for c in contestants if c.name in TAKING_PART]
     times: dict[str, list[float]] = {c.name: [] for c in taking_part}
     for k in range(FUNCTIONS + 1):
-        w = new_function(rng)
         for c in taking_part:
+            w = new_function(rng)  # for each its own: funcdiff's two ways share their programs
             start = time.perf_counter()
             c.make(w)(x)
             if k > 0:  # the first one loads the library

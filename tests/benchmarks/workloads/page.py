@@ -59,9 +59,13 @@ least {warm} times before the first round, so that programs are compiled and all
 memory; a contestant that takes seconds is called once, and takes turns in some of the rounds only.
 With one and with two threads the libraries run in separate processes.
 
-Machine: {machine}; its load average was {load}. {versions}. Times on another machine are other
-times; the ratios move less. A load above the number of cores means that other programs ran, too,
-and that figures are noisy.
+| machine | {machine} |
+|---|---|
+| versions | {versions} |
+| load average | {load} |
+
+A load above the number of threads means that other programs ran at the same time, and that the
+figures are noisy.
 
 `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces `f` in every call.
 """
@@ -77,7 +81,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
             rounds=first["rounds"],
             warm=first["warm calls"],
             machine=f"{first['cpu']}, {first['cores']} cores, {first['system']}",
-            load=" and ".join(f"{run['load']:.1f} ({run['threads']} threads)" for run in runs),
+            load=" and ".join(f"{run['load']:.1f} ({plural(run['threads'])})" for run in runs),
             versions=", ".join(f"{name} {v}" for name, v in first["versions"].items()),
         ),
         means(measured),
@@ -117,7 +121,12 @@ def columns(measured: dict[int, list[Figures]], ours: Sequence[str]) -> list[tup
 def title(column: tuple[str, int]) -> str:
     """Return the head of a column."""
     name, threads = column
-    return f"`{name}`, {threads} thread{'s' if threads > 1 else ''}"
+    return f"`{name}`, {plural(threads)}"
+
+
+def plural(threads: int) -> str:
+    """Return a number of threads in words."""
+    return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
 def question(
@@ -161,7 +170,7 @@ def times(measured: dict[int, list[Figures]]) -> str:
         [f.name, *(milliseconds(f.median(name)) if name in f.seconds else "–" for name in names)]
         for f in figures
     ]
-    heading = f"## Times\n\nMedians in milliseconds, with {threads} thread(s).\n\n"
+    heading = f"## Times\n\nMedians in milliseconds, with {plural(threads)}.\n\n"
     return heading + table(["workload", *names], rows)
 
 
