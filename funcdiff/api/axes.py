@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, operand
+from funcdiff.api.arguments import operand
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.registry import kinds
 
@@ -90,11 +90,6 @@ def _described(tree: Any) -> str:
 
 def moved_in(leaf: Any, axis: int, path: str) -> Any:
     """Return a leaf with the axis of the examples in front."""
-    if not is_numeric(leaf):
-        raise InputError(
-            f"vmap cannot map over {path}, a {type(leaf).__name__}, at {user_location()}. "
-            "Use None in in_axes for values that all examples share."
-        )
     x = operand(leaf)
     if not -x.ndim <= axis < x.ndim:
         shared = (

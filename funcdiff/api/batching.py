@@ -70,7 +70,9 @@ def vmap(
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, structure = pytree.flatten((args, kwargs))
         axes = leaf_axes(in_axes, args, "in_axes", "args")
-        axes += [0 if is_numeric(leaf) else None for leaf in leaves[len(axes) :]]
+        axes += [0 for _ in leaves[len(axes) :]]
+        # strings, flags and functions are the same for every example
+        axes = [k if is_numeric(leaf) else None for k, leaf in zip(axes, leaves, strict=True)]
         paths = [_named(path) for path in pytree.paths(structure)]
         mapped = [k for k, axis in enumerate(axes) if axis is not None]
         moved = [

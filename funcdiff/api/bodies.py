@@ -148,15 +148,17 @@ class Carry:
     """
 
     def __init__(self, init: Any, loop: str, name: str) -> None:
-        leaves, self.structure = pytree.flatten(init)
-        self.paths = pytree.paths(self.structure)
-        self.operands = numbers(leaves, name, self.paths)
+        self._leaves, self.structure = pytree.flatten(init)
+        self._paths = pytree.paths(self.structure)
+        self.operands = [operand(leaf) for leaf in self._leaves if _is_array(leaf)]
         self.types = [type_of(x) for x in self.operands]
         self._loop, self._name = loop, name
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """Put leaves into the containers."""
-        return pytree.unflatten(self.structure, leaves)
+        arrays = iter(leaves)
+        merged = [next(arrays) if _is_array(leaf) else leaf for leaf in self._leaves]
+        return pytree.unflatten(self.structure, merged)
 
     def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
         """Return the leaves of what `f` returned as the next carry.
@@ -164,13 +166,19 @@ class Carry:
         Raises
         ------
         OutputError
-            If the containers, or the type of a leaf, are not those of the first carry.
+            If the containers, the type of a leaf, or a leaf that is no array, are not those of
+            the first carry.
         """
         leaves, structure = pytree.flatten(result)
         if structure != self.structure:
             self._refuse_structure(structure, f)
         after: list[Any] = []
-        for path, before, leaf in zip(self.paths, self.types, leaves, strict=True):
+        types = iter(self.types)
+        for path, first, leaf in zip(self._paths, self._leaves, leaves, strict=True):
+            if not _is_array(first):
+                self._refuse_change(path, first, leaf, f)
+                continue
+            before = next(types)
             if not _is_array(leaf):
                 raise OutputError(
                     f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
@@ -187,6 +195,14 @@ class Carry:
                 )
             after.append(x)
         return after
+
+    def _refuse_change(self, path: str, first: Any, leaf: Any, f: Callable[..., Any]) -> None:
+        if leaf is not first and (_is_array(leaf) or leaf != first):
+            raise OutputError(
+                f"the carry{path} of {self._loop} came as {first!r} but {FunctionName(f)} returned "
+                f"{leaf!r}, at {user_location()}: what is no array must stay as it is. Use a "
+                "number for what changes."
+            )
 
     def _refuse_structure(self, structure: pytree.Structure, f: Callable[..., Any]) -> NoReturn:
         raise OutputError(

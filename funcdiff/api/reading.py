@@ -52,7 +52,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
         # ...:2: y = np.sin(x)
         y = np.sin(x)
         # derivative of line 3: return np.sum(y * y)
-        d_y = y + y
+        d_y = 2.0 * y
         # derivative of line 2: y = np.sin(x)
         d_x = d_y * np.cos(x)
         return d_x

@@ -90,7 +90,6 @@ class Region(NamedTuple):
         Its inputs are those blocked, then those needed whole; its outputs those stored, then
         those combined.
         """
-        sliced = {v.number for v in self.blocked}
         combined = {v.number for v, _ in self.combined}
         names: dict[tuple[int, bool], Var] = {}
         for v in self.blocked:
@@ -115,7 +114,6 @@ class Region(NamedTuple):
             result = Var(number, type_)
             number += 1
             names[v.number, True] = result
-            sliced.add(v.number)
             made.append(Equation(eq.primitive, of_rows(eq, count), operands, (result,)))
         outputs = tuple(names[v.number, True] for v in self.results)
         return Program(inputs, tuple(made), outputs)

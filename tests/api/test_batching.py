@@ -223,11 +223,6 @@ def test_nothing_to_map_over_is_an_error() -> None:
         fd.vmap(lambda x: x, in_axes=None)(X)
 
 
-def test_a_string_cannot_be_mapped() -> None:
-    with pytest.raises(InputError, match="in_axes"):
-        fd.vmap(lambda x, s: x)(X, "text")
-
-
 def test_a_branch_on_a_batched_value_is_an_error_with_the_cure() -> None:
     with pytest.raises(ConcreteValueError, match=r"np\.where.*fd\.cond"):
         fd.vmap(lambda x: x if x[0] > 0 else -x)(X)

@@ -360,8 +360,3 @@ def test_the_condition_is_one_boolean(traced: bool) -> None:
         run(lambda x: x > 0)
     with pytest.raises(OutputError, match=r"one boolean.*f64\[\]"):
         run(np.sum)
-
-
-def test_a_carry_of_strings_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"init_val\['mode'\] is 'fast'.*close over"):
-        fd.while_loop(lambda s: False, lambda s: s, {"mode": "fast", "x": 1.0})
