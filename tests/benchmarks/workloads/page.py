@@ -54,9 +54,9 @@ shown, and those that a contestant cannot run are listed at the end with the rea
 
 How it is measured: all contestants get the same NumPy arrays and return NumPy arrays, and their
 values are checked against each other first. They run in one process and take turns in {rounds}
-rounds; a ratio is taken in each round, and the median of the ratios is shown. Each is called at
-least {warm} times before the first round, so that programs are compiled and allocators have their
-memory; a contestant that takes seconds is called once, and takes turns in some of the rounds only.
+rounds; a ratio is taken in each round, and the median of the ratios is shown. After the check
+each is called {warm} more times before the first round, so that programs are compiled and
+allocators have their memory; a slow one is called once more, and takes turns in some rounds only.
 With one and with two threads the libraries run in separate processes.
 
 | machine | {machine} |
