@@ -24,13 +24,9 @@ class Limits(NamedTuple):
 
     Attributes
     ----------
-    cache
-        Bytes that the arrays of a block take at most, if its rows are not too long.
     block
-        Elements of the largest array of a block, at most.
-    shortest
-        Elements of the largest array of a block, at least: with fewer, calling NumPy takes longer
-        than what it does.
+        Elements of the largest array that a block makes: enough to be worth the calls of NumPy, few
+        enough to stay in the cache.
     row
         Elements of a row from which rows are too long to be gathered into blocks.
     array
@@ -39,9 +35,7 @@ class Limits(NamedTuple):
         Bytes that a region does not write to memory and read again, at least.
     """
 
-    cache: int = 3 << 18
     block: int = 1 << 15
-    shortest: int = 1 << 11
     row: int = 1 << 15
     array: int = 1 << 17
     saved: int = 1 << 27
@@ -121,27 +115,6 @@ class Region(NamedTuple):
 
 def _cut(type_: ArrayType, count: int) -> ArrayType:
     return type_.with_shape((count, *type_.shape[1:]))
-
-
-def _row_bytes(
-    equations: Sequence[Equation], blocked: Iterable[Var], stored: Iterable[Var], length: int
-) -> int:
-    """Return how many bytes a row takes of what is in the cache at the same time."""
-
-    def row(v: Var) -> int:
-        return v.type.size // length * v.type.dtype.itemsize
-
-    made_here = {v.number for eq in equations for v in eq.results}
-    last = {a: k for k, eq in enumerate(equations) for a in eq.operands if isinstance(a, Var)}
-    kept = {*blocked, *stored}
-    alive, most = 0, 0
-    for k, eq in enumerate(equations):
-        made = [v for v in eq.results if v not in kept]
-        alive += sum(map(row, made))
-        most = max(most, alive)
-        gone = {a for a in (*eq.operands, *made) if isinstance(a, Var) and last.get(a, k) == k}
-        alive -= sum(row(v) for v in gone if v not in kept and v.number in made_here)
-    return most + sum(map(row, kept))
 
 
 Step: TypeAlias = Equation | Region
@@ -288,8 +261,6 @@ def _region(
         how = rows(eq)
         assert how is not None
         for atom, flag in zip(eq.operands, how.blocked, strict=True):
-            if flag:
-                longest = max(longest, atom.type.size // length)
             if isinstance(atom, Var) and atom.number not in made:
                 (blocked if flag else whole)[atom] = None
         (v,) = eq.results
@@ -299,9 +270,7 @@ def _region(
         longest = max(longest, v.type.size // length)
         if users[v.number] - {place}:
             stored.append(v)
-    fitting = limits.cache // max(1, _row_bytes(equations, blocked, stored, length))
-    fitting = max(fitting, limits.shortest // longest)
-    block = max(1, min(length, limits.block // longest, fitting))
+    block = max(1, min(length, limits.block // longest))
     return Region(
         length, block, tuple(blocked), tuple(whole), tuple(stored), tuple(combined),
         tuple(equations),

@@ -27,7 +27,7 @@ from tests.backend.test_source import (
 )
 from tests.rules.sample import Sample
 
-TINY = Limits(cache=1, block=4, shortest=4, row=64, array=2, saved=-(1 << 30))
+TINY = Limits(block=4, row=64, array=2, saved=-(1 << 30))
 """Every program runs in blocks of a few numbers."""
 
 
