@@ -60,18 +60,19 @@ class _Kind(NamedTuple):
 
 
 class _Compiled(NamedTuple):
-    """A program with the trace that it comes from."""
+    """A program with the trace that it comes from, and what runs it if it is kept."""
 
     program: Program
     trace: Trace
+    execute: Callable[..., list[Any]] | None = None
 
     def __call__(self, operands: Sequence[Any]) -> list[Any]:
         """Return results that share no memory with anything."""
-        if any(isinstance(x, Tracer) for x in operands):
+        if self.execute is None or any(isinstance(x, Tracer) for x in operands):
             return run(self.program, operands, self.trace)
         try:
             with np.errstate(all="ignore"):
-                results = fastest(self.program)(*operands)
+                results = self.execute(*operands)
         except Exception:
             return run(self.program, operands, self.trace)  # which raises again, and says where
         return owned(results, operands)
@@ -120,7 +121,7 @@ class JittedFunction(Generic[P, R]):
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
         kind = self._kind(args, kwargs)
-        program, _ = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
+        program = (self._programs.get(kind.key) or self._traced(args, kwargs, kind)).program
         return Lowered(program, kernel(program).source.text)
 
     def clear_cache(self) -> None:
@@ -234,7 +235,7 @@ class JittedFunction(Generic[P, R]):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
         kept = [c.copy() if isinstance(c, np.ndarray) else c for c in trace.captures]
-        found = _Compiled(program, trace._replace(captures=kept))
+        found = _Compiled(program, trace._replace(captures=kept), fastest(program))
         with self._lock:
             self._programs[kind.key] = found
             if current_builder() is None and self._is_plain(args, kwargs):
@@ -270,8 +271,9 @@ def _signature(args: Sequence[Any]) -> tuple[Any, ...]:
 
 def _direct(found: _Compiled, *, converts: bool) -> Callable[[Sequence[Any]], Any]:
     """Return what runs a compiled program on plain arguments, and does no more than it has to."""
-    program, trace = found
-    execute, captures = fastest(program), trace.captures
+    program, trace, execute = found
+    captures = trace.captures
+    assert execute is not None
     is_array, owns = trace.is_array, owns_results(program)
     silent = isinstance(execute, ScalarKernel) and not execute.warns
 
