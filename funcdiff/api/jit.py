@@ -17,7 +17,8 @@ from funcdiff.api.arguments import FunctionName, is_numeric, operand, type_of
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, owned, rebuild, record, run
 from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels import ScalarKernel, kernel, owns_results
+from funcdiff.backend.kernels import kernel, owns_results
+from funcdiff.backend.unrolling import Unrolled
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -274,8 +275,9 @@ def _direct(found: _Compiled, *, converts: bool) -> Callable[[Sequence[Any]], An
     program, trace, execute = found
     captures = trace.captures
     assert execute is not None
-    is_array, owns = trace.is_array, owns_results(program)
-    silent = isinstance(execute, ScalarKernel) and not execute.warns
+    is_array = trace.is_array
+    owns = isinstance(execute, Unrolled) or owns_results(program)
+    silent = isinstance(execute, Unrolled) and not execute.warns
 
     def call(args: Sequence[Any]) -> Any:
         try:

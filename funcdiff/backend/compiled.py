@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from funcdiff.backend.estimates import worth_unrolling
 from funcdiff.backend.kernels import kernel
 from funcdiff.backend.source import source
 from funcdiff.core import evaluate
@@ -13,9 +14,6 @@ from funcdiff.core.program import Program
 
 LONGEST: Final = 4000
 """Equations up to which compiled code is faster; longer programs stay interpreted."""
-
-LONGEST_OF_NUMBERS: Final = 1 << 16
-"""The same for programs of single numbers, where Python's operators save much."""
 
 
 def compiled(program: Program) -> Callable[..., list[Any]] | None:
@@ -30,15 +28,11 @@ def compiled(program: Program) -> Callable[..., list[Any]] | None:
 
 def fastest(program: Program) -> Callable[..., list[Any]]:
     """Return the kernel of a program, or the interpreter if it is not worth one."""
-    if os.environ.get("FUNCDIFF_INTERPRET") == "1" or len(program.equations) > _longest(program):
+    if os.environ.get("FUNCDIFF_INTERPRET") == "1":
+        return evaluate.executable(program)
+    if len(program.equations) > LONGEST and not worth_unrolling(program):
         return evaluate.executable(program)
     return kernel(program)
-
-
-def _longest(program: Program) -> int:
-    """Return how many equations a kernel may have: more if it is mostly about single numbers."""
-    numbers = sum(not v.type.shape for eq in program.equations for v in eq.results)
-    return LONGEST if 2 * numbers < len(program.equations) else LONGEST_OF_NUMBERS
 
 
 evaluate.promotion.compiler = compiled

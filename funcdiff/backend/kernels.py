@@ -16,15 +16,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.backend.attempts import Attempt
 from funcdiff.backend.blocks import Blocks
 from funcdiff.backend.buffers import is_ufunc
 from funcdiff.backend.constants import hoisted
-from funcdiff.backend.loops import of_one, scan, stored
+from funcdiff.backend.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.memory import arrange
-from funcdiff.backend.scalars import of_scalars
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
 from funcdiff.backend.triangles import WORTHWHILE, triangles
+from funcdiff.backend.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import FRESH
@@ -302,10 +303,7 @@ class _KernelWriter(Writer):
 
     def _function(self, eq: Equation) -> str:
         if eq.primitive is scan_p:
-            p: Any = eq.params
-            body = of_scalars(p.body)
-            run = ScalarKernel(body) if body else Kernel(p.body, self._limits, stored(p))
-            value = of_one(scan(p, run), p.body)
+            value = of_one(self._scan(eq.params), eq.params.body)  # type: ignore[attr-defined]
         elif eq.primitive is solve_p and self._is_triangular(eq):
             lower = self._triangles[eq.operands[0].number]  # type: ignore[union-attr]
             substitute = triangular_solve_p.impl(Triangle(lower))
@@ -315,6 +313,13 @@ class _KernelWriter(Writer):
         else:
             return super()._function(eq)
         return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
+
+    def _scan(self, p: Any) -> Callable[..., Any]:
+        def sure() -> Callable[..., Any]:
+            return scan(p, Kernel(p.body, self._limits, stored(p)))
+
+        code = unrolled(p.body, lists=True)
+        return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
 
     def _is_triangular(self, eq: Equation) -> bool:
         matrix = eq.operands[0]
@@ -426,33 +431,13 @@ def _hands_out(eq: Equation) -> bool:
     )
 
 
-class ScalarKernel:
-    """A program of single numbers as a function.
-
-    Attributes
-    ----------
-    source
-        Its code.
-    warns
-        Whether NumPy is called, which may warn.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.warns = any(isinstance(value, np.ufunc) for value in source.names.values())
-        self._run = source.function()
-
-    def __call__(self, *numbers: Any) -> list[Any]:
-        """Return the outputs; raises where only NumPy knows what they are."""
-        results: list[Any] = self._run(*numbers)
-        return results
-
-
 @memoised
-def kernel(program: Program) -> Kernel | ScalarKernel:
+def kernel(program: Program) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
-    scalar = of_scalars(program)
-    return Kernel(program, Limits()) if scalar is None else ScalarKernel(scalar)
+    code = unrolled(program)
+    if code is None:
+        return Kernel(program, Limits())
+    return Unrolled(code, lambda: Kernel(program, Limits()))
 
 
 def owns_results(program: Program) -> bool:

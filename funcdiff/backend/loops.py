@@ -1,15 +1,24 @@
-"""Running a scan: the kernel of its body writes rows and carries to where they belong."""
+"""Running a scan, in one of two ways.
+
+The kernel of a body of arrays writes rows and carries to where they belong; one of numbers hands
+lists of floats from iteration to iteration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.program import Literal, Program
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.scan import Scan
+
+_BLOCK: Final = 1 << 12
+"""Rows that are lists at a time."""
 
 
 def stored(p: Scan) -> tuple[int, ...]:
@@ -66,6 +75,56 @@ def scan(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
         return (*carry, *ys)
 
     return function
+
+
+def scan_of_numbers(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the implementation of a scan by a body that takes and returns lists of floats."""
+    end = p.constants + p.carries
+    carried, stacked = p.body.output_types[: p.carries], p.body.output_types[p.carries :]
+
+    def function(*operands: Any) -> Any:
+        fixed = [_listed(x) for x in operands[: p.constants]]
+        carry = [_listed(x) for x in operands[p.constants : end]]
+        ys = [array("b" if t.dtype == BOOL else "d") for t in stacked]
+        # whether a result is the elements of a row or one number
+        adds = [y.extend if t.shape else y.append for y, t in zip(ys, stacked, strict=True)]
+        for row in _rows(p, operands[end:]):
+            results = body(*fixed, *carry, *row)
+            carry = results[: p.carries]
+            for add, result in zip(adds, results[p.carries :], strict=True):
+                add(result)
+        last = [_array(c, t) for c, t in zip(carry, carried, strict=True)]
+        return (*last, *[_stack(p, y, t) for y, t in zip(ys, stacked, strict=True)])
+
+    return function
+
+
+def _listed(x: Any) -> Any:
+    """Return the elements of an array in a list, or a number as Python's."""
+    return x.ravel().tolist() if x.shape else x.tolist()
+
+
+def _array(elements: Any, type_: ArrayType) -> Any:
+    """Return the array, or the number, that was listed."""
+    made = np.array(elements, type_.dtype)
+    return made.reshape(type_.shape) if type_.shape else made[()]
+
+
+def _stack(p: Scan, elements: array[Any], type_: ArrayType) -> Any:
+    """Return the array of the elements of all rows, in the order in which they were made."""
+    rows = np.array(elements).view(type_.dtype).reshape(p.length, *type_.shape)
+    return rows[::-1].copy() if p.reverse else rows
+
+
+def _rows(p: Scan, xs: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield the rows of all arrays as lists, or as numbers."""
+    if not xs:
+        yield from repeat((), p.length)
+    flat = [x.reshape(p.length, -1) if x.ndim > 1 and x.size else x for x in xs]
+    for first in range(0, p.length if xs else 0, _BLOCK):
+        place = slice(first, first + _BLOCK)
+        blocks = [(x[::-1] if p.reverse else x)[place].tolist() for x in flat]
+        yield from zip(*blocks, strict=True)
 
 
 def _memory(types: Sequence[ArrayType]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Programs of single numbers as Python code: floats and `math` instead of NumPy calls.
+"""Single numbers in Python code: floats and `math` instead of NumPy calls.
 
 Python's operators and `math` cost a twentieth of a NumPy call.  They agree with NumPy up to the
 last bit, where they do not raise: ``1.0 / 0.0``, ``math.log(-1.0)``, ``math.exp(1000.0)``.  Who
@@ -8,17 +8,20 @@ calls such code lets NumPy compute what it would have computed.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.backend.source import Source
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Program, Var
-from funcdiff.core.types import BOOL
+from funcdiff.core.program import Equation, Literal
+from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.ops.elementwise import root_of_squares, square_of_root
+from funcdiff.ops.families import POINTWISE
 from funcdiff.ops.structural import convert_p, select_p, stop_gradient_p
 
-_FLOAT: Final = np.dtype(np.float64)
+MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
+MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
 
 _FUNCTIONS: Final[dict[Any, str]] = {
     np.add: "{} + {}",
@@ -54,8 +57,8 @@ _FUNCTIONS: Final[dict[Any, str]] = {
     np.arccosh: "math.acosh({})",
     np.arctanh: "math.atanh({})",
     np.copysign: "math.copysign({}, {})",
-    np.maximum: "({0} if {0} >= {1} or {0} != {0} else {1})",
-    np.minimum: "({0} if {0} <= {1} or {0} != {0} else {1})",
+    np.maximum: MAXIMUM,
+    np.minimum: MINIMUM,
     np.less: "{} < {}",
     np.less_equal: "{} <= {}",
     np.greater: "{} > {}",
@@ -69,7 +72,7 @@ _FUNCTIONS: Final[dict[Any, str]] = {
     np.isfinite: "math.isfinite({})",
     np.isinf: "math.isinf({})",
 }
-"""What is the same of floats and flags, as an expression; the others are called and converted."""
+"""What is the same of floats and flags, as an expression; of the others NumPy is called."""
 
 _LOGIC: Final = frozenset((np.logical_and, np.logical_or, np.logical_not))
 """Functions that mean the same of flags."""
@@ -77,51 +80,58 @@ _LOGIC: Final = frozenset((np.logical_and, np.logical_or, np.logical_not))
 _OTHERS: Final[dict[Primitive[Any], str]] = {
     select_p: "({1} if {0} else {2})",
     stop_gradient_p: "{}",
-    convert_p: "{}",  # of float64 and bool, one to the other
+    root_of_squares.primitive: "math.sqrt({})",
+    square_of_root.primitive: "{}",
 }
 
 
-def of_scalars(program: Program) -> Source | None:
-    """Return the code of a program of single numbers; None if there are others in it."""
-    made = (v for eq in program.equations for v in eq.results)
-    if not all(_is_scalar(atom) for atom in (*program.inputs, *made, *program.outputs)):
+class Expression(NamedTuple):
+    """What computes an element of a result.
+
+    Attributes
+    ----------
+    template
+        The expression, to be formatted with elements of the operands.
+    called
+        The NumPy function that it calls by the name of the primitive, if only that knows the
+        result.
+    """
+
+    template: str
+    called: Callable[..., Any] | None = None
+
+
+def expression(eq: Equation) -> Expression | None:
+    """Return what computes an element of the result of an equation.
+
+    None if nothing here does, because not everything is a float or a flag, say.
+    """
+    if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
         return None
-    names: dict[str, Any] = {"math": math, "float64": np.float64, "bool_": np.bool_}
-    lines = [f"def program({', '.join(f'x{v.number}' for v in program.inputs)}):"]
-    lines += [f"    x{v.number} = {_python(v)}(x{v.number})" for v in program.inputs]
-    for eq in program.equations:
-        text = _expression(eq, names)
-        if text is None:
-            return None
-        lines.append(f"    x{eq.results[0].number} = {text}")
-    results = [f"{_numpy(atom)}({_operand(atom)})" for atom in program.outputs]
-    lines.append(f"    return [{', '.join(results)}]")
-    return Source("\n".join(lines) + "\n", names)
-
-
-def _is_scalar(atom: Atom) -> bool:
-    return not atom.type.shape and atom.type.dtype in (_FLOAT, BOOL)
-
-
-def _expression(eq: Equation, names: dict[str, Any]) -> str | None:
-    """Return what computes the result of an equation; None if nothing here does."""
     function = eq.operation.function
-    operands = [_operand(atom) for atom in eq.operands]
+    python = "bool" if eq.results[0].type.dtype == BOOL else "float"
+    if eq.primitive is convert_p:
+        return Expression(f"{python}({{}})")
     if eq.primitive in _OTHERS:
-        text = _OTHERS[eq.primitive].format(*operands)
-        return f"{_python(eq.results[0])}({text})" if eq.primitive is convert_p else text
-    of_floats = all(atom.type.dtype == _FLOAT for atom in eq.operands)
+        return Expression(_OTHERS[eq.primitive])
+    of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
     if function in _FUNCTIONS and (of_floats or function in _LOGIC):
-        return _FUNCTIONS[function].format(*operands)
-    if not isinstance(function, np.ufunc) or len(eq.results) != 1 or not of_floats:
+        return Expression(_FUNCTIONS[function])
+    if eq.primitive not in POINTWISE or len(eq.results) != 1 or not of_floats:
         return None
-    names[function.__name__] = function
-    return f"{_python(eq.results[0])}({function.__name__}({', '.join(operands)}))"
+    operands = ", ".join(
+        "{}" if isinstance(function, np.ufunc) else "float64({})" for _ in eq.operands
+    )
+    return Expression(f"{python}({eq.primitive.name}({operands}))", function)
 
 
-def _operand(atom: Atom) -> str:
-    if isinstance(atom, Var):
-        return f"x{atom.number}"
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether Python has numbers like that."""
+    return dtype in (FLOAT, BOOL)
+
+
+def literal(atom: Literal) -> str:
+    """Return the number of a literal as an expression."""
     value = atom.value.item()
     if value != value:
         return "math.nan"
@@ -129,13 +139,3 @@ def _operand(atom: Atom) -> str:
         return "math.inf" if value > 0 else "(-math.inf)"
     text = repr(value)
     return f"({text})" if text.startswith("-") else text
-
-
-def _python(atom: Atom) -> str:
-    """Return the Python type of a number."""
-    return "bool" if atom.type.dtype == BOOL else "float"
-
-
-def _numpy(atom: Atom) -> str:
-    """Return the NumPy type of a number."""
-    return "bool_" if atom.type.dtype == BOOL else "float64"

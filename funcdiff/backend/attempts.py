@@ -1,0 +1,44 @@
+"""Functions that are tried first, because they are quick, and raise where they know no result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+_TRIES: Final = 8
+"""How often a function may raise before it is no longer tried."""
+
+
+class Attempt:
+    """A function of arrays that runs a quick one, or a sure one where the quick one raises.
+
+    Parameters
+    ----------
+    quick
+        Raises `ArithmeticError` or `ValueError` for numbers that it does not know the result of.
+    sure
+        Makes the function that knows it, when it is needed.
+    """
+
+    def __init__(self, quick: Callable[..., Any], sure: Callable[[], Callable[..., Any]]) -> None:
+        self._quick = quick
+        self._make = sure
+        self._failures = 0
+
+    def __call__(self, *operands: Any) -> Any:
+        """Return the results."""
+        if self._failures < _TRIES:
+            try:
+                return self._quick(*operands)
+            except (ArithmeticError, ValueError):
+                self._failures += 1
+        numbers = [np.float64(x) if type(x) is float else x for x in operands]
+        with np.errstate(all="ignore"):
+            return self._sure(*numbers)
+
+    @cached_property
+    def _sure(self) -> Callable[..., Any]:
+        return self._make()
