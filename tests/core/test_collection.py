@@ -1,0 +1,73 @@
+"""The garbage collector is kept away from long derivations, and comes back."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.collection import paused
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Program
+
+
+def test_pauses_nest_and_end_with_an_exception() -> None:
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), paused():
+        with paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        raise ZeroDivisionError
+    assert gc.isenabled()
+
+
+def test_who_has_switched_the_collector_off_finds_it_so() -> None:
+    gc.disable()
+    try:
+        with paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_pauses_of_several_threads_overlap() -> None:
+    first, second = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with paused():
+            first.set()
+            second.wait(10)
+
+    thread = threading.Thread(target=other)
+    with paused():
+        thread.start()
+        first.wait(10)
+    assert not gc.isenabled()
+    second.set()
+    thread.join()
+    assert gc.isenabled()
+
+
+def test_only_long_derivations_pause_it() -> None:
+    seen: list[bool] = []
+
+    @memoised
+    def look(program: Program) -> None:
+        seen.append(gc.isenabled())
+
+    def repeated(n: int) -> Program:
+        def f(x: float) -> float:
+            for _ in range(n):
+                x = np.sin(x)
+            return x
+
+        return fd.trace(f)(1.0)
+
+    look(repeated(10))
+    look(repeated(2000))
+    assert seen == [True, False]
+    assert gc.isenabled()
