@@ -16,11 +16,10 @@ from funcdiff.core.program import Program
 
 def test_pauses_nest_and_end_with_an_exception() -> None:
     assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), paused():
-        with paused():
-            assert not gc.isenabled()
+    with paused():
+        with pytest.raises(ZeroDivisionError), paused():
+            raise ZeroDivisionError
         assert not gc.isenabled()
-        raise ZeroDivisionError
     assert gc.isenabled()
 
 
