@@ -24,7 +24,7 @@ from funcdiff.backend.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.memory import arrange
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
-from funcdiff.backend.triangles import WORTHWHILE, triangles
+from funcdiff.backend.triangles import WORTHWHILE, triangles, triangular_product, wanted_triangles
 from funcdiff.backend.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
@@ -141,6 +141,7 @@ class _KernelWriter(Writer):
         }
         self._stored = stored
         self._triangles = triangles(ordered)
+        self._wanted = wanted_triangles(ordered)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
@@ -249,7 +250,26 @@ class _KernelWriter(Writer):
         right = y if p.right[0] == inner else f"{y}.T"
         if len(p.out) == 2 and p.out[0] in p.right:
             left, right = _transposed(right), _transposed(left)
-        return f"{self._bind(np.matmul, 'matmul', np.matmul)}({left}, {right}, {place})"
+        return f"{self._matmul(eq, left, right)}({left}, {right}, {place})"
+
+    def _matmul(self, eq: Equation, left: str, right: str) -> str:
+        """Return the name of what multiplies two matrices that are written like that."""
+        kinds = {
+            self._operand(atom): self._triangles.get(atom.number)
+            for atom in eq.operands
+            if isinstance(atom, Var)
+        }
+
+        def kind(text: str) -> bool | None:
+            lower = kinds.get(_plain(text))
+            return not lower if lower is not None and text.endswith(".T") else lower
+
+        key = (kind(left), kind(right), self._wanted.get(eq.results[0].number))
+        if all(lower is None for lower in key) or not _are_large_squares(eq):
+            return self._bind(np.matmul, "matmul", np.matmul)
+        return self._bind(
+            ("product", *key), f"product_{len(self._bound)}", triangular_product(*key)
+        )
 
     def _outer(self, eq: Equation, place: str) -> str:
         p: Any = eq.params
@@ -375,7 +395,16 @@ def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
 
 
 def _transposed(text: str) -> str:
-    return text.removesuffix(".T") if text.endswith(".T") else f"{text}.T"
+    return _plain(text) if text.endswith(".T") else f"{text}.T"
+
+
+def _plain(text: str) -> str:
+    return text.removesuffix(".T")
+
+
+def _are_large_squares(eq: Equation) -> bool:
+    types = [v.type for v in (*eq.operands, *eq.results)]
+    return all(t is types[0] and t.ndim == 2 and t.shape[0] >= WORTHWHILE for t in types)
 
 
 def _is_of_numbers(eq: Equation) -> bool:

@@ -20,6 +20,12 @@ from funcdiff.ops.families import constant_op
 from funcdiff.ops.structural import iota, permute, select
 from funcdiff.space import Maybe, align, broadcast, instantiate, kept_axes, zeros
 
+_FEW: Final = 2048
+"""Elements up to which there is nothing to gain."""
+
+_BLOCK: Final = 1 << 15
+"""Elements whose positions are computed at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Indexed(Params):
@@ -52,10 +58,32 @@ def _gather_impl(p: Indexed) -> Any:
 
 def _scatter_into(p: Indexed) -> Any:
     def function(x: Any, updates: Any, *indices: Any) -> Any:
-        np.add.at(_axes_first(x, p.axes), indices, updates)
+        _add_at(x, p.axes, indices, updates)
         return x
 
     return function
+
+
+def _add_at(x: Any, axes: tuple[int, ...], indices: Sequence[Any], updates: Any) -> None:
+    """Do what `numpy.add.at` does, which is five times as fast with one axis and one index."""
+    target = _axes_first(x, axes)
+    lengths, strides = target.shape, [s // x.itemsize for s in target.strides]
+    inside = (
+        i.size and -n <= i.min() and i.max() < n for i, n in zip(indices, lengths, strict=False)
+    )
+    if updates.size < _FEW or x.ndim == 1 or not x.flags.c_contiguous or not all(inside):
+        np.add.at(target, tuple(indices), updates)  # which raises if a position is not inside
+        return
+    rows, kept = np.zeros(indices[0].shape, np.intp), np.zeros((), np.intp)
+    for i, n, stride in zip(indices, lengths, strides, strict=False):
+        rows += stride * np.where(i < 0, i + np.intp(n), i).astype(np.intp)
+    for n, stride in zip(lengths[len(axes) :], strides[len(axes) :], strict=True):
+        kept = np.add.outer(kept, stride * np.arange(n))
+    rows, values = rows.reshape(-1, 1), updates.reshape(rows.size, kept.size)
+    block = max(1, _BLOCK // kept.size)
+    for first in range(0, len(rows), block):
+        part = slice(first, first + block)
+        np.add.at(x.reshape(-1), (rows[part] + kept.reshape(-1)).ravel(), values[part].ravel())
 
 
 def _gather_jvp(
