@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.program import Program, Var
+from funcdiff.core.program import Atom, Program, Var
 from funcdiff.ops.complex import conj_p
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.factorizations import cholesky_p
@@ -48,18 +48,18 @@ def triangles(program: Program) -> dict[int, bool]:
 def wanted_triangles(program: Program) -> dict[int, bool]:
     """Return for each product of which one triangle only is looked at whether it is the lower."""
     products = {eq.results[0] for eq in program.equations if eq.primitive is contract_p}
-    looked_at: dict[Var, set[Lower]] = {v: set() for v in products}
+    looked_at: dict[Atom, set[Lower]] = {v: set() for v in products}
     for eq in program.equations:
         p: Any = eq.params
         one = bool(p.below) if eq.primitive is part_p and p.below != p.above else None
         for atom in products.intersection(eq.operands):
-            looked_at[atom].add(one)  # type: ignore[index]
+            looked_at[atom].add(one)
     for atom in products.intersection(program.outputs):
-        looked_at[atom].add(None)  # type: ignore[index]
+        looked_at[atom].add(None)
     return {
         v.number: lower
         for v, uses in looked_at.items()
-        if len(uses) == 1 and (lower := next(iter(uses))) is not None
+        if isinstance(v, Var) and len(uses) == 1 and (lower := next(iter(uses))) is not None
     }
 
 
@@ -87,13 +87,12 @@ def triangular_product(left: Lower, right: Lower, wanted: Lower) -> Callable[...
 
 
 def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower) -> None:
-    n = len(x)
-    if left is right is wanted is None or n < WORTHWHILE:
+    if left is right is wanted is None or len(x) < WORTHWHILE:
         np.matmul(x, y, out)
         return
-    parts = (slice(0, n // 2), slice(n // 2, n))
+    rows, sums, columns = map(_halves, (len(x), len(y), len(y.T)))
     for i, j in product(range(2), repeat=2):
-        place = out[parts[i], parts[j]]
+        place = out[rows[i], columns[j]]
         inner = [k for k in range(2) if _within(i, k, left) and _within(k, j, right)]
         if not inner or not _within(i, j, wanted):
             place[...] = 0.0
@@ -101,8 +100,8 @@ def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower
         for k in inner:
             target = place if k == inner[0] else np.empty_like(place)
             _multiply(
-                x[parts[i], parts[k]],
-                y[parts[k], parts[j]],
+                x[rows[i], sums[k]],
+                y[sums[k], columns[j]],
                 target,
                 left if i == k else None,
                 right if k == j else None,
@@ -110,6 +109,10 @@ def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower
             )
             if target is not place:
                 place += target
+
+
+def _halves(n: int) -> tuple[slice, slice]:
+    return slice(0, n // 2), slice(n // 2, n)
 
 
 def _within(row: int, column: int, lower: Lower) -> bool:
