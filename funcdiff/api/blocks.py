@@ -1,7 +1,8 @@
 """The programs of Jacobians: all unit vectors pushed or pulled as one batch, or in chunks.
 
 A pass takes unit vectors of the inputs (forward) or outputs (reverse) to their images; the images
-of all of them, stacked, are cut into one block for each output and input.
+of all of them, stacked, are cut into one block for each output and input.  In one pass, what stays
+diagonal is kept by its diagonals (see `funcdiff.passes.bands`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from funcdiff.core.walk import inline
 from funcdiff.ops.logic import equal
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import convert, iota, permute, reshape
+from funcdiff.passes import bands
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.space import add, broadcast, zeros
+from funcdiff.transforms.linearize import Linearized
 from funcdiff.transforms.vmap import vmap
 
 Mode: TypeAlias = Literal["forward", "reverse"] | None
@@ -57,33 +60,69 @@ class Passes(NamedTuple):
     outputs: int
 
 
-@memoised
-def jacobian_passes(
-    recording: Recording, count: int, results: int, mode: Mode, chunk_size: int | None
-) -> Passes:
-    """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
-    program = simplify(program_of(*recording))
+class _Derivative(NamedTuple):
+    """A derivative as a linear program of stacked vectors.
+
+    Attributes
+    ----------
+    split
+        The program of values and residuals, and the linear one.
+    sources
+        Types of the vectors: of the inputs, in forward mode, or of the outputs.
+    stacked
+        Of stacked vectors and residuals (in reverse mode the other way round), to their images.
+    cut
+        Of the images of all unit vectors, to the blocks of the Jacobian.
+    """
+
+    split: Linearized
+    sources: Sequence[ArrayType]
+    forward: bool
+    stacked: Program
+    cut: Program
+
+    def operands(self, vectors: Sequence[Any], residuals: Sequence[Any]) -> list[Any]:
+        """Return the operands of the stacked program in order."""
+        return [*vectors, *residuals] if self.forward else [*residuals, *vectors]
+
+
+def _derivative(
+    program: Program, count: int, results: int, mode: Mode, chunk_size: int | None
+) -> _Derivative:
+    """Derive the images of as many vectors at a time; of all unit vectors by default."""
     xs, ys = program.input_types[:count], program.output_types[:results]
     split = split_results(program, count, results, complete=True)
-    residuals = split.linear.input_types[count:]
     forward = _is_forward(xs, ys, mode)
     sources = xs if forward else ys
     *_, size = _starts(sources)
     chunk = size if chunk_size is None else min(chunk_size, size)
-    known = (False,) * len(residuals)
+    known = (False,) * split.residuals
     if forward:
         linear = simplify_linear(split.linear, (*_every(xs), *known))
-        batched, _ = vmap(linear, chunk, (*_every(xs), *known), _every(ys))
+        stacked, _ = vmap(linear, chunk, (*_every(xs), *known), _every(ys))
     else:
         pulled = pullback(split, count, _every(ys))
-        batched, _ = vmap(pulled, chunk, (*known, *_every(ys)), _every(xs))
+        stacked, _ = vmap(pulled, chunk, (*known, *_every(ys)), _every(xs))
+    return _Derivative(split, sources, forward, stacked, _cut(xs, ys, size, forward=forward))
+
+
+@memoised
+def jacobian_passes(
+    recording: Recording, count: int, results: int, mode: Mode, chunk_size: int
+) -> Passes:
+    """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
+    program = simplify(program_of(*recording))
+    derivative = _derivative(program, count, results, mode, chunk_size)
+    *_, size = _starts(derivative.sources)
+    chunk = min(chunk_size, size)
+    types = derivative.split.linear.input_types[count:]
     with Builder("jacobian", closed=True, shares=True) as builder:
-        start, *given = [builder.input(t) for t in (_NUMBER, *residuals)]
-        vectors = _unit_vectors(sources, start, chunk)
-        operands = [*vectors, *given] if forward else [*given, *vectors]
-        images = simplify(builder.program(inline(batched, operands)))
-    cut = _cut(xs, ys, size, forward=forward)
-    return Passes(simplify(split.primal), images, cut, size, chunk, len(program.outputs))
+        start, *residuals = [builder.input(t) for t in (_NUMBER, *types)]
+        vectors = _unit_vectors(derivative.sources, start, chunk)
+        outputs = inline(derivative.stacked, derivative.operands(vectors, residuals))
+        images = simplify(builder.program(outputs))
+    primal = simplify(derivative.split.primal)
+    return Passes(primal, images, derivative.cut, size, chunk, len(program.outputs))
 
 
 @memoised
@@ -91,13 +130,15 @@ def jacobian_program(
     recording: Recording, count: int, results: int, mode: Mode, *, wants_value: bool
 ) -> Program:
     """Derive the Jacobian in one pass: its blocks, the results if wanted, auxiliary outputs."""
-    passes = jacobian_passes(recording, count, results, mode, None)
+    program = simplify(program_of(*recording))
+    derivative = _derivative(program, count, results, mode, None)
     with Builder("jacobian", closed=True, shares=True) as builder:
-        operands = [builder.input(t) for t in passes.primal.input_types]
-        values = inline(passes.primal, operands)
-        outputs, residuals = values[: passes.outputs], values[passes.outputs :]
-        images = inline(passes.images, [constant(0, _NUMBER), *residuals])
-        blocks = inline(passes.cut, images)
+        operands = [builder.input(t) for t in program.input_types]
+        values = inline(derivative.split.primal, operands)
+        outputs, residuals = values[: len(program.outputs)], values[len(program.outputs) :]
+        vectors = bands.unit_vectors(derivative.sources)
+        images = bands.images(derivative.stacked, derivative.operands(vectors, residuals))
+        blocks = inline(derivative.cut, images)
         kept = outputs if wants_value else outputs[results:]
         return simplify(builder.program([*blocks, *kept]))
 
