@@ -21,7 +21,8 @@ from funcdiff.errors import OutputError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.ops.complex import conj
-from funcdiff.ops.custom import Custom, custom_p, smooth
+from funcdiff.ops.custom import custom_p
+from funcdiff.ops.custom_rules import Custom, smooth
 from funcdiff.space import zeros
 
 

@@ -26,7 +26,8 @@ from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.recording import Ref
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.cond import Cond
-from funcdiff.ops.custom_tangent import Tangent, pushed_forward
+from funcdiff.ops.custom_rules import Tangent
+from funcdiff.ops.custom_tangent import pushed_forward
 from funcdiff.ops.linear_solve import linear_solve_p
 from funcdiff.ops.opaque import opaque_p
 from funcdiff.ops.root import root_p

@@ -9,9 +9,9 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.walk import nested, opened
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.checkpoint import Checkpoint
-from funcdiff.ops.custom import Custom
+from funcdiff.ops.custom_rules import Custom
+from funcdiff.ops.linear_part import hides
 from funcdiff.passes.simplify import simplify
-from funcdiff.transforms.jvp import Mask, jvp
 from funcdiff.transforms.linearize import linearize
 
 
@@ -32,32 +32,6 @@ def affine(recording: Recording, count: int) -> Program | None:
 def _body(eq: Equation) -> Program | None:
     """Return the program of an equation that only says how to differentiate it."""
     return eq.params.body if isinstance(eq.params, Checkpoint | Custom) else None
-
-
-def hides(program: Program, active: Mask, *, trusts_rules: bool) -> bool:
-    """Whether a value that depends on active inputs has no tangent, as ``np.floor(x)``.
-
-    `trusts_rules` takes functions with rules of their own for what their rules say; otherwise
-    those that other equations hold may hide anything.
-    """
-    variables = tuple(v for eq in program.equations for v in eq.results)
-    every = Program(program.inputs, program.equations, variables)
-    depends, moves = dependent(every, active), jvp(every, active)[1]
-    if any(a and not b for a, b in zip(depends, moves, strict=True)):
-        return True
-    reached = {v for v, flag in zip(variables, depends, strict=True) if flag}
-    for eq in program.equations:
-        if reached.isdisjoint(eq.results):
-            continue
-        if isinstance(eq.params, Custom):
-            if trusts_rules:
-                continue
-            return True
-        for inner in nested(eq.params):
-            differentiable = tuple(t.differentiable for t in inner.input_types)
-            if hides(inner, differentiable, trusts_rules=trusts_rules):
-                return True
-    return False
 
 
 def has_rules(program: Program) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.api.linearity import hides
 from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.complex import conj
+from funcdiff.ops.linear_part import hides
 from funcdiff.passes.simplify import simplified, simplified_linear, simplify, simplify_linear
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask
@@ -200,9 +201,7 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
     split = linearized(program, count, complete=True)
     point = selected(split.primal, slice(len(program.outputs), None))
     active = (True,) * count + (False,) * (len(program.inputs) - count)
-    if not used(point).isdisjoint(point.inputs[:count]) or hides(
-        program, active, trusts_rules=True
-    ):
+    if any(dependent(point, active)) or hides(program, active, trusts_rules=True):
         return None
     types = program.input_types
     with Builder("transpose", closed=True, shares=True) as builder:

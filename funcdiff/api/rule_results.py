@@ -13,7 +13,7 @@ from funcdiff.api.tracing import Trace, rebuild
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
-from funcdiff.ops.custom import smooth
+from funcdiff.ops.custom_rules import smooth
 from funcdiff.space import zeros
 
 

@@ -7,57 +7,25 @@ either rule has every mode.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program, used
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.custom_tangent import Tangent, linear_part, tangent_p
+from funcdiff.ops.custom_rules import Custom, Tangent, smooth
+from funcdiff.ops.custom_tangent import tangent_p
 from funcdiff.ops.families import several
+from funcdiff.ops.linear_part import linear_part
 from funcdiff.space import Maybe, align, instantiate, zeros
 from funcdiff.transforms.jvp import present, spread
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
-
-
-@dataclass(frozen=True, slots=True)
-class Custom(Params):
-    """A function of primals and captured values, and its rules.
-
-    Attributes
-    ----------
-    name
-        What messages call the function.
-    body
-        ``(*xs, *captures) -> ys``.
-    primals
-        How many ``xs`` there are.
-    jvp
-        Empty, or one program ``(*xs, *captures, *t_xs) -> (*ys, *t_ys)``; only floating operands
-        and results have tangents, and those have them always.
-    vjp
-        Empty, or two: ``(*xs, *captures) -> (*ys, *residuals)``, and
-        ``(*residuals, *captures, *ct_ys) -> ct_xs`` without conjugation.
-    """
-
-    name: str
-    body: Program
-    primals: int
-    jvp: tuple[Program, ...]
-    vjp: tuple[Program, ...]
-
-
-def smooth(types: Sequence[ArrayType]) -> list[int]:
-    """Return which of the types have tangents."""
-    return [k for k, t in enumerate(types) if t.differentiable]
-
 
 # ---- the function --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The tangent of a function with a VJP rule, and what both kinds of rules share.
+"""The tangent of a function with a VJP rule.
 
 The tangent equation runs the transposed rule forward; its transpose is the rule itself, as the
 user wrote it.
@@ -7,66 +7,23 @@ user wrote it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
-from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.custom_rules import Tangent
 from funcdiff.ops.families import several
-from funcdiff.ops.vanishing import vanishing
+from funcdiff.ops.linear_part import linear_part
 from funcdiff.space import Maybe, align, instantiate, zeros
 from funcdiff.transforms.jvp import push
-from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
-
-
-@dataclass(frozen=True, slots=True)
-class Tangent(Params):
-    """The derivative that a VJP rule defines.
-
-    Attributes
-    ----------
-    name, jvp
-        As in `funcdiff.ops.custom.Custom`.
-    residuals, captures, primals
-        How many operands of each kind come before the tangents; the primals are there only for
-        a JVP rule.
-    backward
-        The second program of the rule.
-    """
-
-    name: str
-    residuals: int
-    captures: int
-    primals: int
-    jvp: tuple[Program, ...]
-    backward: Program
-
-
-@memoised
-def linear_part(rule: Program, known: int, values: int = 0) -> Linearized | None:
-    """Return a rule as linear in its inputs behind the first ones; None if it is not linear.
-
-    Of its outputs, the first `values` do not count.
-    """
-    active = (False,) * known + (True,) * (len(rule.inputs) - known)
-    split = linearize(rule, active)
-    moved = dependent(split.primal, active)
-    outputs = zip(moved, split.mask, strict=False)
-    if any(moved[len(rule.outputs) :]) or any(depends and not has for depends, has in outputs):
-        return None
-    # a constant has no derivative: it would be part of the result in one mode only
-    if not all(vanishing(rule, active, active).zero[values:]):
-        return None
-    return split
 
 
 def _cotangents(p: Tangent) -> tuple[ArrayType, ...]:

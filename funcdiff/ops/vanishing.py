@@ -29,6 +29,7 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
+from funcdiff.ops.sweeps import While
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p
 
 _SUMS: Final[dict[Primitive[Any], slice]] = {
@@ -85,7 +86,10 @@ def _results(eq: Equation, given: Flags) -> Flags:
             [any(flags) for flags in zip(*(b.varied for b in branches), strict=True)],
         )
     if isinstance(eq.params, Scan):
-        return _repeated(eq.params, given)
+        p = eq.params
+        return _repeated(p.body, p.constants, p.carries, given, runs=p.length > 0)
+    if isinstance(eq.params, While):
+        return _swept(eq.params, given)
     varied = any(given.varied)
     return Flags([_is_zero(eq.primitive, given)] * len(eq.results), [varied] * len(eq.results))
 
@@ -101,15 +105,38 @@ def _is_zero(primitive: Primitive[Any], given: Flags) -> bool:
     return any(z and v for z, v in zip(*given, strict=True))
 
 
-def _repeated(p: Scan, given: Flags) -> Flags:
-    """Return the flags of a loop: a carry is zero if every iteration keeps it zero."""
+def _repeated(body: Program, constants: int, carries: int, given: Flags, *, runs: bool) -> Flags:
+    """Return the flags of a loop: a carry is zero if every iteration keeps it zero.
+
+    `runs` tells whether there certainly is an iteration.
+    """
     zero, varied = given
+    start, end = constants, constants + carries
     while True:
-        found = vanishing(p.body, zero, varied)
-        start, end = p.constants, p.constants + p.carries
+        found = vanishing(body, zero, varied)
         after = [a and b for a, b in zip(zero[start:end], found.zero, strict=False)]
         moved = [a or b for a, b in zip(varied[start:end], found.varied, strict=False)]
         if after == zero[start:end] and moved == varied[start:end]:
-            return found
+            break
         zero = [*zero[:start], *after, *zero[end:]]
         varied = [*varied[:start], *moved, *varied[end:]]
+    return (
+        found if runs else Flags([*after, *found.zero[carries:]], [*moved, *found.varied[carries:]])
+    )
+
+
+def _swept(p: While, given: Flags) -> Flags:
+    """Return the flags of a loop of unknown length, whose sweeps hand rows on."""
+    constants, carries = zip(*map(p.split, given), strict=True)
+    rows, results = Flags([], []), Flags([], [])
+    for k, body in enumerate(p.sweeps):
+        n = p.carries[k]
+        operands = [
+            [*own, *groups[k], *left]
+            for own, groups, left in zip(constants, carries, rows, strict=True)
+        ]
+        found = _repeated(body, p.constants, n, Flags(*operands), runs=False)
+        for flags, ended, left in zip(found, results, rows, strict=True):
+            ended += flags[:n]
+            left += flags[n:]
+    return results

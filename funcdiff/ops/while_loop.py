@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
@@ -20,6 +21,7 @@ from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.families import several
 from funcdiff.ops.reductions import reduce_any
+from funcdiff.ops.restricted_loops import restricted_while
 from funcdiff.ops.scan import varying_residuals
 from funcdiff.ops.structural import select
 from funcdiff.ops.sweeps import Assembly, Step, While, applied, input_flags
@@ -175,14 +177,15 @@ def _while_linearize(
         step = _tangent_step(splits[k].linear, len(tcarries[k]), first, sources[k], list(tangents))
         tangents += assembly.add([t.type for t in tcarries[k]], step, reverse=p.reverse[k])
     loop = assembly.loop(lambda c, s: applied(p.test, c[: p.constants], s)[0])
-    results = loop_results(
-        loop, [*constants, *fixed, *tconstants], [*carries, *(tcarries[k] for k in linear)]
-    )
-    moved = dict(zip(linear, results[len(splits) :], strict=True))
-    tys: list[Maybe] = []
-    for k, split in enumerate(splits):
-        tys += spread(moved.get(k, ()), split.mask[: p.carries[k]])
-    return while_loop(p, xs), tys
+    operands = [*constants, *fixed, *tconstants]
+    operands += [x for carry in (*carries, *(tcarries[k] for k in linear)) for x in carry]
+    # values that only become values leave the loop: the rest is linear where the sweeps are
+    first, last = sum(p.carries), len(operands) - len(assembly.constants)
+    loop, kept, places = restricted_while(loop, list(range(first, last)))
+    results = while_loop(loop, [operands[k] for k in kept])
+    moved = [results[k] for k in places]
+    masks = (flag for k, split in enumerate(splits) for flag in split.mask[: p.carries[k]])
+    return while_loop(p, xs), spread(moved, list(masks))
 
 
 def _invariant_residuals(
@@ -321,6 +324,17 @@ while_p: Final = Primitive(
     _while_linearize,
 )
 NESTED[while_p] = _while_impl
+
+
+def _through_while(p: While, flags: Sequence[bool]) -> list[bool]:
+    reached = input_flags(p, flags, dependent)
+    carries = [flag for k, f in enumerate(reached) for flag in f[p.constants :][: p.carries[k]]]
+    if any(dependent(p.test, reached[0])):  # so does how often anything changes
+        return [True for _ in carries]
+    return carries
+
+
+FLOWS[while_p] = _through_while
 
 
 def while_loop(p: While, operands: Sequence[Tracer]) -> Sequence[Tracer]:

@@ -16,6 +16,7 @@ from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
 from funcdiff.ops.checkpoint import Checkpoint
 from funcdiff.ops.cond import Cond
+from funcdiff.ops.restricted_loops import restricted_scan, restricted_while
 from funcdiff.ops.scan import Scan
 from funcdiff.ops.sweeps import While
 from funcdiff.passes import branches, loops
@@ -32,8 +33,8 @@ _EXTENSIONS: Final[dict[type[Params], Callable[[Any, Call, Simplify], Extended]]
 _RESTRICTIONS: Final[dict[type[Params], Callable[[Any, list[int]], Restricted]]] = {
     Cond: branches.restricted_cond,
     Checkpoint: branches.restricted_checkpoint,
-    Scan: loops.restricted_scan,
-    While: loops.restricted_while,
+    Scan: restricted_scan,
+    While: restricted_while,
 }
 
 

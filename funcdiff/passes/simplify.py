@@ -21,7 +21,8 @@ from funcdiff.core.program import Atom, Equation, Program, used
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import needed, walk
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.custom_tangent import Tangent, pushed_forward
+from funcdiff.ops.custom_rules import Tangent
+from funcdiff.ops.custom_tangent import pushed_forward
 from funcdiff.ops.degeneracy import settled, settled_p
 from funcdiff.passes import algebra, kinks, logic, masking, numbers, signs, spectra, structure
 from funcdiff.passes.extension import Supported

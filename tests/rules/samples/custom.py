@@ -8,8 +8,9 @@ import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.custom import Custom, custom_p
-from funcdiff.ops.custom_tangent import Tangent, tangent_p
+from funcdiff.ops.custom import custom_p
+from funcdiff.ops.custom_rules import Custom, Tangent
+from funcdiff.ops.custom_tangent import tangent_p
 from funcdiff.ops.opaque import Opaque, enter, opaque
 from tests.rules.sample import Sample, body, integers, real, sample
 

@@ -1,0 +1,65 @@
+"""Functions with derivative rules of the user's, as data: their programs and those of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from funcdiff.core.primitive import Params
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class Custom(Params):
+    """A function of primals and captured values, and its rules.
+
+    Attributes
+    ----------
+    name
+        What messages call the function.
+    body
+        ``(*xs, *captures) -> ys``.
+    primals
+        How many ``xs`` there are.
+    jvp
+        Empty, or one program ``(*xs, *captures, *t_xs) -> (*ys, *t_ys)``; only floating operands
+        and results have tangents, and those have them always.
+    vjp
+        Empty, or two: ``(*xs, *captures) -> (*ys, *residuals)``, and
+        ``(*residuals, *captures, *ct_ys) -> ct_xs`` without conjugation.
+    """
+
+    name: str
+    body: Program
+    primals: int
+    jvp: tuple[Program, ...]
+    vjp: tuple[Program, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tangent(Params):
+    """The derivative that a VJP rule defines.
+
+    Attributes
+    ----------
+    name, jvp
+        As in `Custom`.
+    residuals, captures, primals
+        How many operands of each kind come before the tangents; the primals are there only for
+        a JVP rule.
+    backward
+        The second program of the rule.
+    """
+
+    name: str
+    residuals: int
+    captures: int
+    primals: int
+    jvp: tuple[Program, ...]
+    backward: Program
+
+
+def smooth(types: Sequence[ArrayType]) -> list[int]:
+    """Return which of the types have tangents."""
+    return [k for k, t in enumerate(types) if t.differentiable]
