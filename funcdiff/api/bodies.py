@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import shorten
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy import mutation
+from funcdiff.numpy.promotion import is_weak
 from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
@@ -87,21 +88,55 @@ def preserving(
     return preserved
 
 
-def numbers(leaves: Sequence[Any], what: str, paths: Sequence[str]) -> list[Any]:
-    """Return leaves as operands; raises InputError for one that is no array or number."""
-    for leaf, path in zip(leaves, paths, strict=True):
-        if not _is_array(leaf):
-            raise InputError(
-                f"{what}{path} is {leaf!r}, not an array, at {user_location()}. Let the function "
-                "close over what is no array or number."
-            )
-    return [operand(leaf) for leaf in leaves]
+class Operands:
+    """What a body takes: the arrays in a container; strings, flags and functions stay in place.
+
+    Attributes
+    ----------
+    xs
+        The arrays and numbers, as operands.
+    paths
+        Where they are.
+    weak
+        Which of them are Python's numbers.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self._leaves, self._structure = pytree.flatten(tree)
+        self._numeric = [is_numeric(leaf) for leaf in self._leaves]
+        numbers = self.arrays(self._leaves)
+        self.xs = [operand(leaf) for leaf in numbers]
+        self.weak = [is_weak(leaf) for leaf in numbers]
+        self.paths = self.arrays(pytree.paths(self._structure))
+
+    def arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return those leaves that stand where arrays are."""
+        return [leaf for leaf, flag in zip(leaves, self._numeric, strict=True) if flag]
+
+    def changed(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Yield path, value and new value of what is no array, where it is not as it was."""
+        paths = pytree.paths(self._structure)
+        for path, before, leaf in zip(paths, self._leaves, leaves, strict=True):
+            if not is_numeric(before) and not same_leaf(before, leaf):
+                yield path, before, leaf
+
+    def tree(self, values: Sequence[Any]) -> Any:
+        """Return the container with other arrays."""
+        rest = iter(values)
+        pairs = zip(self._leaves, self._numeric, strict=True)
+        return pytree.unflatten(
+            self._structure, [next(rest) if flag else leaf for leaf, flag in pairs]
+        )
+
+
+def same_leaf(a: Any, b: Any) -> bool:
+    """Whether two leaves that are no arrays of numbers are the same."""
+    return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
 
 
 def _is_array(leaf: Any) -> bool:
-    if isinstance(leaf, np.ndarray) and leaf.dtype == bool:
-        return True
-    return is_numeric(leaf) or isinstance(leaf, bool | np.bool_)
+    """Whether a leaf of a carry is an array: a flag may be another after an iteration."""
+    return is_numeric(leaf) or isinstance(leaf, bool)
 
 
 def detached(leaf: Any, operands: Sequence[Any]) -> Any:
@@ -197,7 +232,7 @@ class Carry:
         return after
 
     def _refuse_change(self, path: str, first: Any, leaf: Any, f: Callable[..., Any]) -> None:
-        if leaf is not first and (_is_array(leaf) or leaf != first):
+        if not same_leaf(first, leaf):
             raise OutputError(
                 f"the carry{path} of {self._loop} came as {first!r} but {FunctionName(f)} returned "
                 f"{leaf!r}, at {user_location()}: what is no array must stay as it is. Use a "

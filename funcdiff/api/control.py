@@ -14,7 +14,15 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, type_of
-from funcdiff.api.bodies import detached, difference, emit, numbers, preserving, record_body
+from funcdiff.api.bodies import (
+    Operands,
+    detached,
+    difference,
+    emit,
+    preserving,
+    record_body,
+    same_leaf,
+)
 from funcdiff.api.signatures import Array, Primals, Y
 from funcdiff.api.tracing import Trace, rebuild
 from funcdiff.core.builder import Builder, Tracer
@@ -23,7 +31,6 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy.promotion import is_weak
 from funcdiff.ops.cond import cond as cond_op
 from funcdiff.ops.logic import operations
 from funcdiff.ops.structural import convert
@@ -46,7 +53,8 @@ def cond(
         Functions of the operands; their results must agree in structure, shapes and dtypes.
         They may close over traced arrays.
     *operands
-        Any containers of arrays.
+        Any containers of arrays; strings, flags and other values that are no arrays reach the
+        branches as they are.
 
     Returns
     -------
@@ -100,7 +108,8 @@ def switch(
         Functions of the operands; their results must agree in structure, shapes and dtypes.
         They may close over traced arrays.
     *operands
-        Any containers of arrays.
+        Any containers of arrays; strings, flags and other values that are no arrays reach the
+        branches as they are.
 
     Returns
     -------
@@ -146,7 +155,7 @@ def switch(
 
 
 def _taken(f: Callable[..., Y], operands: Sequence[Any]) -> Y:
-    given, _ = pytree.flatten(operands)
+    given = Operands(operands).xs
     return pytree.map(lambda leaf: detached(leaf, given), f(*operands))
 
 
@@ -158,17 +167,17 @@ def _branching(
     operands: Sequence[Any],
 ) -> Any:
     """Trace every branch, and record the equation that chooses among them."""
-    leaves, structure = pytree.flatten(operands)
-    xs = numbers(leaves, "operands", pytree.paths(structure))
+    given = Operands(operands)
+    xs = given.xs
     types = [type_of(x) for x in xs]
-    paths = [f"operands{path}" for path in pytree.paths(structure)]
 
     def applied(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         who = f"{FunctionName(f)} is a branch of {name}, but"
-        return preserving(_applied(f, structure), who, paths.__getitem__)
+        return preserving(
+            lambda tracers: f(*given.tree(tracers)), who, lambda k: f"operands{given.paths[k]}"
+        )
 
-    weak = list(map(is_weak, leaves))
-    traces = [record_body(f, xs, types, applied(f), weak=weak) for f in functions]
+    traces = [record_body(f, xs, types, applied(f), weak=given.weak) for f in functions]
     programs = [program_of(*trace.recording) for trace in traces]
     for k in range(1, len(functions)):
         _check_pair(name, [traces[0], traces[k]], [programs[0], programs[k]],
@@ -186,10 +195,6 @@ def _branching(
 
     results = emit(rule, [index, *xs, *captures])
     return rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
-
-
-def _applied(f: Callable[..., Any], structure: pytree.Structure) -> Callable[[list[Tracer]], Any]:
-    return lambda tracers: f(*pytree.unflatten(structure, tracers))
 
 
 def _with_captures(
@@ -211,6 +216,7 @@ def _check_pair(
 ) -> None:
     """Raise OutputError if two branches return different things, naming the first leaf."""
     first, other = traces
+    cure = "Convert or reshape one of the results."
     if first.structure != other.structure:
         how = (
             f"other containers than {FunctionName(functions[0])}: "
@@ -219,15 +225,17 @@ def _check_pair(
     else:
         leaves = zip(*map(_leaves, traces, programs), strict=True)
         pairs = zip(pytree.paths(first.structure), leaves, strict=True)
-        differing = [(path, a, b) for path, (a, b) in pairs if type(a) is not type(b) or a != b]
+        differing = [(path, a, b) for path, (a, b) in pairs if not same_leaf(a, b)]
         if not differing:
             return
         path, a, b = differing[0]
         where = f" as result{path}" if path else ""
+        if isinstance(a, bool) and isinstance(b, bool):
+            cure = f"Return arrays where they differ: np.bool_({b}), np.bool_({a})."
         how = f"{b!r} and {FunctionName(functions[0])} returned {a!r}{where}"
     raise OutputError(
         f"the branches of {name} must return the same, but {FunctionName(functions[1])} returned "
-        f"{how}, at {user_location()}. Convert or reshape one of the results."
+        f"{how}, at {user_location()}. {cure}"
     )
 
 

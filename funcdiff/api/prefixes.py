@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName
-from funcdiff.api.bodies import numbers
+from funcdiff.api.bodies import Operands
 from funcdiff.api.signatures import X
 from funcdiff.errors import InputError, OutputError, user_location
 
@@ -27,7 +27,7 @@ def associative_scan(
         Associative function of two values like `elems`, applied to slices along `axis` of any
         length: it has to be elementwise along that axis.
     elems
-        Container of arrays of one length n along `axis`.
+        Container of arrays of one length n along `axis`; values that are no arrays are shared.
     reverse
         Whether to start from the end: the k-th result is then ``e_{n-1} ∘ … ∘ e_k``.
     axis
@@ -56,22 +56,27 @@ def associative_scan(
     >>> fd.associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
     array([ 1.,  2.,  6., 24.])
     """
-    leaves, structure = pytree.flatten(elems)
-    paths = pytree.paths(structure)
-    xs = numbers(leaves, "elems", paths)
+    given = Operands(elems)
+    xs, paths = given.xs, given.paths
+    structure = pytree.flatten(elems)[1]
     _check_lengths([x.shape for x in xs], paths, axis)
 
     def combined(left: list[Any], right: list[Any]) -> list[Any]:
         """Apply `fn` to leaves that have the elements in front."""
         a, b = ([np.moveaxis(x, 0, axis) for x in side] for side in (left, right))
-        result, found = pytree.flatten(
-            fn(pytree.unflatten(structure, a), pytree.unflatten(structure, b))
-        )
+        leaves, found = pytree.flatten(fn(given.tree(a), given.tree(b)))
         if found != structure:
             raise OutputError(
                 f"the function of associative_scan was given {structure}, but {FunctionName(fn)} "
                 f"returned {found}, at {user_location()}. Return the same containers."
             )
+        for path, before, leaf in given.changed(leaves):
+            raise OutputError(
+                f"the function of associative_scan was given elems{path} as {before!r}, but "
+                f"{FunctionName(fn)} returned {leaf!r}, at {user_location()}: what is no array "
+                "must stay as it is."
+            )
+        result = given.arrays(leaves)
         for y, x, path in zip(result, a, paths, strict=True):
             if np.shape(y) != x.shape:
                 raise OutputError(
@@ -86,7 +91,7 @@ def associative_scan(
         moved = [x[::-1] for x in moved]
     ys = _prefixes(combined, moved)
     placed = [np.moveaxis(y[::-1] if reverse else y, 0, axis) for y in ys]
-    result: X = pytree.unflatten(structure, placed)
+    result: X = given.tree(placed)
     return result
 
 

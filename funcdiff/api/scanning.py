@@ -11,13 +11,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, described, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
-from funcdiff.api.bodies import emit, numbers, record_body
+from funcdiff.api.bodies import Operands, emit, record_body
 from funcdiff.api.signatures import Array, Carry, Differentiable, X, Y
-from funcdiff.api.tracing import rebuild
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -71,7 +69,8 @@ def scan(
     init
         The first carry, any container of arrays.
     xs
-        Container of arrays of shape ``(length, ...)``, or None.
+        Container of arrays of shape ``(length, ...)``, or None.  Strings, flags and other values
+        that are no arrays are shared by all iterations, as by `vmap`; so they are in ``y``.
     length
         The number of iterations; needed only if `xs` is None.
     reverse
@@ -108,30 +107,23 @@ def scan(
     (np.float64(6.0), array([0., 0., 2., 9.]))
     """
     state = CarryOf(init, "scan", "init")
-    rows, rows_structure = pytree.flatten(xs)
-    rows = numbers(rows, "xs", pytree.paths(rows_structure))
-    length = _length(rows, length, pytree.paths(rows_structure))
+    given = Operands(xs)
+    rows = given.xs
+    length = _length(given, length)
     segment = _segment(checkpoint, length)
     count = len(state.operands)
     types = [*state.types, *(type_of(x).with_shape(x.shape[1:]) for x in rows)]
 
     def call(tracers: list[Tracer]) -> Any:
-        row = pytree.unflatten(rows_structure, tracers[count:])
-        carry, y = _checked_pair(f(state.tree(tracers[:count]), row), f)
+        carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
         return state.kept(carry, f), y
 
     trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
     assert trace.aux is not None
-    if not all(trace.aux.numeric):
-        raise OutputError(
-            f"the second result of {FunctionName(f)} must hold arrays only, at {user_location()}. "
-            "Return strings and flags from outside the loop."
-        )
     body = _constants_first(program_of(*trace.recording), len(types))
     p = Scan(body, len(trace.captures), count, length, reverse)
     results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.operands, *rows])
-    ys = rebuild(trace.aux.structure, trace.aux.numeric, results[count:], [])
-    return state.tree(results[:count]), ys
+    return state.tree(results[:count]), trace.aux.rebuild(results[count:])
 
 
 def _constants_first(program: Program, count: int) -> Program:
@@ -142,8 +134,8 @@ def _constants_first(program: Program, count: int) -> Program:
         return builder.program(inline(program, [*own, *constants]))
 
 
-def _length(rows: Sequence[Any], length: int | None, paths: Sequence[str]) -> int:
-    for x, path in zip(rows, paths, strict=True):
+def _length(rows: Operands, length: int | None) -> int:
+    for x, path in zip(rows.xs, rows.paths, strict=True):
         if not x.shape:
             raise InputError(
                 f"scan walks along the first axis, but xs{path} is 0-d, at {user_location()}. "
@@ -156,7 +148,10 @@ def _length(rows: Sequence[Any], length: int | None, paths: Sequence[str]) -> in
             )
         length = x.shape[0]
     if length is None:
-        raise InputError(f"scan without xs needs length=, at {user_location()}")
+        raise InputError(
+            f"scan without an array in xs needs length=, at {user_location()}. Give the number of "
+            "iterations, or an array with one row for each."
+        )
     if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 0:
         raise InputError(
             f"scan: length={length!r} is not a number of iterations, at {user_location()}. "
@@ -246,7 +241,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     f
         Function of one row.  It is traced once and may close over traced arrays.
     xs
-        Container of arrays of shape ``(length, ...)``.
+        Container of arrays of shape ``(length, ...)``; values that are no arrays are shared.
     batch_size
         How many rows are computed at once by `vmap`; one by default.
 
@@ -269,9 +264,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    leaves, structure = pytree.flatten(xs)
-    rows = numbers(leaves, "xs", pytree.paths(structure))
-    length = _length(rows, None, pytree.paths(structure))
+    rows = Operands(xs)
+    length = _length(rows, None)
     if not isinstance(batch_size, int) or batch_size < 1:
         raise InputError(
             f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}"
@@ -280,9 +274,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     end = whole * batch_size
     if whole or not length:
         shape = (whole, batch_size)
-        chunks = [np.reshape(x[:end], (*shape, *x.shape[1:])) for x in rows]
-        stacked = scan(lambda _, x: (None, vmap(f)(x)), None, pytree.unflatten(structure, chunks))
-        parts.append(pytree.map(lambda y: np.reshape(y, (end, *y.shape[2:])), stacked[1]))
+        chunks = [np.reshape(x[:end], (*shape, *x.shape[1:])) for x in rows.xs]
+        stacked = Operands(scan(lambda _, x: (None, vmap(f)(x)), None, rows.tree(chunks))[1])
+        parts.append(stacked.tree([np.reshape(y, (end, *y.shape[2:])) for y in stacked.xs]))
     if end < length:
-        parts.append(vmap(f)(pytree.unflatten(structure, [x[end:] for x in rows])))
-    return pytree.map(lambda *ys: np.concatenate(ys), *parts) if len(parts) > 1 else parts[0]
+        parts.append(vmap(f)(rows.tree([x[end:] for x in rows.xs])))
+    if len(parts) == 1:
+        return parts[0]
+    first, last = (Operands(part) for part in parts)
+    return first.tree([np.concatenate(ys) for ys in zip(first.xs, last.xs, strict=True)])
