@@ -129,6 +129,14 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     return frame
 
 
+def raised_by_user(error: Exception) -> bool:
+    """Whether an error that was caught comes from the user's own code, called on the way."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
+
+
 def user_location() -> str:
     """Return ``'file.py', line 12, in f`` of `user_frame`.
 

@@ -209,8 +209,11 @@ class Array(Tracer):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(np.ndarray, name):
+            # code that asks which protocols there are needs no place
+            where = "" if name.startswith("_") else f", at {user_location()}"
             raise AttributeError(
-                f"a traced array, like an ndarray, has no attribute {name!r}{attribute_cure(name)}"
+                f"a traced array, like an ndarray, has no attribute {name!r}{where}"
+                f"{attribute_cure(name)}"
             )
         raise dispatch.unsupported(f"ndarray.{name}")
 
@@ -218,12 +221,17 @@ class Array(Tracer):
 
     def __len__(self) -> int:
         if not self.type.shape:
-            raise TypeError("len() of unsized object")
+            raise TypeError(
+                f"a 0-d array has no len(), at {user_location()}. Use np.size(x), or "
+                "np.atleast_1d(x)."
+            )
         return self.type.shape[0]
 
     def __iter__(self) -> Iterator[Array]:
         if not self.type.shape:
-            raise TypeError("iteration over a 0-d array")
+            raise TypeError(
+                f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
+            )
         return (self[k] for k in range(self.type.shape[0]))
 
     def __getitem__(self, index: Any) -> Any:
@@ -245,7 +253,10 @@ class Array(Tracer):
 
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
-            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+            raise TypeError(
+                "only integer scalar arrays can be converted to a scalar index, not "
+                f"{self.type}, at {user_location()}. Convert it with .astype(int)."
+            )
         return index_value(self)
 
     def __float__(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.refusals import refusal_of
+from funcdiff.numpy.wrong_calls import explain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,15 +55,20 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         raise unsupported(qualified_name(function))
     try:
         return ours(*args, **kwargs)
-    except TypeError as error:
-        if "unexpected keyword argument" in str(error) and ours.__name__ in str(error):
+    except Exception as error:
+        if isinstance(error, TypeError) and _refuses_keyword(error, ours):
             keyword = str(error).rsplit("'", 2)[-2]
             known = ", ".join(inspect.signature(ours).parameters)
             raise unsupported(
                 f"{qualified_name(function)}({keyword}=)",
                 f"Leave {keyword} out; the parameters for traced arrays are {known}.",
             ) from error
+        explain(error, qualified_name(function), args, kwargs)
         raise
+
+
+def _refuses_keyword(error: TypeError, ours: Callable[..., Any]) -> bool:
+    return "unexpected keyword argument" in str(error) and ours.__name__ in str(error)
 
 
 def qualified_name(function: Callable[..., Any]) -> str:

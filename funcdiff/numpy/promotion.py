@@ -90,10 +90,12 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
         )
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
     if array.dtype not in DTYPE_NAMES:
+        listed = isinstance(value, np.ndarray | np.generic | list | tuple)
+        what = f"an operand of dtype {array.dtype}" if listed else f"a {type(value).__name__}"
         raise UnsupportedNumPyError(
-            f"an operand of dtype {array.dtype} met a traced array at {user_location()}. "
-            "Only boolean, integer, floating and complex arrays can be computed with; convert "
-            "it with .astype(float) first."
+            f"{what} met a traced array at {user_location()}. "
+            "Only boolean, integer, floating and complex numbers, and arrays of them, can be "
+            "computed with; convert it first, with float(...) or .astype(float)."
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -176,7 +178,15 @@ def broadcast_to(x: Tracer, shape: Shape) -> Traced:
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """Return NumPy's common shape; raises ValueError if there is none."""
-    return tuple(map(int, np.broadcast_shapes(*shapes)))
+    try:
+        return tuple(map(int, np.broadcast_shapes(*shapes)))
+    except ValueError:
+        shown = " ".join(map(str, shapes))
+        raise ValueError(
+            f"operands could not be broadcast together with shapes {shown}, at "
+            f"{user_location()}. Counted from the last axis, lengths must be equal or 1: insert an "
+            "axis, x[:, None], or reshape one of them."
+        ) from None
 
 
 def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:

@@ -22,6 +22,7 @@ from funcdiff.numpy.promotion import array, broadcast_to
 from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, with_kept
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.ufuncs import apply
+from funcdiff.numpy.wrong_calls import explain
 from funcdiff.ops import accumulation
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.indexing import gather
@@ -50,7 +51,15 @@ def call_method(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Return what ``ufunc.method(*inputs, **kwargs)`` is for traced arrays."""
-    keywords = dict(kwargs)
+    try:
+        return _called(ufunc, method, inputs, dict(kwargs))
+    except Exception as error:
+        name = qualified(ufunc)
+        explain(error, name if method == "__call__" else f"{name}.{method}", inputs, kwargs)
+        raise
+
+
+def _called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     if method == "__call__":
         return ufunc_keywords.call(ufunc, inputs, keywords)
     if method == "at":

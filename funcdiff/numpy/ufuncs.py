@@ -10,6 +10,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer, bind, constant, direct
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import ufuncs, unsupported
 from funcdiff.numpy.foreign import operation_of, qualified
@@ -23,6 +24,7 @@ from funcdiff.numpy.promotion import (
     scalar,
     shape_of,
 )
+from funcdiff.numpy.wrong_calls import explain
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structural import convert
 from funcdiff.space import splat
@@ -34,15 +36,16 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     again = _recorded_again(ufunc, operands)
     if again is not None:
         return again
-    ours = ufuncs.get(ufunc)
-    if ours is not None:
-        return ours(*operands)
-    found = by_ufunc.get(ufunc) or operation_of(ufunc)
-    if isinstance(found, Elementwise):
-        return elementwise(found, ufunc, operands)
-    if found is not None:
+    found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
+    if found is None:
+        raise unsupported(qualified(ufunc))
+    try:
+        if isinstance(found, Elementwise):
+            return elementwise(found, ufunc, operands)
         return found(*operands)
-    raise unsupported(qualified(ufunc))
+    except Exception as error:
+        explain(error, qualified(ufunc), operands)
+        raise
 
 
 def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
@@ -66,12 +69,38 @@ def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
     """Promote, broadcast and record one elementwise operation."""
-    dtypes = resolve(ufunc, tuple(map(dtype_of, operands)))
+    dtypes = _resolved(ufunc, tuple(map(dtype_of, operands)))
     shape = broadcast_shapes(*map(shape_of, operands))
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
     _remember(op, ufunc, operands, xs)
     return y
+
+
+def _resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    try:
+        return resolve(ufunc, dtypes)
+    except TypeError:
+        given = " and ".join(np.dtype(d).name for d in dtypes)
+        other = _OF_TRUTH.get(ufunc)
+        cure = "Convert the operands with .astype."
+        if other is not None:
+            cure = (
+                f"Compare first, as in (x > 0) & (x < 1), or use np.{other.__name__}, which takes "
+                "any numbers."
+            )
+        raise TypeError(
+            f"{qualified(ufunc)} does not take {given}, at {user_location()}. {cure}"
+        ) from None
+
+
+_OF_TRUTH: Final[dict[np.ufunc, np.ufunc]] = {
+    np.bitwise_and: np.logical_and,
+    np.bitwise_or: np.logical_or,
+    np.bitwise_xor: np.logical_xor,
+    np.invert: np.logical_not,
+}
+"""What the operators ``& | ^ ~`` are for booleans."""
 
 
 @lru_cache(maxsize=4096)
