@@ -12,7 +12,16 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.errors import LostDerivativeError, user_location
-from funcdiff.numpy import assignment, dispatch, flat, indexing, mutation, ufunc_methods, ufuncs
+from funcdiff.numpy import (
+    assignment,
+    dispatch,
+    flat,
+    indexing,
+    integers,
+    mutation,
+    ufunc_methods,
+    ufuncs,
+)
 from funcdiff.numpy.mistakes import attribute_cure
 from funcdiff.numpy.values import concrete_value, constant_value, formatted, index_value, text
 from funcdiff.ops.structural import convert
@@ -265,6 +274,18 @@ class Array(Tracer):
 
     def __complex__(self) -> complex:
         return complex(constant_value(self, "complex(x)"))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return integers.to_decimals(self, ndigits)
+
+    def __trunc__(self) -> Any:
+        return integers.integer(self, np.trunc, "math.trunc")
+
+    def __floor__(self) -> Any:
+        return integers.integer(self, np.floor, "math.floor")
+
+    def __ceil__(self) -> Any:
+        return integers.integer(self, np.ceil, "math.ceil")
 
     def item(self, *args: Any) -> Any:
         """Return an element as a Python number, if that loses no derivative."""

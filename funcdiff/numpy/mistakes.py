@@ -22,9 +22,9 @@ _STORED: Final = (
 )
 _CURES: Final = (
     (
-        r"int$|math\.(ceil|floor|isclose|isfinite|isinf|isnan|trunc)$",
-        "Use NumPy's function: np.floor(x), np.isnan(x). For a count or an index, say that it is a "
-        "constant: int(fd.stop_gradient(x)).",
+        r"int$|math\.(isclose|isfinite|isinf|isnan)$",
+        "Use NumPy's function: np.floor(x), np.isnan(x). For a count or an index, write round(x) "
+        "or math.floor(x), or say that it is a constant: int(fd.stop_gradient(x)).",
     ),
     (
         r"(math|cmath)\.",

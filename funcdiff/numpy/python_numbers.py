@@ -8,6 +8,7 @@ have 64 bits.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -98,3 +99,4 @@ class Number(Array):
 
 
 Builder.weak_handle = Number
+numbers.Number.register(Number)  # and so np.isscalar takes it for what it stands for
