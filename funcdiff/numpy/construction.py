@@ -1,21 +1,27 @@
 """What `funcdiff.numpy` offers where NumPy cannot dispatch: arrays of traced numbers.
 
 NumPy asks only the arguments of a function, not the elements of lists in them, so
-``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own.
+``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own, but
+for buffers: what `zeros`, `ones`, `empty`, `full` and their ``_like`` make while a function is
+being traced takes traced values, as ``out[0] = x``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.builder import Tracer, constant, current_builder
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy import creation
+from funcdiff.numpy.dispatch import call
 from funcdiff.numpy.joining import concatenate
+from funcdiff.numpy.mutation import fresh
 from funcdiff.numpy.promotion import array as as_array
 from funcdiff.numpy.promotion import promoted
 from funcdiff.numpy.values import concrete_value
@@ -133,7 +139,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     Returns
     -------
     array
-        NumPy's own if the value is not traced.
+        NumPy's own if no function is being traced.
 
     Examples
     --------
@@ -142,9 +148,67 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     >>> print(fd.grad(lambda x: fnp.full((2, 3), x).sum())(3.0))
     6.0
     """
-    if not is_traced(fill_value):
-        return np.full(shape, fill_value, dtype, **keywords)
-    return creation.full(shape, array(fill_value), dtype, **keywords)
+    if is_traced(fill_value):
+        return creation.full(shape, array(fill_value), dtype, **keywords)
+    y = np.full(shape, fill_value, dtype, **keywords)
+    return creation.full(shape, fill_value, y.dtype) if _is_buffer(y) else y
+
+
+def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
+    """Return an array like another, filled with a value; either may be traced.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes; the result has its shape and dtype.
+    fill_value
+        A number, or an array that broadcasts to the shape.
+    *args, **keywords
+        Those of `numpy.full_like`.
+
+    Returns
+    -------
+    array
+        NumPy's own if no function is being traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.full_like([1.0, 2.0], x).sum())(3.0))
+    2.0
+    """
+    if is_traced([a, fill_value]):
+        return call(np.full_like, (array(a), array(fill_value), *args), keywords)
+    y = np.full_like(a, fill_value, *args, **keywords)
+    return creation.full(y.shape, fill_value, y.dtype) if _is_buffer(y) else y
+
+
+def _is_buffer(y: np.ndarray[Any, Any]) -> bool:
+    """Whether a new array may have to take traced values."""
+    return current_builder() is not None and y.dtype in DTYPE_NAMES
+
+
+def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
+    """Return a function of NumPy that makes arrays of one value, making traced ones in a trace."""
+
+    @wraps(plain)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if is_traced([*args, *kwargs.values()]):
+            return call(plain, [array(a) if is_traced(a) else a for a in args], kwargs)
+        y = plain(*args, **kwargs)
+        return fresh(constant(value, ArrayType(y.shape, y.dtype))) if _is_buffer(y) else y
+
+    return made
+
+
+FILLED: Final = {
+    name: filled(getattr(np, name), value)
+    for name, value in (
+        ("zeros", 0), ("zeros_like", 0), ("empty", 0), ("empty_like", 0), ("ones", 1),
+        ("ones_like", 1),
+    )
+}  # fmt: skip
 
 
 def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:

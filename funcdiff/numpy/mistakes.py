@@ -17,8 +17,9 @@ import numpy as np
 from funcdiff.errors import user_frame
 
 _STORED: Final = (
-    "An ordinary array cannot hold it. Make one that can, np.zeros_like(x), np.zeros(shape, "
-    "like=x) or np.array(y, like=x), or build a list and np.stack it."
+    "An ordinary array cannot hold it. Make one that can, funcdiff.numpy.zeros(shape), "
+    "np.zeros_like(x), np.zeros(shape, like=x) or np.array(y, like=x), or build a list and "
+    "np.stack it."
 )
 _CURES: Final = (
     (

@@ -19,12 +19,14 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import dispatch
 from funcdiff.numpy.concatenator import c_, r_
 from funcdiff.numpy.construction import (
+    FILLED,
     arange,
     array,
     asarray,
     ascontiguousarray,
     fromiter,
     full,
+    full_like,
     is_traced,
 )
 from funcdiff.ops.families import by_ufunc
@@ -35,19 +37,21 @@ _OURS: Final[dict[str, Any]] = {
     "asanyarray": asarray,
     "asarray": asarray,
     "ascontiguousarray": ascontiguousarray,
+    **FILLED,
     "c_": c_,
     "fromiter": fromiter,
     "full": full,
+    "full_like": full_like,
     "r_": r_,
 }
 """What NumPy cannot dispatch, and we can do."""
 
 _PLAIN: Final = frozenset(
     {
-        "broadcast_shapes", "diag_indices", "dtype", "empty", "errstate", "exceptions", "eye",
+        "broadcast_shapes", "diag_indices", "dtype", "errstate", "exceptions", "eye",
         "fftfreq", "finfo", "identity", "iinfo", "index_exp", "indices", "isdtype", "isscalar",
-        "issubdtype", "iterable", "mgrid", "ndarray", "ndindex", "ogrid", "ones", "promote_types",
-        "random", "rfftfreq", "s_", "tri", "tril_indices", "triu_indices", "ufunc", "zeros",
+        "issubdtype", "iterable", "mgrid", "ndarray", "ndindex", "ogrid", "promote_types",
+        "random", "rfftfreq", "s_", "tri", "tril_indices", "triu_indices", "ufunc",
     }
 )  # fmt: skip
 """What takes no array, or nothing to differentiate: NumPy's own."""
