@@ -15,7 +15,7 @@ from funcdiff.errors import InputError, OutputError, user_location
 
 
 def associative_scan(
-    fn: Callable[[X, X], X], elems: X, *, reverse: bool = False, axis: int = 0
+    fn: Callable[[X, X], Any], elems: X, *, reverse: bool = False, axis: int = 0
 ) -> X:
     """Return all partial results of an associative operation.
 

@@ -2,7 +2,8 @@
 
 Every NumPy function that is covered is here under its own name, and plain NumPy calls
 (``np.sin(x)``) do the same.  This namespace is needed only for what NumPy cannot dispatch:
-``fnp.array([x, y])``, ``fnp.full(3, x)``, ``fnp.r_[x, y]``.
+``fnp.array([x, y])``, ``fnp.full(3, x)``, ``fnp.r_[x, y]``, and for buffers, ``fnp.zeros(3)``, that
+take traced values.
 
 Examples
 --------

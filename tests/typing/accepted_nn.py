@@ -45,6 +45,22 @@ def sums_of_exponentials() -> None:
     fd.grad(fd.nn.logsumexp)(x)
 
 
+def softplus(x: float) -> np.float64:
+    return fd.nn.softplus(x)
+
+
+def transformed() -> None:
+    x = np.linspace(-1, 1, 3)
+    assert_type(fd.vmap(fd.nn.softplus)(x), NDArray[np.float64])
+    assert_type(fd.jit(fd.nn.softplus)(x), NDArray[np.float64])
+    assert_type(fd.jvp(fd.nn.gelu, (x,), (x,)), tuple[NDArray[np.float64], NDArray[np.float64]])
+    fd.jacobian(fd.nn.softmax)(x)
+    fd.derivative(fd.nn.sigmoid)(1.0)
+    # of overloads, mypy hands on the first, that of arrays: for numbers, a function says so
+    assert_type(fd.grad(softplus)(1.0), float)
+    assert_type(fd.value_and_grad(softplus)(1.0), tuple[np.float64, float])
+
+
 def windows() -> None:
     k: NDArray[np.int64] = np.ones((1, 4), np.int64)
     assert_type(fd.nn.avg_pool(k, (2,), stride=1), NDArray[np.float64])
@@ -57,4 +73,4 @@ def training() -> None:
     assert_type(fd.grad(loss)(network, images, labels), Network)
 
 
-PROGRAMS = [activations, sums_of_exponentials, windows, training]
+PROGRAMS = [activations, sums_of_exponentials, transformed, windows, training]
