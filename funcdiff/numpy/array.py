@@ -10,20 +10,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.errors import LostDerivativeError, user_location
 from funcdiff.numpy import (
     assignment,
     dispatch,
     flat,
     indexing,
-    integers,
     mutation,
     ufunc_methods,
     ufuncs,
 )
+from funcdiff.numpy.conversions import Convertible
 from funcdiff.numpy.mistakes import attribute_cure
-from funcdiff.numpy.values import concrete_value, constant_value, formatted, index_value, text
+from funcdiff.numpy.values import constant_value
+from funcdiff.numpy.wrong_calls import explain
 from funcdiff.ops.structural import convert
 
 
@@ -112,7 +113,7 @@ def _conjugated(x: Any, **keywords: Any) -> Any:
     return x if not keywords and x.dtype.kind != "c" else np.conjugate(x, **keywords)
 
 
-class Array(Tracer):
+class Array(Convertible):
     """A traced array."""
 
     __slots__ = ()
@@ -252,57 +253,7 @@ class Array(Tracer):
     def __contains__(self, item: Any) -> bool:
         return bool(np.any(self == item))
 
-    # ---- concrete values -------------------------------------------------------------------
-
-    def __bool__(self) -> bool:
-        return bool(concrete_value(self))
-
-    def __int__(self) -> int:
-        return int(constant_value(self, "int(x)"))
-
-    def __index__(self) -> int:
-        if self.type.dtype.kind not in "iu" or self.type.shape:
-            raise TypeError(
-                "only integer scalar arrays can be converted to a scalar index, not "
-                f"{self.type}, at {user_location()}. Convert it with .astype(int)."
-            )
-        return index_value(self)
-
-    def __float__(self) -> float:
-        what = "float(x), math.sin(x), or storing x into an ordinary array,"
-        return float(constant_value(self, what))
-
-    def __complex__(self) -> complex:
-        return complex(constant_value(self, "complex(x)"))
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        return integers.to_decimals(self, ndigits)
-
-    def __trunc__(self) -> Any:
-        return integers.integer(self, np.trunc, "math.trunc")
-
-    def __floor__(self) -> Any:
-        return integers.integer(self, np.floor, "math.floor")
-
-    def __ceil__(self) -> Any:
-        return integers.integer(self, np.ceil, "math.ceil")
-
-    def item(self, *args: Any) -> Any:
-        """Return an element as a Python number, if that loses no derivative."""
-        return constant_value(self, "x.item()").item(*args)
-
-    def tolist(self) -> Any:
-        """Return nested lists of Python numbers, if that loses no derivative."""
-        return constant_value(self, "x.tolist()").tolist()
-
-    def __repr__(self) -> str:
-        return text(self)
-
-    def __str__(self) -> str:
-        return formatted(self, "")
-
-    def __format__(self, spec: str) -> str:
-        return formatted(self, spec)
+    # ---- copies ----------------------------------------------------------------------------
 
     def __copy__(self) -> Any:
         return self.copy()
@@ -376,7 +327,11 @@ class Array(Tracer):
         copy: bool = True,
     ) -> Any:
         """Convert to another dtype."""
-        target = np.dtype(dtype)
+        try:
+            target = np.dtype(dtype)
+        except TypeError as error:
+            explain(error, "x.astype", (dtype,))
+            raise
         if not np.can_cast(self.type.dtype, target, casting):
             raise TypeError(
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "

@@ -51,4 +51,4 @@ def _shown(x: Any) -> str:
         return str(ArrayType(x.shape, x.dtype)) if known else f"an array of dtype {x.dtype}"
     if isinstance(x, list | tuple) and any(isinstance(y, Tracer | np.ndarray) for y in x):
         return shorten(f"[{', '.join(map(_shown, x))}]", 80, placeholder=" ...]")
-    return shorten(repr(x), 40, placeholder=" ...")
+    return shorten(getattr(x, "__name__", repr(x)), 40, placeholder=" ...")

@@ -63,6 +63,12 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: len(x[0]), TypeError, r"a 0-d array has no len\(\), at .*np.size"),
     (lambda x: list(x[0]), TypeError, r"0-d array cannot be iterated over, at .*np.atleast_1d"),
     (lambda x: range(x[0]), TypeError, r"scalar index, not f64\[\], at .*astype"),
+    (lambda x: x.astype("foo"), TypeError, r"'foo' .*in x.astype\('foo'\), at"),
+    (
+        lambda x: np.apply_along_axis(np.sum, 3, x),
+        IndexError,
+        r"in np.apply_along_axis\(sum, 3, f64\[3\]\), at",
+    ),
     (lambda x: x.foo, AttributeError, r"no attribute 'foo', at"),
 ]
 
