@@ -277,12 +277,12 @@ def _direct(found: _Compiled, *, converts: bool) -> Callable[[Sequence[Any]], An
     assert execute is not None
     is_array = trace.is_array
     owns = isinstance(execute, Unrolled) or owns_results(program)
-    silent = isinstance(execute, Unrolled) and not execute.warns
+    floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
 
     def call(args: Sequence[Any]) -> Any:
         try:
-            if silent:  # floats are what it takes
-                results = execute(*args, *captures)
+            if floats is not None:  # which it takes, and nothing warns
+                results = floats.quick(*args, *captures)
             elif owns:
                 if converts:
                     args = [*map(operand, args)]

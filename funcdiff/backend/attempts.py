@@ -21,10 +21,15 @@ class Attempt:
         Raises `ArithmeticError` or `ValueError` for numbers that it does not know the result of.
     sure
         Makes the function that knows it, when it is needed.
+
+    Attributes
+    ----------
+    quick
+        The quick function; who calls it by itself gives the operands to the `Attempt` if it raises.
     """
 
     def __init__(self, quick: Callable[..., Any], sure: Callable[[], Callable[..., Any]]) -> None:
-        self._quick = quick
+        self.quick = quick
         self._make = sure
         self._failures = 0
 
@@ -32,9 +37,11 @@ class Attempt:
         """Return the results."""
         if self._failures < _TRIES:
             try:
-                return self._quick(*operands)
+                return self.quick(*operands)
             except (ArithmeticError, ValueError):
                 self._failures += 1
+                if self._failures == _TRIES:
+                    self.quick = self
         numbers = [np.float64(x) if type(x) is float else x for x in operands]
         with np.errstate(all="ignore"):
             return self._sure(*numbers)
