@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import update_wrapper
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
@@ -21,9 +20,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _EQUATIONS_KEPT: Final = 1 << 18
-
-_LONG: Final = 1000
-"""Equations from which the garbage collector is kept away from a derivation."""
 
 caches: Final[list[Memoised[Any, Any]]] = []
 """Every memoised function, for clearing and inspection."""
@@ -122,10 +118,9 @@ class Memoised(Generic[P, R]):
             if found is not _MISSING:
                 _store.results.move_to_end(key)
                 return cast("R", found[0])
-        weight = _weight(args[0])
-        with paused() if weight > _LONG else nullcontext():
+        with paused():
             result = self.__wrapped__(*args, **kwargs)
-        _store.enter(key, result, weight)
+        _store.enter(key, result, _weight(args[0]))
         return result
 
     def __len__(self) -> int:
