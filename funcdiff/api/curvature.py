@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+import numpy as np
+
+from funcdiff import pytree
 from funcdiff.api.gradient import grad
 from funcdiff.api.linearization import linearize
 from funcdiff.api.products import check_count, check_tuples, jvp, vjp
 from funcdiff.api.selection import is_single
 from funcdiff.api.signatures import Argnames, Argnums, Aux, No, Primals, RealScalar, X, Y, Yes
+from funcdiff.core.builder import Tracer
 
 
 @overload
@@ -90,7 +94,7 @@ def hvp(
         Tuple with the point, one value per argument.
     tangents
         Tuple with the vector: for each differentiated argument one entry, like it in structure,
-        shapes and dtypes.
+        shapes and dtypes.  Arrays of integers are taken as floats.
     argnums, argnames
         Numbers and names of the arguments to differentiate, as for `grad`; by default all of the
         primals.
@@ -125,7 +129,7 @@ def hvp(
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
     gradient: Any = grad(f, **options)
-    _, *rest = jvp(gradient, primals, tangents, **options, **kwargs)
+    _, *rest = jvp(gradient, primals, _floating(tangents), **options, **kwargs)
     return tuple(rest) if has_aux else rest[0]
 
 
@@ -224,10 +228,10 @@ def vhp(
     gradient: Any = grad(f, **options)
     _, pullback, *aux = vjp(gradient, *primals, **options, **kwargs)
     if not is_single(chosen, argnames):
-        value = pullback(tuple(cotangents))
+        value = pullback(_floating(cotangents))
     else:
         check_count(cotangents, 1, "cotangent")
-        (value,) = pullback(cotangents[0])
+        (value,) = pullback(*_floating(cotangents))
     return (value, *aux) if has_aux else value
 
 
@@ -320,10 +324,26 @@ def gauss_newton_product(
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
-    pushed, pullback = vjp(f_jvp, *tangents)
+    pushed, pullback = vjp(f_jvp, *_floating(tangents))
     pulled = pullback(pushed if loss is None else hvp(loss, (y,), (pushed,)))
     value = pulled[0] if is_single(chosen, argnames) else pulled
     return (value, *aux) if has_aux else value
+
+
+def _floating(vectors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return vectors with arrays of integers as floats.
+
+    Nothing is differentiated by them, and SciPy asks for a product with an array of int8 to learn
+    the dtype of an operator: ``minimize(method="trust-constr", hessp=...)``, ``LinearOperator``.
+    """
+    return pytree.map(_as_float, tuple(vectors))
+
+
+def _as_float(leaf: Any) -> Any:
+    if not isinstance(leaf, np.ndarray | Tracer) or leaf.dtype.kind not in "iu":
+        return leaf
+    x: Any = leaf
+    return x.astype(np.float64)
 
 
 def _chosen(

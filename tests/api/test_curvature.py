@@ -203,3 +203,23 @@ def test_a_third_derivative_is_the_jacobian_of_a_hessian() -> None:
     expected = np.zeros((3, 3, 3))
     expected[range(3), range(3), range(3)] = 6
     np.testing.assert_array_equal(third, expected)
+
+
+# ---- vectors of solvers ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
+@pytest.mark.parametrize("product", [fd.hvp, fd.vhp, fd.gauss_newton_product])
+def test_vectors_of_integers_are_taken_as_floats(product: Any, dtype: Any) -> None:
+    t = np.array([1, 0, 2])
+    for f in (_f, lambda p: _f(p["x"])):
+        of = (lambda x: x) if f is _f else (lambda x: {"x": x})
+        found, expected = (product(f, (of(X),), (of(v),)) for v in (t.astype(dtype), 1.0 * t))
+        for a, b in zip(fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True):
+            assert a.dtype == np.float64
+            np.testing.assert_array_equal(a, b)
+
+
+def test_traced_vectors_of_integers_are_taken_as_floats() -> None:
+    product = fd.jit(lambda t: fd.hvp(_f, (X,), (t,)))
+    np.testing.assert_allclose(product(np.array([1, 0, 2])), H @ [1, 0, 2], rtol=1e-14)

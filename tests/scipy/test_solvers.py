@@ -67,7 +67,7 @@ def test_solvers_with_hessians_find_the_minimum(method: str) -> None:
     hessian.check(5, 5)
 
 
-@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov"])
+@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "trust-constr"])
 def test_solvers_with_products_need_no_hessian(method: str) -> None:
     product = Watched(lambda x, p: fd.hvp(rosenbrock, (x,), (p,)))
     found = optimize.minimize(
