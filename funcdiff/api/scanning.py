@@ -116,7 +116,7 @@ def scan(
 
     def call(tracers: list[Tracer]) -> Any:
         carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
-        return state.kept(carry, f), y
+        return state.kept(carry, f), pytree.map(_row, y)
 
     trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
     assert trace.aux is not None
@@ -167,6 +167,11 @@ def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
             f"{described(result)}, at {user_location()}. Return (carry, None) without y."
         )
     return result
+
+
+def _row(leaf: Any) -> Any:
+    """Return a Python integer as an array, which is stacked with those of other iterations."""
+    return array(leaf) if type(leaf) is int else leaf
 
 
 # ---- checkpointed segments -------------------------------------------------------------------

@@ -134,7 +134,7 @@ def record(
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
         if has_aux:
-            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux)
+            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux, _is_aux_array)
             outputs += aux_outputs
             aux_parts = Aux(aux_structure, aux_numeric, aux_others)
         recording = builder.recording(outputs)
@@ -179,11 +179,16 @@ def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
     return result
 
 
+def _is_aux_array(leaf: Any) -> bool:
+    """Whether a leaf of an auxiliary result is an output: a Python integer is returned as it is."""
+    return type(leaf) is not int and is_numeric(leaf)
+
+
 def _outputs(
-    tree: Any,
+    tree: Any, is_output: Callable[[Any], bool] = is_numeric
 ) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
     leaves, structure = pytree.flatten(tree)
-    numeric = tuple(is_numeric(leaf) for leaf in leaves)
+    numeric = tuple(is_output(leaf) for leaf in leaves)
     outputs = [
         leaf if isinstance(leaf, Tracer) else array(leaf)  # a weak one stays weak, for residuals
         for leaf, flag in zip(leaves, numeric, strict=True)

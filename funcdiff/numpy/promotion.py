@@ -110,7 +110,9 @@ def array(value: Any) -> Traced:
     if isinstance(value, Tracer):
         return Builder.handle(value.builder, value.atom, value.type) if value.weak else value
     if type(value) in WEAK or type(value) is bool:
-        return scalar(value, ArrayType((), np.asarray(value).dtype))
+        dtype = np.asarray(value).dtype
+        if dtype in DTYPE_NAMES:  # an integer of more than 64 bits is an object
+            return scalar(value, ArrayType((), dtype))
     return innermost().capture(concrete(value))
 
 
