@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+import numpy as np
+
+from funcdiff.api.arguments import check_function, described
 from funcdiff.api.custom_call import Call
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
@@ -32,11 +35,11 @@ class CustomFunction(Generic[P, R]):
     def __init__(
         self, f: Callable[P, R], wanted: str, nondiff_argnums: int | Sequence[int] = ()
     ) -> None:
+        check_function(f, wanted)
         update_wrapper(self, f)
         self._function = f
         self._wanted = wanted
-        given = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        self._fixed = frozenset(given)
+        self._fixed = _positions(nondiff_argnums)
         self._jvp: Callable[..., Any] | None = None
         self._vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
@@ -61,6 +64,7 @@ class CustomFunction(Generic[P, R]):
             in `nondiff_argnums`, `primals` and `tangents` tuples with one entry per other
             argument.  Linear in the tangents.  A leaf without a derivative has the tangent None.
         """
+        self._check_rule(rule)
         self._jvp = rule
         return rule
 
@@ -99,6 +103,8 @@ class CustomFunction(Generic[P, R]):
             tuple has one entry per argument that is not in `nondiff_argnums`, like it, or None
             for zero.
         """
+        for rule in (forward, backward):
+            self._check_rule(rule)
         self._vjp = forward, backward
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -117,6 +123,14 @@ class CustomFunction(Generic[P, R]):
         )
         return result
 
+    def _check_rule(self, rule: Any) -> None:
+        if not callable(rule):
+            raise InputError(
+                f"a rule of {self._name} is a function, but {described(rule)} was given, at "
+                f"{user_location()}: write {self._name}.defjvp(rule), or "
+                f"{self._name}.defvjp(forward, backward)."
+            )
+
     def _traced_function(self, *args: Any) -> Any:
         """Call the function on traced arguments."""
         return self._function(*args)  # type: ignore[call-arg]
@@ -125,15 +139,14 @@ class CustomFunction(Generic[P, R]):
         """Return the arguments in order: rules take them by position."""
         bound = args
         if kwargs:
-            signature = inspect.signature(self._function)
-            arguments = signature.bind(*args, **kwargs)
-            arguments.apply_defaults()
+            arguments = inspect.signature(self._function).bind(*args, **kwargs)
             if arguments.kwargs:
                 raise InputError(
                     f"{self._name} has derivative rules, which take arguments by position, but "
                     f"{', '.join(arguments.kwargs)} can only be given by keyword, at "
                     f"{user_location()}. Make the parameters positional."
                 )
+            arguments.apply_defaults()
             bound = arguments.args
         outside = [k for k in self._fixed if not 0 <= k < len(bound)]
         if outside:
@@ -142,6 +155,17 @@ class CustomFunction(Generic[P, R]):
                 f"it was called with {len(bound)} arguments, at {user_location()}."
             )
         return bound
+
+
+def _positions(nondiff_argnums: int | Sequence[int]) -> frozenset[int]:
+    several = nondiff_argnums if isinstance(nondiff_argnums, Iterable) else (nondiff_argnums,)
+    given = tuple(several)
+    if not all(isinstance(k, int | np.integer) and k >= 0 for k in given):
+        raise InputError(
+            f"nondiff_argnums={nondiff_argnums!r} are no positions of arguments, at "
+            f"{user_location()}. Count from 0, as in nondiff_argnums=(0, 2)."
+        )
+    return frozenset(map(int, given))
 
 
 def custom_jvp(

@@ -117,8 +117,21 @@ class Call:
         return call
 
     def _trace_forward(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
-        trace = self._traced(f, self._applied(f), pending=pending, has_aux=True)
-        self._check_result(trace, body, len(body.outputs), f, "its forward rule")
+        applied = self._applied(f)
+
+        def call(tracers: list[Tracer]) -> Any:
+            returned = applied(tracers)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise OutputError(
+                    f"the forward rule {FunctionName(f)} of {self.name} must return a pair "
+                    f"(out, residuals), but returned {described(returned)}"
+                    f"{_entries(returned)}, at {user_location()}. Return (out, None) if the "
+                    "backward rule needs nothing."
+                )
+            return returned
+
+        trace = self._traced(f, call, pending=pending, has_aux=True)
+        self._check_result(trace, body, len(body.outputs), f, "the forward rule")
         return trace
 
     def _trace_backward(
@@ -156,8 +169,8 @@ class Call:
             if not isinstance(returned, tuple) or len(returned) != 2:
                 raise OutputError(
                     f"the JVP rule {FunctionName(f)} of {self.name} must return a pair "
-                    f"(out, tangent), but returned {described(returned)}, at "
-                    f"{user_location()}."
+                    f"(out, tangent), but returned {described(returned)}"
+                    f"{_entries(returned)}, at {user_location()}."
                 )
             out, tangent = returned
             return out, self._tangents(f, tangent, body)
@@ -166,7 +179,7 @@ class Call:
         trace = self._traced(
             f, call, pending=pending, operands=operands, types=types, has_aux=True
         )  # fmt: skip
-        self._check_result(trace, body, len(body.outputs), f, "its JVP rule")
+        self._check_result(trace, body, len(body.outputs), f, "the JVP rule")
         return trace
 
     # ---- what rules return -----------------------------------------------------------------
@@ -180,10 +193,10 @@ class Call:
         ]:
             return
         raise OutputError(
-            f"{what} {FunctionName(f)} must return what {self.name} returns, "
+            f"{what} {FunctionName(f)} of {self.name} must return first what {self.name} returns, "
             f"{shown(body.structure, expected)}, but returned "
             f"{shown(trace.structure, trace.outputs[: sum(trace.numeric)])}, at "
-            f"{user_location()}."
+            f"{user_location()}. Convert or reshape it."
         )
 
     def _cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
@@ -249,6 +262,10 @@ class Call:
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
+
+
+def _entries(returned: Any) -> str:
+    return f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
 
 
 def _is_zero(capture: Any) -> bool:

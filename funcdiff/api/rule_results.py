@@ -62,7 +62,8 @@ def fitted(leaf: Any, type_: ArrayType, what: str) -> Tracer:
     if x.type is not type_:
         if not np.can_cast(x.dtype, type_.dtype, "same_kind"):
             raise OutputError(
-                f"{what} has dtype {x.dtype}, expected {type_.dtype}, at {user_location()}."
+                f"{what} has dtype {x.dtype}, expected {type_.dtype}, at {user_location()}. "
+                "Take the real part of what is complex, and convert the rest with .astype."
             )
         x = x.astype(type_.dtype)  # type: ignore[attr-defined]
     return x

@@ -107,9 +107,9 @@ def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]
     found = tuple(ArrayType(y.shape, y.dtype) for y in results)
     if found != types:
         raise OutputError(
-            f"{p.name} returned {', '.join(map(str, found))} where it had returned, or declared, "
-            f"{', '.join(map(str, types))} for arguments of these types. An opaque function must "
-            "return the same shapes and dtypes for the same shapes and dtypes."
+            f"{_shown(p)} returned {', '.join(map(str, found))} where it had returned, or "
+            f"declared, {', '.join(map(str, types))} for arguments of these types. An opaque "
+            "function must return the same shapes and dtypes for the same shapes and dtypes."
         )
     return [y[()] for y in results]
 
@@ -123,9 +123,14 @@ def _opaque_jvp(
     p: Opaque, _xs: Sequence[Tracer], _ts: Sequence[Maybe]
 ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
     raise NotDifferentiableError(
-        f"{p.name} is opaque and has no derivative rule. Declare one with "
-        f"{p.name}.defvjp(forward, backward) or {p.name}.defjvp(rule)."
+        f"{_shown(p)} is opaque and has no derivative rule. Declare one with "
+        f"{_shown(p)}.defvjp(forward, backward) or {_shown(p)}.defjvp(rule)."
     )
+
+
+def _shown(p: Opaque) -> str:
+    """Return the name that the user gave the function, without the number that `enter` adds."""
+    return p.name.partition(".")[0]
 
 
 def _opaque_batch(

@@ -230,11 +230,12 @@ def wrong_jvp(rule: Any) -> Any:
         (wrong_vjp(lambda x: (x, None), lambda r, ct: (ct.sum(),)), r"shape \(\), expected \(2,\)"),
         (wrong_vjp(lambda x: (x, None), lambda r, ct: ({"a": ct},)), "but argument 0 is"),
         (wrong_vjp(lambda x: (x, None), lambda r, ct: (ct * 1j,)), "dtype complex128"),
-        (wrong_vjp(lambda x: x, lambda r, ct: (ct,)), "pair"),
+        (wrong_vjp(lambda x: x, lambda r, ct: (ct,)), r"forward rule .*pair \(out, residuals\)"),
+        (wrong_vjp(lambda x: (x, x, x), lambda r, ct: (ct,)), "but returned a tuple of 3 entries"),
         (wrong_vjp(lambda x: (x.sum(), None), lambda r, ct: (ct,)), r"f64\[2\], but returned"),
         (wrong_jvp(lambda p, t: 2.0 * t[0]), r"pair \(out, tangent\)"),
         (wrong_jvp(lambda p, t: (p[0], t[0].sum())), r"shape \(\), expected \(2,\)"),
-        (wrong_jvp(lambda p, t: (p[0].sum(), t[0])), "must return what"),
+        (wrong_jvp(lambda p, t: (p[0].sum(), t[0])), "JVP rule .* must return first what"),
     ],
 )
 def test_rules_that_return_something_else_are_named(call: Callable[[], Any], message: str) -> None:
