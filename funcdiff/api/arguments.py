@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,8 +34,29 @@ class FunctionName:
 
 
 def described(value: Any) -> str:
-    """Return how messages call what a function returned in place of a tuple."""
-    return f"{value.type}" if isinstance(value, Tracer) else f"a {type(value).__name__}"
+    """Return how messages call a value that is not what was wanted."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    article = "an" if name[0].lower() in "aeiou" else "a"
+    return f"{value.type}" if isinstance(value, Tracer) else f"{article} {name}"
+
+
+def check_function(f: Any, transform: str) -> None:
+    """Refuse what cannot be called, such as the result of the function that was meant."""
+    if not callable(f):
+        raise InputError(
+            f"fd.{transform} takes a function, but {described(f)} was given, at "
+            f"{user_location()}. Give the function itself, not its result: fd.{transform}(f)."
+        )
+
+
+def names_of(given: Any) -> tuple[str, ...] | None:
+    """Return a name, or a collection of names, as a tuple; None if it is anything else."""
+    if isinstance(given, str):
+        return (given,)
+    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def is_numeric(leaf: Any) -> bool:
@@ -58,7 +79,14 @@ def operand(leaf: Any) -> Any:
             f"a masked array was given at {user_location()}: its mask would be lost. Use "
             "x.filled(value) and np.where(mask, a, b) inside the function."
         )
-    return _SCALARS.get(kind, np.asarray)(leaf) if not isinstance(leaf, np.generic) else leaf
+    if isinstance(leaf, np.generic):
+        return leaf
+    x = _SCALARS.get(kind, np.asarray)(leaf)
+    if kind is int and x.dtype.kind == "O":
+        raise InputError(
+            f"the integer {leaf} has more than 64 bits, at {user_location()}. Make it a float."
+        )
+    return x
 
 
 def type_of(x: Any) -> ArrayType:

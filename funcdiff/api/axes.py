@@ -68,8 +68,8 @@ def _children(
         keys = kind.keys(aux)
         if by_key.keys() != set(keys):
             raise InputError(
-                f"{name}{path} has the keys {sorted(map(repr, by_key))}, but {values}{path} has "
-                f"{sorted(map(repr, keys))}, at {user_location()}. Give one entry per key."
+                f"{name}{path} has the keys {', '.join(map(repr, by_key))}, but {values}{path} has "
+                f"{', '.join(map(repr, keys))}, at {user_location()}. Give one entry per key."
             )
         inner = [by_key[key] for key in keys]
     if len(inner) != len(outer):

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, type_of
+from funcdiff.api.arguments import check_function, is_numeric, type_of
 from funcdiff.api.axes import batch_size, leaf_axes, moved_in, moved_out
 from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
@@ -65,6 +65,7 @@ def vmap(
     ... )
     array([3., 6.])
     """
+    check_function(f, "vmap")
 
     @wraps(f)
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:

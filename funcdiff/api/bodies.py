@@ -134,8 +134,8 @@ def same_leaf(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
 
 
-def _is_array(leaf: Any) -> bool:
-    """Whether a leaf of a carry is an array: a flag may be another after an iteration."""
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is an array or a number, a flag included, which an iteration may change."""
     return is_numeric(leaf) or isinstance(leaf, bool)
 
 
@@ -185,14 +185,14 @@ class Carry:
     def __init__(self, init: Any, loop: str, name: str) -> None:
         self._leaves, self.structure = pytree.flatten(init)
         self._paths = pytree.paths(self.structure)
-        self.operands = [operand(leaf) for leaf in self._leaves if _is_array(leaf)]
+        self.operands = [operand(leaf) for leaf in self._leaves if is_array(leaf)]
         self.types = [type_of(x) for x in self.operands]
         self._loop, self._name = loop, name
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """Put leaves into the containers."""
         arrays = iter(leaves)
-        merged = [next(arrays) if _is_array(leaf) else leaf for leaf in self._leaves]
+        merged = [next(arrays) if is_array(leaf) else leaf for leaf in self._leaves]
         return pytree.unflatten(self.structure, merged)
 
     def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
@@ -210,11 +210,11 @@ class Carry:
         after: list[Any] = []
         types = iter(self.types)
         for path, first, leaf in zip(self._paths, self._leaves, leaves, strict=True):
-            if not _is_array(first):
+            if not is_array(first):
                 self._refuse_change(path, first, leaf, f)
                 continue
             before = next(types)
-            if not _is_array(leaf):
+            if not is_array(leaf):
                 raise OutputError(
                     f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
                     f"returned a {type(leaf).__name__}, at {user_location()}. Return an array or "

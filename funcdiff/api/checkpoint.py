@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from funcdiff.api.arguments import FunctionName, traced
+from funcdiff.api.arguments import FunctionName, check_function, names_of, traced
 from funcdiff.api.bodies import preserving
 from funcdiff.api.invocation import Invocation
 from funcdiff.api.tracing import Trace, rebuild, record
@@ -72,8 +72,9 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
     array([[0., 0.],
            [0., 0.]])
     """
-    names = (keep,) if isinstance(keep, str) else tuple(keep)
-    if not all(isinstance(name, str) for name in names):
+    check_function(f, "checkpoint")
+    names = names_of(keep)
+    if names is None:
         raise InputError(
             f"keep={keep!r} of fd.checkpoint must hold names, at {user_location()}. Name values "
             'inside the function, x = fd.tap("x", x), and write keep=("x",).'

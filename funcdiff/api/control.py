@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, type_of
+from funcdiff.api.arguments import FunctionName, described, type_of
 from funcdiff.api.bodies import (
     Operands,
     detached,
     difference,
     emit,
+    is_array,
     preserving,
     record_body,
     same_leaf,
@@ -77,6 +78,11 @@ def cond(
     >>> fd.vmap(f)(np.array([0.0, np.pi / 2]))
     array([1., 1.])
     """
+    if not is_array(pred):
+        raise InputError(
+            f"cond needs a boolean as its condition, got {described(pred)}, at "
+            f"{user_location()}: write fd.cond(x > 0, true_fn, false_fn, *operands)."
+        )
     if np.shape(pred):
         raise InputError(
             f"cond needs a scalar condition, got one of shape {np.shape(pred)}, at "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.arguments import check_function
 from funcdiff.api.invocation import Invocation
 from funcdiff.api.signatures import P, X
 from funcdiff.api.tracing import record
@@ -45,6 +46,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
       return %2
     }
     """
+    check_function(f, "trace")
 
     @wraps(f)
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric, operand, type_of
+from funcdiff.api.arguments import FunctionName, check_function, is_numeric, operand, type_of
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, owned, rebuild, record, run
 from funcdiff.backend.compiled import fastest
@@ -341,4 +341,5 @@ def jit(
     >>> step(np.array([0.0, 1.0]))
     array([0.        , 0.63970001])
     """
+    check_function(f, "jit")
     return JittedFunction(f, static_argnums, static_argnames)

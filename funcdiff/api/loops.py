@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.arguments import FunctionName, operand, type_of
+from funcdiff.api.arguments import FunctionName, described, operand, type_of
 from funcdiff.api.bodies import Carry as CarryOf
-from funcdiff.api.bodies import emit, preserving, record_body, untraced
+from funcdiff.api.bodies import emit, is_array, preserving, record_body, untraced
 from funcdiff.api.scanning import scan
 from funcdiff.api.signatures import Array, Carry
 from funcdiff.core.builder import Tracer
@@ -88,11 +88,12 @@ def while_loop(
 
 
 def _condition(result: Any, cond_fun: Callable[..., Any]) -> Any:
-    x = operand(result)
-    if type_of(x) is not ArrayType((), BOOL):
+    x = operand(result) if is_array(result) else None
+    if x is None or type_of(x) is not ArrayType((), BOOL):
+        found = described(result) if x is None else type_of(x)
         raise OutputError(
             f"the condition of while_loop must be one boolean, but {FunctionName(cond_fun)} "
-            f"returned {type_of(x)}, at {user_location()}. Compare (x > 0), or reduce an array "
+            f"returned {found}, at {user_location()}. Compare (x > 0), or reduce an array "
             "of booleans with np.any or np.all."
         )
     return x

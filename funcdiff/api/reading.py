@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from funcdiff.api.arguments import check_function
 from funcdiff.api.examining import Examined
 from funcdiff.api.interfaces import interface
 from funcdiff.api.signatures import P
@@ -57,6 +58,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
         d_x = d_y * np.cos(x)
         return d_x
     """
+    check_function(f, "source")
 
     @wraps(f)
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -96,6 +98,7 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     >>> counted.flops, counted.read, counted.written, counted.equations
     (48800, 20800, 6408, 2)
     """
+    check_function(f, "cost")
 
     @wraps(f)
     def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:

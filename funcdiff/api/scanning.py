@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, described, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff.api.arguments import FunctionName, described
 from funcdiff.api.signatures import Argnames, Argnums
 from funcdiff.errors import InputError, user_location
@@ -178,13 +180,13 @@ class Argument:
 def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
     """Whether one argument is chosen without a tuple."""
     if argnames is None:
-        return argnums is None or isinstance(argnums, int)
+        return argnums is None or isinstance(argnums, int | np.integer)
     return argnums is None and isinstance(argnames, str)
 
 
 def _numbers(argnums: Argnums) -> tuple[int, ...]:
     given = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
-    if isinstance(argnums, str) or not all(type(k) is int for k in given):
+    if isinstance(argnums, str) or not all(_is_int(k) for k in given):
         cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
         if isinstance(argnums, str) or any(isinstance(k, str) for k in given):
             cure = "Names of parameters go into argnames=."
@@ -192,7 +194,11 @@ def _numbers(argnums: Argnums) -> tuple[int, ...]:
             f"argnums must be an int or a tuple of ints, got {argnums!r}, at {user_location()}. "
             f"{cure}"
         )
-    return given
+    return tuple(map(int, given))
+
+
+def _is_int(k: object) -> bool:
+    return isinstance(k, int | np.integer) and not isinstance(k, bool)
 
 
 def _names(argnames: Argnames) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric
+from funcdiff.api.arguments import FunctionName, check_function, is_numeric, names_of
 from funcdiff.api.invocation import Invocation
 from funcdiff.api.signatures import P, RealScalar, X
 from funcdiff.api.tapped import Named, gradients_program, values_program
@@ -137,6 +137,7 @@ def tap_values(
     >>> fd.tap_values(network, names="layer1")(np.array([1.0, 2.0]))
     {'layer1': array([1., 5.])}
     """
+    check_function(f, "tap_values")
     chosen = _chosen(names)
 
     @wraps(f)
@@ -188,6 +189,7 @@ def tap_grads(
     >>> fd.tap_grads(loss)(np.zeros(3))
     {'attention': array([1., 2., 3.])}
     """
+    check_function(f, "tap_grads")
     chosen = _chosen(names)
 
     @wraps(f)
@@ -204,14 +206,15 @@ def tap_grads(
 
 
 def _chosen(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if names is None or isinstance(names, str):
-        return None if names is None else (names,)
-    if not all(isinstance(name, str) for name in names):
+    if names is None:
+        return None
+    chosen = names_of(names)
+    if chosen is None:
         raise InputError(
             f"names={names!r} must hold names given with fd.tap, at {user_location()}: write "
             'names=("layer0", "layer1").'
         )
-    return tuple(names)
+    return chosen
 
 
 def _traced(

@@ -1,0 +1,152 @@
+"""What is no function, no name or no condition is refused where it is given, with the cure."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import (
+    InputError,
+    NotDifferentiableError,
+    OutputError,
+    UnsupportedNumPyError,
+)
+
+X = np.array([1.0, 2.0, 3.0])
+HUGE = 10**30
+
+
+def _total(x: Any) -> Any:
+    return np.sum(x**2)
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["vmap", "jit", "checkpoint", "custom_jvp", "custom_vjp", "primitive", "trace", "source",
+     "cost", "tap_values", "tap_grads"],
+)  # fmt: skip
+def test_the_result_of_a_function_is_not_taken_for_the_function(name: str) -> None:
+    transform: Any = getattr(fd, name)
+    with pytest.raises(InputError, match=rf"fd\.{name} takes a function, but a float64 was given"):
+        transform(_total(X))
+
+
+def test_a_rule_is_a_function() -> None:
+    f: Any = fd.custom_vjp(_total)
+    with pytest.raises(InputError, match="a rule of _total is a function, but None was given"):
+        f.defvjp(lambda x: (_total(x), x), None)
+    with pytest.raises(InputError, match="has no rule"):  # the half that was right is not kept
+        fd.grad(f)(X)
+    with pytest.raises(InputError, match="a rule of _total is a function, but an int was given"):
+        f.defjvp(3)
+
+
+# ---- numbers and names of arguments --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["x", -1, (0, -2), 1.5, ("x",), None])
+def test_positions_of_arguments_are_counted_from_zero(given: Any) -> None:
+    with pytest.raises(InputError, match="are no positions of arguments"):
+        fd.custom_jvp(_total, nondiff_argnums=given)
+
+
+def test_integers_of_numpy_number_arguments() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return np.sum(x * y**2)
+
+    for t in (fd.grad, fd.jacobian, fd.elementwise_grad):
+        transform: Any = t
+        np.testing.assert_array_equal(transform(f, np.int64(1))(X, X), 2 * X * X)
+        (only,) = transform(f, (np.int8(0),))(X, X)
+        np.testing.assert_array_equal(only, X**2)
+
+
+@pytest.mark.parametrize("names", [3, (1,), lambda p: True])
+def test_names_of_values_are_strings(names: Any) -> None:
+    with pytest.raises(InputError, match="must hold names"):
+        fd.checkpoint(_total, keep=names)
+    with pytest.raises(InputError, match="must hold names"):
+        fd.tap_values(_total, names=names)
+
+
+# ---- conditions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["yes", None, _total, [True]])
+def test_a_condition_is_a_number(condition: Any) -> None:
+    with pytest.raises(InputError, match="cond needs a boolean as its condition"):
+        fd.cond(condition, lambda x: x, lambda x: -x, X)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(
+    ("result", "shown"), [(None, "None"), ("yes", "a str"), ({}, "a dict"), (2, r"i64\[\]")]
+)
+def test_the_condition_of_a_loop_is_a_boolean(result: Any, shown: str, *, jitted: bool) -> None:
+    def f(x: Any) -> Any:
+        return fd.while_loop(lambda _: result, lambda x: x + 1, x)
+
+    with pytest.raises(OutputError, match=f"must be one boolean, but .* returned {shown}"):
+        (fd.jit(f) if jitted else f)(1.0)
+
+
+# ---- integers ------------------------------------------------------------------------------------
+
+
+def test_integers_beside_the_result_come_back_as_they_are() -> None:
+    aux = {"steps": 7, "huge": HUGE, "list": [1, 2], "array": np.arange(2)}
+
+    def f(x: Any) -> Any:
+        return _total(x), aux
+
+    for transform in (fd.grad, fd.value_and_grad, fd.hessian, fd.jacobian):
+        result: Any = transform(f, has_aux=True)(X)
+        found = result[0][1] if transform is fd.value_and_grad else result[1]
+        assert [type(found["steps"]), type(found["list"][1])] == [int, int]
+        assert (found["steps"], found["huge"], found["list"]) == (7, HUGE, [1, 2])
+        assert found["array"] is not aux["array"]
+
+
+def test_a_loop_stacks_the_integers_that_its_body_returns() -> None:
+    _, ys = fd.scan(lambda c, x: (c + x, {"k": 3}), 0.0, X)
+    np.testing.assert_array_equal(ys["k"], [3, 3, 3])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fd.jit(lambda x: HUGE)(X),
+        lambda: fd.vmap(lambda x: HUGE)(X),
+        lambda: fd.scan(lambda c, x: (c, HUGE), 0.0, X),
+    ],
+)
+def test_an_integer_of_more_than_64_bits_is_no_array(call: Callable[[], Any]) -> None:
+    with pytest.raises(UnsupportedNumPyError, match="dtype object"):
+        call()
+
+
+def test_an_argument_of_more_than_64_bits_is_refused() -> None:
+    with pytest.raises(InputError, match="has more than 64 bits"):
+        fd.jit(lambda n: n * 1.0)(HUGE)
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def test_an_opaque_function_is_called_by_its_own_name() -> None:
+    def solve(x: Any) -> Any:
+        return np.sort(x)
+
+    for _ in range(2):  # the second is entered under another name
+        with pytest.raises(NotDifferentiableError, match=r"^solve is opaque .* solve\.defvjp\("):
+            fd.jacobian(fd.primitive(solve))(X)
+
+
+def test_keys_that_do_not_fit_are_listed() -> None:
+    with pytest.raises(InputError, match=r"in_axes\[0\] has the keys 'a', but args\[0\] has 'a', "):
+        fd.vmap(lambda p: p["a"], in_axes=({"a": 0},))({"a": X, "b": X})
