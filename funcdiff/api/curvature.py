@@ -8,10 +8,11 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.calls import call_parts
 from funcdiff.api.gradient import grad
 from funcdiff.api.linearization import linearize
-from funcdiff.api.products import check_count, check_tuples, jvp, vjp
-from funcdiff.api.selection import is_single
+from funcdiff.api.products import check_count, check_tuples, checked_per_argument, jvp, vjp
+from funcdiff.api.selection import Selection, is_single
 from funcdiff.api.signatures import Argnames, Argnums, Aux, No, Primals, RealScalar, X, Y, Yes
 from funcdiff.core.builder import Tracer
 
@@ -323,8 +324,10 @@ def gauss_newton_product(
     check_tuples("gauss_newton_product", primals, tangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
+    inputs, _ = call_parts(f, Selection(f, chosen, argnames), primals, kwargs)
+    ts = inputs.rebuild(checked_per_argument(_floating(tangents), inputs))
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
-    pushed, pullback = vjp(f_jvp, *_floating(tangents))
+    pushed, pullback = vjp(f_jvp, *ts)
     pulled = pullback(pushed if loss is None else hvp(loss, (y,), (pushed,)))
     value = pulled[0] if is_single(chosen, argnames) else pulled
     return (value, *aux) if has_aux else value

@@ -223,3 +223,12 @@ def test_vectors_of_integers_are_taken_as_floats(product: Any, dtype: Any) -> No
 def test_traced_vectors_of_integers_are_taken_as_floats() -> None:
     product = fd.jit(lambda t: fd.hvp(_f, (X,), (t,)))
     np.testing.assert_allclose(product(np.array([1, 0, 2])), H @ [1, 0, 2], rtol=1e-14)
+
+
+def test_a_gauss_newton_product_has_the_dtype_of_the_primal() -> None:
+    t = np.array([1.0, 0.5, -2.0], np.float32)
+    found = fd.gauss_newton_product(lambda x: A @ x, (X,), (t,))
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, A.T @ A @ t, rtol=1e-14)
+    with pytest.raises(CotangentError, match=r"tangents\[0\] has dtype complex128, but the primal"):
+        fd.gauss_newton_product(lambda x: A @ x, (X,), (1j * T,))
