@@ -51,6 +51,18 @@ def check_function(f: Any, transform: str) -> None:
         )
 
 
+def is_int(value: object) -> bool:
+    """Whether a value is an integer of Python or NumPy, and no boolean."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def ints_of(given: Any) -> tuple[int, ...] | None:
+    """Return an integer, or a collection of integers, as a tuple; None if it is anything else."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    values = tuple(given) if several else (given,)
+    return tuple(map(int, values)) if all(map(is_int, values)) else None
+
+
 def names_of(given: Any) -> tuple[str, ...] | None:
     """Return a name, or a collection of names, as a tuple; None if it is anything else."""
     if isinstance(given, str):

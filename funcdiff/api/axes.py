@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import operand
+from funcdiff.api.arguments import is_int, operand
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.registry import kinds
 
@@ -33,7 +33,7 @@ def leaf_axes(axes: Any, tree: Any, name: str, values: str, path: str = "") -> l
     InputError
         If the two do not fit.
     """
-    if axes is None or _is_axis(axes):
+    if axes is None or is_int(axes):
         count = pytree.flatten(tree)[1].leaf_count
         return [None if axes is None else operator.index(axes)] * count
     pairs = _children(axes, tree, name, values, path)
@@ -42,10 +42,6 @@ def leaf_axes(axes: Any, tree: Any, name: str, values: str, path: str = "") -> l
         for entry, inner, value in pairs
         for axis in leaf_axes(inner, value, name, values, path + entry)
     ]
-
-
-def _is_axis(axes: Any) -> bool:
-    return isinstance(axes, int | np.integer) and not isinstance(axes, bool)
 
 
 def _children(
@@ -125,7 +121,7 @@ def batch_size(values: Sequence[Any], axis_size: int | None, paths: Sequence[str
     """Return the number of examples, on which all values agree."""
     sizes = {path: int(x.shape[0]) for path, x in zip(paths, values, strict=True)}
     if axis_size is not None:
-        if not _is_axis(axis_size) or axis_size < 0:
+        if not is_int(axis_size) or axis_size < 0:
             raise InputError(
                 f"vmap: axis_size={axis_size!r} is not a number of examples, at {user_location()}"
             )

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-import numpy as np
-
-from funcdiff.api.arguments import check_function, described
+from funcdiff.api.arguments import check_function, described, ints_of
 from funcdiff.api.custom_call import Call
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
@@ -158,14 +156,13 @@ class CustomFunction(Generic[P, R]):
 
 
 def _positions(nondiff_argnums: int | Sequence[int]) -> frozenset[int]:
-    several = nondiff_argnums if isinstance(nondiff_argnums, Iterable) else (nondiff_argnums,)
-    given = tuple(several)
-    if not all(isinstance(k, int | np.integer) and k >= 0 for k in given):
+    given = ints_of(nondiff_argnums)
+    if given is None or any(k < 0 for k in given):
         raise InputError(
             f"nondiff_argnums={nondiff_argnums!r} are no positions of arguments, at "
             f"{user_location()}. Count from 0, as in nondiff_argnums=(0, 2)."
         )
-    return frozenset(map(int, given))
+    return frozenset(given)
 
 
 def custom_jvp(

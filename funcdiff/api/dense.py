@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcdiff.api.arguments import type_of
+from funcdiff.api.arguments import is_int, type_of
 from funcdiff.api.blocks import Mode, jacobian_passes, jacobian_program, run_in_chunks
 from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.selection import Selection
@@ -60,7 +60,7 @@ def _check_options(mode: Mode, chunk_size: int | None) -> None:
             f"mode={mode!r} is not known, at {user_location()}. It is 'forward', 'reverse', or "
             "None for the cheaper one."
         )
-    if chunk_size is not None and (type(chunk_size) is not int or chunk_size < 1):
+    if chunk_size is not None and (not is_int(chunk_size) or chunk_size < 1):
         raise InputError(
             f"chunk_size={chunk_size!r} is no positive int, at {user_location()}. Give the number "
             "of columns or rows to compute at a time, or None for all."

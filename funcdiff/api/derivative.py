@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, overload
 
-from funcdiff.api.arguments import type_of
+from funcdiff.api.arguments import is_int, type_of
 from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.products import check_tuples, jvp
 from funcdiff.api.programs import derivative_program
@@ -121,7 +121,7 @@ def derivative(
     >>> fd.derivative(lambda t: np.stack([np.cos(t), np.sin(t)]), n=2)(0.0)
     array([-1., -0.])
     """
-    if type(n) is not int or n < 0:
+    if not is_int(n) or n < 0:
         raise InputError(
             f"the order of a derivative is an int, at least 0, got n={n!r}, at {user_location()}. "
             "Write fd.derivative(f, n=2) for the second derivative."

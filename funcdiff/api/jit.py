@@ -13,7 +13,15 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, check_function, is_numeric, operand, type_of
+from funcdiff.api.arguments import (
+    FunctionName,
+    check_function,
+    ints_of,
+    is_numeric,
+    names_of,
+    operand,
+    type_of,
+)
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, owned, rebuild, record, run
 from funcdiff.backend.compiled import fastest
@@ -90,8 +98,13 @@ class JittedFunction(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, f)
         self._function = f
-        given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        given, names = ints_of(static_argnums), names_of(static_argnames)
+        if given is None or names is None:
+            raise InputError(
+                f"jit: static_argnums={static_argnums!r} must be an int or ints, and "
+                f"static_argnames={static_argnames!r} a str or strs, at {user_location()}. Numbers "
+                "of parameters go into the one, names into the other."
+            )
         self._numbers, self._names = self._both(given, names)
         self._programs: dict[tuple[Any, ...], _Compiled] = {}
         self._direct: dict[tuple[Any, ...], Callable[[Sequence[Any]], Any]] = {}

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, described, type_of
+from funcdiff.api.arguments import FunctionName, described, is_int, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
 from funcdiff.api.bodies import Operands, emit, record_body
@@ -153,7 +153,7 @@ def _length(rows: Operands, length: int | None) -> int:
             f"scan without an array in xs needs length=, at {user_location()}. Give the number of "
             "iterations, or an array with one row for each."
         )
-    if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 0:
+    if not is_int(length) or length < 0:
         raise InputError(
             f"scan: length={length!r} is not a number of iterations, at {user_location()}. "
             "Give an int; fd.fori_loop takes a traced one."
@@ -182,12 +182,12 @@ def _segment(checkpoint: bool | int, length: int) -> int:  # noqa: FBT001 - as i
     """Return after how many iterations the carry is kept, 0 for no checkpoints."""
     if isinstance(checkpoint, bool):
         return math.isqrt(max(length - 1, 0)) + 1 if checkpoint else 0
-    if not isinstance(checkpoint, int) or checkpoint < 1:
+    if not is_int(checkpoint) or checkpoint < 1:
         raise InputError(
             f"scan: checkpoint={checkpoint!r} is not a number of iterations, at "
             f"{user_location()}. Give True for about the square root of the length, or an int."
         )
-    return checkpoint
+    return int(checkpoint)
 
 
 def _run(p: Scan, operands: Sequence[Tracer], segment: int) -> Sequence[Tracer]:
@@ -272,9 +272,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
     rows = Operands(xs)
     length = _length(rows, None)
-    if not isinstance(batch_size, int) or batch_size < 1:
+    if not is_int(batch_size) or batch_size < 1:
         raise InputError(
-            f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}"
+            f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}. Give the "
+            "number of rows to compute at once, or None for one."
         )
     whole, parts = length // batch_size, []
     end = whole * batch_size

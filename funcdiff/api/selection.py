@@ -8,9 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
-
-from funcdiff.api.arguments import FunctionName, described
+from funcdiff.api.arguments import FunctionName, described, ints_of, is_int
 from funcdiff.api.signatures import Argnames, Argnums
 from funcdiff.errors import InputError, user_location
 
@@ -180,25 +178,21 @@ class Argument:
 def is_single(argnums: Argnums | None, argnames: Argnames | None) -> bool:
     """Whether one argument is chosen without a tuple."""
     if argnames is None:
-        return argnums is None or isinstance(argnums, int | np.integer)
+        return argnums is None or is_int(argnums)
     return argnums is None and isinstance(argnames, str)
 
 
 def _numbers(argnums: Argnums) -> tuple[int, ...]:
-    given = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
-    if isinstance(argnums, str) or not all(_is_int(k) for k in given):
+    given = ints_of(argnums) if isinstance(argnums, Sequence) or is_int(argnums) else None
+    if given is None:
         cure = "Arguments are given to the function that is returned: fd.grad(f)(x)."
-        if isinstance(argnums, str) or any(isinstance(k, str) for k in given):
+        if isinstance(argnums, Sequence) and any(isinstance(k, str) for k in argnums):
             cure = "Names of parameters go into argnames=."
         raise InputError(
             f"argnums must be an int or a tuple of ints, got {argnums!r}, at {user_location()}. "
             f"{cure}"
         )
-    return tuple(map(int, given))
-
-
-def _is_int(k: object) -> bool:
-    return isinstance(k, int | np.integer) and not isinstance(k, bool)
+    return given
 
 
 def _names(argnames: Argnames) -> tuple[str, ...]:

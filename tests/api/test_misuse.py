@@ -66,6 +66,30 @@ def test_integers_of_numpy_number_arguments() -> None:
         np.testing.assert_array_equal(only, X**2)
 
 
+def test_integers_of_numpy_count_and_number() -> None:
+    one: Any = np.int32(1)  # the annotations ask for an int
+    two: Any = np.int8(2)
+    first: Any = np.int64(0)
+    np.testing.assert_array_equal(fd.jacobian(np.cumsum, chunk_size=two)(X), np.tri(3))
+    np.testing.assert_array_equal(fd.map(lambda x: x**2, X, batch_size=two), X**2)
+    assert fd.scan(lambda c, x: (c * x, None), 2.0, X, checkpoint=two)[0] == 12.0
+    assert fd.derivative(lambda x: x**3, n=two)(5.0) == 30.0
+    assert fd.jit(lambda x, n: sum([x] * n), static_argnums=one)(2.0, 3) == 6.0
+    scaled: Any = fd.custom_jvp(lambda n, x: n * x, nondiff_argnums=first)
+    scaled.defjvp(lambda n, primals, tangents: (n * primals[0], n * tangents[0]))
+    assert fd.grad(lambda x: scaled(3, x))(2.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"static_argnums": "x"}, {"static_argnums": 1.5}, {"static_argnums": (0, "x")},
+     {"static_argnames": 0}, {"static_argnames": (0,)}],
+)  # fmt: skip
+def test_static_parameters_are_numbered_or_named(options: Any) -> None:
+    with pytest.raises(InputError, match=r"must be an int or ints, and .* a str or strs"):
+        fd.jit(_total, **options)
+
+
 @pytest.mark.parametrize("names", [3, (1,), lambda p: True])
 def test_names_of_values_are_strings(names: Any) -> None:
     with pytest.raises(InputError, match="must hold names"):
