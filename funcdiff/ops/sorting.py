@@ -18,6 +18,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.indexing import take_along
+from funcdiff.ops.matching import match
 from funcdiff.ops.structural import Axis
 from funcdiff.space import Maybe, align, same_types
 
@@ -111,12 +112,25 @@ def _argsort_impl(p: Sorting) -> Callable[..., Any]:
     return lambda x: np.argsort(x, axis=p.axis, kind=p.kind)
 
 
+_FEW: Final = 1 << 17
+"""Elements up to which sorting takes about as long as hashing."""
+
+
 def _origins_impl(p: Axis) -> Callable[..., Any]:
-    """Match elements of equal rank: that of rank r stands at ``argsort(x)[r]``, and in y alike."""
+    """Match elements of equal rank: that of rank r stands at ``argsort(x)[r]``, and in y alike.
+
+    Of many elements, which sorting is too slow for, match those that are equal.
+    """
 
     def function(x: Any, y: Any) -> Any:
         origins = np.empty(x.shape, INT)
-        np.put_along_axis(origins, _stably_sorted(y, p.axis), _stably_sorted(x, p.axis), p.axis)
+        if x.shape[p.axis] <= _FEW:
+            orders = (_stably_sorted(z, p.axis) for z in (y, x))
+            np.put_along_axis(origins, *orders, p.axis)
+            return origins
+        x, y, result = (np.moveaxis(z, p.axis, -1) for z in (x, y, origins))
+        for row in np.ndindex(x.shape[:-1]):
+            result[row] = match(x[row], y[row])
         return origins
 
     return function
@@ -179,8 +193,7 @@ def argpartition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
 def origins(x: Tracer, y: Tracer, axis: int) -> Tracer:
     """Return where in `x` the elements of its rearrangement `y` come from, int64.
 
-    Equal elements keep their order.  Even where `y` is only partitioned, in linear time, they
-    are matched by sorting both.
+    Equal elements keep their order.  Many are matched in linear time, in which `y` is partitioned.
     """
     return bind(origins_p, Axis(axis), x, y)[0]
 
