@@ -17,7 +17,6 @@ from funcdiff.core.overwriting import IN_PLACE, functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program, Var
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.attained import attained_p
 from funcdiff.ops.checkpoint import checkpoint_p
 from funcdiff.ops.complex import imag_p, real_p
 from funcdiff.ops.cond import cond_p
@@ -43,7 +42,7 @@ VIEWS: Final = frozenset({
 """Operations that look at the memory of their operand, and move nothing."""
 
 PASSED: Final[dict[Primitive[Any], int]] = {
-    attained_p: 1, spectral_p: 0, spectral_sum_p: 0, singular_function_p: 0, singular_sum_p: 0,
+    spectral_p: 0, spectral_sum_p: 0, singular_function_p: 0, singular_sum_p: 0,
     singular_derivative_p: 0,
 }  # fmt: skip
 """Operations that return operands as they are: from which one on."""

@@ -1,6 +1,6 @@
 """Order statistics: median, quantile and percentile, and the forms that leave NaN out.
 
-All read the sorted array at positions between which they interpolate linearly, and are
+All read order statistics at positions between which they interpolate linearly, and are
 differentiable in the entries (equal ones share) and in `q`.  The positions follow Hyndman and
 Fan, *Sample Quantiles in Statistical Packages*, The American Statistician 50 (1996) 361-365.
 """
@@ -24,20 +24,19 @@ from funcdiff.numpy.reductions import stored
 from funcdiff.numpy.shape import normalized_axes
 from funcdiff.numpy.statistics import mean, weights_along
 from funcdiff.ops import sorting
-from funcdiff.ops.attained import attained
 from funcdiff.ops.elementwise import sub
 from funcdiff.ops.indexing import take_along
 from funcdiff.ops.logic import isnan, logical_not
+from funcdiff.ops.order_statistics import order_statistics
 from funcdiff.ops.reductions import reduce_all, reduce_any
 from funcdiff.ops.structural import convert, permute, reshape, stop_gradient
-from funcdiff.space import broadcast, kept_axes, reduce_sum
+from funcdiff.space import kept_axes, reduce_sum
 
 
 class Sample(NamedTuple):
-    """Entries along axis 0: as given and sorted, how many count, and where the result is NaN."""
+    """Entries along axis 0, how many of them count, and where the result is NaN."""
 
     entries: Tracer
-    ordered: Tracer
     count: Any
     undefined: Traced | None
 
@@ -51,15 +50,14 @@ def _merged(x: Tracer, axes: tuple[int, ...]) -> Traced:
 
 def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
     entries = _merged(x, axes)
-    ordered = sorting.sort(stop_gradient(entries), 0, "quicksort")
     count = entries.shape[0]
     if not x.type.differentiable:
-        return Sample(entries, ordered, count, None)
+        return Sample(entries, count, None)
     nan = isnan(entries)
     if not skips_nan:
-        return Sample(entries, ordered, count, reduce_any(nan, (0,)))
+        return Sample(entries, count, reduce_any(nan, (0,)))
     numbers = reduce_sum(convert(logical_not(nan), INT), (0,))
-    return Sample(entries, ordered, numbers, reduce_all(nan, (0,)))
+    return Sample(entries, numbers, reduce_all(nan, (0,)))
 
 
 def _read(sample: Sample, positions: Any) -> Traced:
@@ -68,10 +66,8 @@ def _read(sample: Sample, positions: Any) -> Traced:
     index = array(positions)
     if index.ndim == 1:
         index = reshape(index, (index.type.size, *(1,) * len(kept)))
-    values = take_along(sample.ordered, broadcast_to(index, (index.shape[0], *kept)), 0)
-    shape = (entries.shape[0], *values.shape)
-    repeated = broadcast(entries, shape, (0, *range(2, len(shape))))
-    return attained(repeated, values, 0)
+    index = broadcast_to(index, (index.shape[0], *kept))
+    return order_statistics(entries, convert(index, INT), 0)
 
 
 def _finished(
@@ -195,7 +191,8 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
     above = np.where(position < 0, 0, np.minimum(below + 1, last))
     part = _fraction(method, position - below, position)
-    low, high = (_read(sample, k.astype(np.int64)) for k in (below, above))
+    both = _read(sample, np.concatenate((below, above)).astype(np.int64))
+    low, high = both[: len(below)], both[len(below) :]
     if np.ndim(part) == 1:
         part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))
     strong = position.dtype if position.dtype.kind == "f" else FLOAT

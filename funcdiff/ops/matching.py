@@ -45,7 +45,7 @@ def _keys(x: Any) -> Any:
 
 def _first_equal(x: Any, y: Any) -> tuple[Any, Any]:
     """Return the number of the first element of `x` equal to each of `x`, and to each of `y`."""
-    results = tuple(np.empty(z.shape[1], INT) for z in (x, y))
+    results = np.empty(x.shape[1], INT), np.empty(y.shape[1], INT)
     left = [(np.arange(z.shape[1]), z) for z in (x, y)]
     factors = _multipliers()
     while left[0][0].size:

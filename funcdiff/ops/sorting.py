@@ -125,8 +125,8 @@ def _origins_impl(p: Axis) -> Callable[..., Any]:
     def function(x: Any, y: Any) -> Any:
         origins = np.empty(x.shape, INT)
         if x.shape[p.axis] <= _FEW:
-            orders = (_stably_sorted(z, p.axis) for z in (y, x))
-            np.put_along_axis(origins, *orders, p.axis)
+            ranked, sources = (_stably_sorted(z, p.axis) for z in (y, x))
+            np.put_along_axis(origins, ranked, sources, p.axis)
             return origins
         x, y, result = (np.moveaxis(z, p.axis, -1) for z in (x, y, origins))
         for row in np.ndindex(x.shape[:-1]):

@@ -12,7 +12,6 @@ import numpy as np
 
 from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
-from funcdiff.ops.attained import attained
 from funcdiff.ops.complex import real as real_of
 from funcdiff.ops.degeneracy import blocks, distinct, gauge, settled, shared, tied
 from funcdiff.ops.determinants import adjugate, det, slogdet
@@ -27,7 +26,6 @@ from funcdiff.ops.matrices import (
     strictly_lower,
     triangle,
 )
-from funcdiff.ops.reductions import reduce_max
 from funcdiff.ops.spectral import Spectral, SpectralSum, spectral, spectral_sum
 from funcdiff.ops.structural import convert
 from funcdiff.space import broadcast, mul, reduce_sum
@@ -48,10 +46,6 @@ def _projector(a: Any) -> Any:
     w, v = eigh(hermitian(a), lower=True)
     cubes = convert(mul(w, mul(w, w)), v.dtype)
     return matmul(mul(v, broadcast(cubes, v.shape, (v.ndim - 1,))), adjoint(v))
-
-
-def _largest(x: Any) -> Any:
-    return attained(x, reduce_max(x, (1,)), 1)
 
 
 def _watched(x: Any, labels: Any) -> Any:
@@ -178,5 +172,4 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, s: _spectral_sum(a, s, _cubes), STACK, np.array([1.4, 0.3, 0.9]), order=1),
     ],
     "distinct": [sample(lambda x, n: distinct(x, tied(convert(n, FLOAT))), real(3), LABELS)],
-    "attained": [sample(_largest, real(2, 4))],
 }
