@@ -30,6 +30,7 @@ from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.sliding_windows import sliding_windows_p
 from funcdiff.ops.spectral import spectral_p, spectral_sum_p
 from funcdiff.ops.structural import permute_p, reshape_p, reverse_p, stop_gradient_p
 from funcdiff.ops.tap import tap_p
@@ -38,6 +39,7 @@ from funcdiff.space import broadcast_p
 
 VIEWS: Final = frozenset({
     reshape_p, permute_p, broadcast_p, slice_p, reverse_p, real_p, imag_p, stop_gradient_p, tap_p,
+    sliding_windows_p,
 })  # fmt: skip
 """Operations that look at the memory of their operand, and move nothing."""
 

@@ -239,15 +239,15 @@ BY_NAME: Final[dict[str, Flops]] = {
     "modulus": _elementwise(5),
     _INTEGRALS: _elementwise(QUADRATURE),
     # what moves elements, or passes them on
-    "reshape permute broadcast slice reverse concatenate iota convert gather scatter "
-    "replace_slice real imag conj join part last_writes stop_gradient tap "
+    "reshape permute broadcast slice sliding_windows reverse concatenate iota convert gather "
+    "scatter replace_slice real imag conj join part last_writes stop_gradient tap "
     "spectral spectral_sum singular_function singular_sum singular_derivative": _nothing,
     "scatter_add add_slice": lambda eq: eq.operands[1].type.size,
     # reductions, and checks, which look at every element once
     "accumulate reduce_sum reduce_prod reduce_max reduce_min reduce_all reduce_any reduce_count "
     "argmax argmin cumsum cumprod running_maximum running_minimum running_fmax running_fmin "
-    "masked_sum partition argpartition order_statistics gauge leaving regular existing complement "
-    "divergent vanishing constant_rank distinct": _each_operand,
+    "masked_sum overlap_add partition argpartition order_statistics gauge leaving regular "
+    "existing complement divergent vanishing constant_rank distinct": _each_operand,
     "contract masked_contract": _contract,
     "convolve": _convolve,
     "recurrence": _recurrence,

@@ -46,6 +46,7 @@ from funcdiff.numpy import (  # noqa: F401
     singular,
     sorting,
     statistics,
+    windows,
 )
 from funcdiff.numpy.namespace import fft, linalg, numpy
 

@@ -50,6 +50,11 @@ _CURES: Final = (
         "mean + scale * rng.normal(size=n).",
     ),
     (
+        r"(.*\.)?as_strided$",
+        "Strides are about memory, and a traced array stands for a value without one: use "
+        "np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
+    ),
+    (
         r"(.*\.)?vectorize",
         "Call the function with the whole array, or use fd.vmap(f)(x).",
     ),

@@ -64,9 +64,9 @@ functions: Final[tuple[Refusal, ...]] = (
     ),
     _group(
         "np.lib.stride_tricks.",
-        "as_strided sliding_window_view",
-        "It makes overlapping views of memory; a traced array stands for a value without one.",
-        "Index with an array of positions: x[np.arange(n - w + 1)[:, None] + np.arange(w)].",
+        "as_strided",
+        "It makes views of memory; a traced array stands for a value without one.",
+        "Use np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
     ),
     _group(
         "np.lib.",

@@ -35,6 +35,16 @@ PATTERNS: list[Pattern] = [
     call("np.atleast_2d(x[0, 0], x)[0] * np.atleast_3d(x[0, 0]).ravel()", X),
     call("np.broadcast_to(x, (3, *x.shape))", X),
     call("np.broadcast_arrays(x, y)", real(3, 1), real(4), large=(real(300, 1), real(300))),
+    call(
+        "np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(1, -1))",
+        X,
+        large=(real(10, 100, 10),),
+    ),
+    call(
+        "np.lib.stride_tricks.sliding_window_view(x, (2, 4, 2), axis=(0, 0, 1), writeable=False)",
+        real(7, 2),
+        large=(),
+    ),
     *(
         call(f"np.{name}((x, y))", real(2, 3, 4), real(2, 3, 4))
         for name in ("concatenate", "concat", "stack", "vstack", "hstack", "dstack")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcdiff.ops.slicing import Slice, add_slice, slice_along, take_slice
+from funcdiff.ops.sliding_windows import overlap_add, sliding_windows
 from funcdiff.ops.structural import (
     concatenate,
     convert,
@@ -33,6 +34,17 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: reshape(x, (6,)), complex_(2, 1, 3)),
         sample(lambda x: reshape(x, ()), real(1, 1)),
         sample(lambda x: reshape(x, (0, 5)), real(0, 3), order=1),
+    ],
+    "sliding_windows": [
+        sample(lambda x: sliding_windows(x, 1, 2), real(2, 5, 3)),
+        sample(lambda x: sliding_windows(x, 0, 4), complex_(5, 2)),
+        sample(lambda x: sliding_windows(x, 0, 0), real(3), order=1),
+        sample(lambda x: sliding_windows(x, 0, 2), integers(4)),
+    ],
+    "overlap_add": [
+        sample(lambda x: overlap_add(x, 0), real(4, 2, 3)),
+        sample(lambda x: overlap_add(x, 1), complex_(3, 2, 4)),
+        sample(lambda x: overlap_add(x, 0), integers(2, 5)),
     ],
     "permute": [
         sample(lambda x: permute(x, (1, 2, 0)), real(2, 3, 4)),
