@@ -30,6 +30,7 @@ from funcdiff.ops.masked import MaskedContraction, masked_contract_p
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.sliding_windows import overlap_add_p, sliding_windows_p
 from funcdiff.ops.structural import (
     Axis,
     Permutation,
@@ -216,7 +217,7 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
         primitive: _as_itself(primitive)
         for primitive in (
             reshape_p, permute_p, reverse_p, broadcast_p, slice_p, add_slice_p, replace_slice_p,
-            concatenate_p, cumsum_p,
+            concatenate_p, cumsum_p, sliding_windows_p, overlap_add_p,
         )
     },
     select_p: _as_itself(select_p, 0),

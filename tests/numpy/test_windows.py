@@ -56,6 +56,15 @@ def test_the_program_of_a_derivative_does_not_grow_with_the_windows() -> None:
     assert equations(3) == equations(500)
 
 
+def test_what_a_mask_drops_from_windows_has_no_derivative() -> None:
+    def f(x: Any) -> Any:
+        roots = sliding_window_view(np.sqrt(x), 2)
+        return np.sum(np.where(sliding_window_view(x, 2) > 0, roots, 0))
+
+    assert_array_equal(fd.grad(f)(np.array([4.0, 0, 1])), [0.25, 0, 0.5])
+    assert_array_equal(fd.hessian(f)(np.array([4.0, 0, 1])), np.diag([-1 / 32, 0, -0.25]))
+
+
 def test_windows_are_read_only_and_see_changes_of_the_array() -> None:
     def write(x: Any) -> Any:
         sliding_window_view(x, 2, axis=0)[0, 0, 0] = 1.0

@@ -26,6 +26,7 @@ from funcdiff.ops.masked import MaskedContraction, masked_contract_p
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p
 from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.sliding_windows import Window, overlap_add_p, sliding_windows_p
 from funcdiff.ops.structural import (
     Axis,
     Dtype,
@@ -103,6 +104,8 @@ SAMPLES = [
     Sample(scatter_p, Written((0, 1), True), (_masked(3, 4), (3,), ROWS, COLUMNS)),
     Sample(replace_slice_p, EVEN, (_masked(3, 4), _masked(2, 3))),
     Sample(replace_slice_p, EVEN, ((3, 4), _masked(2, 3))),
+    Sample(sliding_windows_p, Window(0, 2), (_masked(3, 4),)),
+    Sample(overlap_add_p, Window(1, 2), (_masked(3, 4, 2),)),
     Sample(neg_p, NONE, (_masked(3, 4),)),
     Sample(mul_p, NONE, (_masked(3, 4), (3, 4))),
     Sample(mul_p, NONE, ((3, 4), _masked(3, 4))),
