@@ -118,3 +118,40 @@ def test_an_infinite_slope_behind_a_mask_is_zero() -> None:
         return np.where(x > 0, scipy_special.logit(np.abs(x)), 0.0)
 
     assert fd.grad(f)(0.0) == 0
+
+
+@pytest.mark.parametrize(("function", "x", "first", "second"), [
+    (scipy_special.erf, INF, 0.0, 0.0),
+    (scipy_special.erfc, -INF, 0.0, 0.0),
+    (scipy_special.ndtr, -INF, 0.0, 0.0),
+    (scipy_special.log_ndtr, INF, 0.0, 0.0),
+    (scipy_special.rgamma, INF, 0.0, 0.0),
+    (scipy_special.i0e, INF, 0.0, 0.0),
+    (scipy_special.i1e, -INF, 0.0, 0.0),
+    (scipy_special.i1e, 1e20, 0.0, 0.0),
+    (scipy_special.k0e, INF, 0.0, 0.0),
+    (scipy_special.k1e, INF, 0.0, 0.0),
+    (scipy_special.logit, 0.0, INF, -INF),
+    (scipy_special.logit, 1.0, INF, INF),
+    (scipy_special.expi, 0.0, INF, -INF),
+    (scipy_special.expi, INF, INF, INF),
+    (scipy_special.exp1, 0.0, -INF, INF),
+    (scipy_special.exprel, INF, INF, INF),
+    (lambda x: scipy_special.sici(x)[1], 0.0, INF, -INF),
+    (lambda x: scipy_special.sici(x)[1], INF, 0.0, 0.0),
+    (lambda x: scipy_special.shichi(x)[1], 0.0, INF, -INF),
+    (lambda x: scipy_special.shichi(x)[1], -INF, -INF, INF),
+    (lambda x: scipy_special.beta(2.0, x), INF, 0.0, 0.0),
+    (lambda x: scipy_special.betaln(x, 2.0), INF, 0.0, 0.0),
+    (lambda x: scipy_special.pseudo_huber(2.0, x), -INF, -2.0, 0.0),
+    (lambda x: scipy_special.owens_t(0.0, x), 1e200, 0.0, 0.0),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*(divide by zero|invalid value|overflow):RuntimeWarning")
+def test_both_derivatives_are_the_limits_where_these_exist(
+    function: Any, x: float, first: float, second: float
+) -> None:
+    slope = fd.grad(function)
+    tiny = 1e-24  # what is as small as this counts as 0
+    assert slope(x) == pytest.approx(first, abs=tiny)
+    assert fd.grad(slope)(x) == pytest.approx(second, abs=tiny)
+    assert fd.jvp(slope, (x,), (1.0,))[1] == pytest.approx(second, abs=tiny)

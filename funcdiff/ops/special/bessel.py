@@ -43,12 +43,18 @@ k1: Callable[..., Any] = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 
 
 i0e: Callable[..., Any] = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
 i1e: Callable[..., Any] = special(
-    "i1e", lambda x, y: (i0e(x) + ive(_two(x), x)) / 2 - np.sign(x) * y
+    "i1e", lambda x, y: (i0e(x) + _second_order(x, y)) / 2 - np.sign(x) * y
 )
 k0e: Callable[..., Any] = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
-k1e: Callable[..., Any] = special(
-    "k1e", lambda x, y: _from_pole(y, y - (k0e(x) + kve(_two(x), x)) / 2)
-)
+k1e: Callable[..., Any] = special("k1e", lambda x, y: _from_pole(y, y - k0e(x) - y / x))
+
+
+def _second_order(x: Any, first: Any) -> Any:
+    """Return ive(2, x), which SciPy has not for large x: there by the recurrence, 10.29.1."""
+    far = np.absolute(x) > 1
+    outer = i0e(x) - 2 * first / np.where(far, x, 1)
+    return np.where(far, outer, ive(_two(x), np.where(far, 0, x)))
+
 
 # ---- any order -----------------------------------------------------------------------------------
 

@@ -79,8 +79,10 @@ def _rgamma_slope(x: Any) -> Any:
     left = np.real(x) < 0.5
     mirror = np.where(left, 1 - x, 0.5)
     turn = np.cos(np.pi * x) - np.sin(np.pi * x) * psi(mirror) / np.pi
-    right = np.where(left, 1, x)
-    return np.where(left, turn * gamma(mirror), -psi(right) * rgamma(right))
+    infinite = x == np.inf
+    right = np.where(np.logical_or(left, infinite), 1, x)
+    slope = np.where(left, turn * gamma(mirror), -psi(right) * rgamma(right))
+    return np.where(infinite, 0, slope)
 
 
 gamma: Callable[..., Any] = special("gamma", lambda x, y: y * psi(x))
@@ -91,15 +93,19 @@ gammasgn: Callable[..., Any] = special("gammasgn", None)
 
 # ---- quotients of gamma functions ----------------------------------------------------------------
 
+
+def _step(a: Any, b: Any) -> Any:
+    """Return ψ(a) - ψ(a + b), DLMF 5.12.1; 0 where a is infinite."""
+    infinite = a == np.inf
+    finite = np.where(infinite, 1, a)
+    return np.where(infinite, 0, psi(finite) - psi(finite + b))
+
+
 beta: Callable[..., Any] = special(
-    "beta",
-    lambda a, b, y: y * (psi(a) - psi(a + b)),  # DLMF 5.12.1
-    lambda a, b, y: y * (psi(b) - psi(a + b)),
+    "beta", lambda a, b, y: y * _step(a, b), lambda a, b, y: y * _step(b, a)
 )
 betaln: Callable[..., Any] = special(
-    "betaln",
-    lambda a, b, y: psi(a) - psi(a + b),
-    lambda a, b, y: psi(b) - psi(a + b),
+    "betaln", lambda a, b, y: _step(a, b), lambda a, b, y: _step(b, a)
 )
 
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.types import INT
+from funcdiff.ops.special.decay import exponential_ratio
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
 from funcdiff.ops.special.parameters import undefined
-from funcdiff.ops.special.spherical import spherical_in, spherical_jn
+from funcdiff.ops.special.spherical import spherical_in, spherical_jn, spherical_yn
 
 # ---- exponential integrals -----------------------------------------------------------------------
 
@@ -28,8 +29,8 @@ def _expn_slope(n: Any, x: Any, y: Any) -> Any:
     return np.where(zero, -(np.exp(-x) + y) / x, lower)
 
 
-expi: Callable[..., Any] = special("expi", lambda z, y: np.exp(z) / z)
-exp1: Callable[..., Any] = special("exp1", lambda z, y: -np.exp(-z) / z)
+expi: Callable[..., Any] = special("expi", lambda z, y: exponential_ratio(z))
+exp1: Callable[..., Any] = special("exp1", lambda z, y: exponential_ratio(-z))
 expn: Callable[..., Any] = special("expn", undefined("expn", "n"), _expn_slope)
 
 # ---- integrals of sin z / z and its like ---------------------------------------------------------
@@ -52,12 +53,17 @@ def _order_zero(z: Any) -> Any:
 sine_integral: Callable[..., Any] = _part(
     "sine_integral", "sici", 0, lambda z: spherical_jn(_order_zero(z), z)
 )
-cosine_integral: Callable[..., Any] = _part("cosine_integral", "sici", 1, lambda z: np.cos(z) / z)
+cosine_integral: Callable[..., Any] = _part(
+    "cosine_integral", "sici", 1, lambda z: -spherical_yn(_order_zero(z), z)
+)
 hyperbolic_sine_integral: Callable[..., Any] = _part(
     "hyperbolic_sine_integral", "shichi", 0, lambda z: spherical_in(_order_zero(z), z)
 )
 hyperbolic_cosine_integral: Callable[..., Any] = _part(
-    "hyperbolic_cosine_integral", "shichi", 1, lambda z: np.cosh(z) / z
+    "hyperbolic_cosine_integral",
+    "shichi",
+    1,
+    lambda z: (exponential_ratio(z) - exponential_ratio(-z)) / 2,
 )
 
 # ---- the dilogarithm -----------------------------------------------------------------------------

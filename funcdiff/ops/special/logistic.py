@@ -11,7 +11,7 @@ from funcdiff.core.builder import Tracer
 from funcdiff.ops.families import elementwise
 from funcdiff.ops.special.family import special
 
-logit: Callable[..., Any] = special("logit", lambda x, y: 1 / (x * (1 - x)))
+logit: Callable[..., Any] = special("logit", lambda x, y: 1 / x + 1 / (1 - x))
 # not y·(1 - y), of which nothing is left where y rounds to 1
 expit: Callable[..., Any] = special("expit", lambda x, y: y * expit(-x))
 log_expit: Callable[..., Any] = special("log_expit", lambda x, y: expit(-x))
@@ -40,9 +40,12 @@ def _pseudo_huber_scale(delta: Any, r: Any, _y: Any) -> Any:
 
 
 def _pseudo_huber_residual(delta: Any, r: Any, _y: Any) -> Any:
-    """δr / √(δ² + r²)."""
-    radius, _ = _radius(delta, r)
-    return np.where(delta < 0, np.nan, delta * r / radius)
+    """δr / √(δ² + r²), and ±δ where r is infinite."""
+    infinite = np.isinf(r)
+    finite = np.where(infinite, 0, r)
+    radius, _ = _radius(np.where(infinite, 1, delta), finite)
+    slope = np.where(infinite, delta * np.sign(r), delta * finite / radius)
+    return np.where(delta < 0, np.nan, slope)
 
 
 def _radius(delta: Any, r: Any) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.ops.special.decay import decay
 from funcdiff.ops.special.distribution_function import normal
 from funcdiff.ops.special.family import scipy_function, special
 
@@ -60,8 +61,8 @@ def _dawsn_slope(x: Any, y: Any) -> Any:
     return np.where(far, -u * _tail(u), near)
 
 
-erf: Callable[..., Any] = special("erf", lambda x, y: TWO_BY_ROOT_PI * np.exp(-x * x))
-erfc: Callable[..., Any] = special("erfc", lambda x, y: -TWO_BY_ROOT_PI * np.exp(-x * x))
+erf: Callable[..., Any] = special("erf", lambda x, y: TWO_BY_ROOT_PI * decay(-x * x))
+erfc: Callable[..., Any] = special("erfc", lambda x, y: -TWO_BY_ROOT_PI * decay(-x * x))
 erfi: Callable[..., Any] = special("erfi", lambda x, y: TWO_BY_ROOT_PI * np.exp(x * x))
 erfcx: Callable[..., Any] = special("erfcx", _erfcx_slope)
 dawsn: Callable[..., Any] = special("dawsn", _dawsn_slope)
@@ -71,7 +72,7 @@ erfcinv: Callable[..., Any] = special("erfcinv", lambda x, y: -HALF_ROOT_PI * np
 # ---- the normal distribution ---------------------------------------------------------------------
 
 ndtr: Callable[..., Any] = special(
-    "ndtr", lambda x, y: np.exp(-x * x / 2) / ROOT_TWO_PI, substitute=normal
+    "ndtr", lambda x, y: decay(-x * x / 2) / ROOT_TWO_PI, substitute=normal
 )
 ndtri: Callable[..., Any] = special("ndtri", lambda p, x: ROOT_TWO_PI * np.exp(x * x / 2))
 
@@ -80,7 +81,7 @@ def _log_ndtr_slope(x: Any, y: Any) -> Any:
     """φ(x)/Φ(x): for negative x √(2/π)/erfcx(-x/√2), as numerator and denominator underflow."""
     right = np.real(x) > 0
     tail = ROOT_TWO_BY_PI / erfcx(-ROOT_HALF * np.where(right, 0, x))
-    return np.where(right, np.exp(-x * x / 2 - y) / ROOT_TWO_PI, tail)
+    return np.where(right, decay(-x * x / 2 - y) / ROOT_TWO_PI, tail)
 
 
 log_ndtr: Callable[..., Any] = special("log_ndtr", _log_ndtr_slope)
@@ -94,12 +95,13 @@ def _owens_height(h: Any, a: Any, _y: Any) -> Any:
 
     D. B. Owen, "Tables for Computing Bivariate Normal Probabilities", Ann. Math. Stat. 27 (1956).
     """
-    return -np.exp(-h * h / 2) * erf(ROOT_HALF * a * h) / (2 * ROOT_TWO_PI)
+    return -decay(-h * h / 2) * erf(ROOT_HALF * a * h) / (2 * ROOT_TWO_PI)
 
 
 def _owens_slope(h: Any, a: Any, _y: Any) -> Any:
     """∂T/∂a = exp(-h²(1 + a²)/2) / (2π(1 + a²)), the integrand."""
-    return np.exp(-h * h * (1 + a * a) / 2) / (2 * np.pi * (1 + a * a))
+    ah = a * h
+    return decay(-(h * h + ah * ah) / 2) / (2 * np.pi * (1 + a * a))
 
 
 owens_t: Callable[..., Any] = special("owens_t", _owens_height, _owens_slope)

@@ -153,8 +153,9 @@ def exprel_derivative(order: Order, u: Any) -> Any:
     inner = np.where(small, u, 0.0)
     outer = np.where(small, limit, u)
     result = np.expm1(outer) / outer
+    power = np.exp(outer)
     for k in range(1, n + 1):
-        result = (np.exp(outer) - k * result) / outer
+        result = np.where(np.isinf(power), power, (power - k * result) / outer)
     near = over_unit_interval(lambda t: t**n * np.exp(inner * t), u.shape)
     return np.where(small, near, result)
 

@@ -12,6 +12,7 @@ from funcdiff.core.types import real_dtype
 from funcdiff.ops.special import (
     airy,
     bessel,
+    decay,
     distributions,
     elliptic,
     hypergeometric,
@@ -100,6 +101,11 @@ def _small(*shape: int) -> Any:
 
 
 SAMPLES: dict[str, list[Sample]] = {
+    "decay": [sample(decay.decay, real(4)), sample(decay.decay, complex_(3))],
+    "exponential_ratio": [
+        sample(decay.exponential_ratio, _positive(4)),
+        sample(decay.exponential_ratio, complex_(3)),
+    ],
     **{
         name: _of(getattr(bessel, name), real(3))
         for name in ("j0", "j1", "i0", "i1", "i0e", "i1e")

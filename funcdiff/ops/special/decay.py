@@ -1,0 +1,41 @@
+"""Exponentials that win over every power: whose derivatives are right where they are 0 or ∞."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.ops.elementwise import exp
+from funcdiff.ops.families import by_ufunc, elementwise
+from funcdiff.space import Maybe
+
+
+def _decay_jvp(
+    _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    (x,), (t,) = xs, ts
+    y = decay(x)
+    slope: Any = np.where(y == 0, 0, t)
+    return [y], [slope * y]
+
+
+decay: Callable[..., Any] = elementwise("decay", np.exp, jvp=_decay_jvp)
+"""eˣ, with the derivative 0 where it is 0, however fast the operand goes to -∞."""
+
+by_ufunc[np.exp] = exp
+
+
+def _exponential_ratio(z: Any) -> Any:
+    return np.where(z == np.inf, np.inf, np.exp(z) / z)[()]
+
+
+exponential_ratio: Callable[..., Any] = elementwise(
+    "exponential_ratio",
+    _exponential_ratio,
+    lambda z, y: y * (1 - 1 / z),
+    dtypes=lambda dtype: dtype,
+)
+"""eᶻ/z, in which the pole at 0 wins over eᶻ, and eᶻ over z at ∞."""
