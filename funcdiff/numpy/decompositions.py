@@ -34,16 +34,19 @@ def qr(a: Tracer, mode: str = "reduced") -> Any:
     The leading square block of A must be regular; where it is not, the derivative is infinite.
     The columns of a complete Q that are orthogonal to all of A are any basis of their space:
     reverse mode raises for a result that depends on which, and forward mode moves them without
-    rotating them among themselves.
+    rotating them among themselves.  The mode "raw" gives what LAPACK makes of the transposed
+    matrix, R and below it the vectors of Householder's reflectors, and their factors.
     """
-    if mode in ("raw", "f", "full", "e", "economic"):
+    if mode in ("f", "full", "e", "economic"):
         raise unsupported(
             f"np.linalg.qr(mode={mode!r})",
             "Pass mode='reduced', 'complete' or 'r' for the factors themselves.",
         )
-    if mode not in ("reduced", "complete", "r"):
+    if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
     factors = orthogonal.qr(matrix_stack(a), mode)
+    if mode == "raw":
+        return factors
     return factors[0] if mode == "r" else _QRResult(*factors)
 
 

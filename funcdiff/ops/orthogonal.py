@@ -39,6 +39,7 @@ from funcdiff.ops.matrices import (
     transposed,
     triangle,
 )
+from funcdiff.ops.reflectors import moved_reflectors
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import concatenate, iota, select
 from funcdiff.space import Maybe, add, broadcast, neg, zeros
@@ -110,13 +111,15 @@ def divergent(x: Tracer, mask: Tracer) -> Tracer:
 
 @dataclass(frozen=True, slots=True)
 class Qr(Params):
-    """Which of the factors, and how much of them: NumPy's "reduced", "complete" or "r"."""
+    """Which of the factors, and how much of them: NumPy's "reduced", "complete", "r" or "raw"."""
 
     mode: str
 
 
 def _abstract_qr(p: Qr, a: ArrayType) -> Types:
     *stack, rows, columns = factorizable(a).shape
+    if p.mode == "raw":
+        return a.with_shape((*stack, columns, rows)), a.with_shape((*stack, min(rows, columns)))
     inner = rows if p.mode == "complete" else min(rows, columns)
     r = a.with_shape((*stack, inner, columns))
     return (r,) if p.mode == "r" else (a.with_shape((*stack, rows, inner)), r)
@@ -127,12 +130,17 @@ def _qr_jvp(
 ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
     (a,), (t,) = xs, ts
     assert t is not None
-    q, r = qr(a, "reduced" if p.mode == "r" else p.mode)
-    moved: Sequence[Maybe] = [None, None] if 0 in a.shape[-2:] else _moved(q, r, t)
+    q, r = qr(a, "complete" if p.mode == "complete" else "reduced")
+    moved: Sequence[Maybe] = [None, None]
+    if 0 not in a.shape[-2:]:
+        dq, dr = moved = _moved(q, r, t)
+    if p.mode == "raw":
+        h, tau = qr(a, "raw")
+        return [h, tau], moved if moved[0] is None else moved_reflectors(h, tau, q, dq, dr)
     return ([r], moved[1:]) if p.mode == "r" else ([q, r], moved)
 
 
-def _moved(q: Tracer, r: Tracer, t: Tracer) -> list[Maybe]:
+def _moved(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
     """Return dQ and dR by the formulas above.
 
     The columns of a complete Q that are orthogonal to A move without rotating among themselves.
@@ -217,5 +225,8 @@ def _factors(p: Qr, a: Any) -> Any:
 
 
 def qr(a: Tracer, mode: str) -> tuple[Tracer, ...]:
-    """Return Q, with orthonormal columns, and the upper triangular R; only R for mode "r"."""
+    """Return Q, with orthonormal columns, and the upper triangular R; only R for mode "r".
+
+    For mode "raw", return what LAPACK makes of `a`, transposed, and the factors of the reflectors.
+    """
     return bind(qr_p, Qr(mode), a)

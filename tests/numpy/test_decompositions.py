@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, UnsupportedNumPyError
@@ -113,7 +114,7 @@ def test_single_precision_stays_single_in_qr() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0, 3, 2), (2, 0, 3)])
-@pytest.mark.parametrize("mode", ["reduced", "complete"])
+@pytest.mark.parametrize("mode", ["reduced", "complete", "raw"])
 def test_qr_of_empty_arrays_has_derivatives(shape: Any, mode: str) -> None:
     x = np.zeros(shape)
     y, f_vjp = fd.vjp(lambda a: tuple(linalg.qr(a, mode)), x)
@@ -121,7 +122,26 @@ def test_qr_of_empty_arrays_has_derivatives(shape: Any, mode: str) -> None:
     assert f_vjp(y)[0].shape == shape
 
 
-@pytest.mark.parametrize("mode", ["raw", "economic", "f"])
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (3, 1)])
+def test_the_raw_factors_are_numpys_and_move_with_q_and_r(shape: Any, dtype: Any) -> None:
+    a, t = _normal(*shape, dtype=dtype), _normal(*shape, dtype=dtype)[..., ::-1]
+    values, moved = fd.jvp(lambda a: linalg.qr(a, "raw"), (a,), (t,))
+    for found, expected in zip(values, linalg.qr(a, "raw"), strict=True):
+        assert_array_equal(found, expected, strict=True)
+    step = 1e-6
+    ahead, behind = (linalg.qr(a + sign * step * t, "raw") for sign in (1, -1))
+    for slope, upper, lower in zip(moved, ahead, behind, strict=True):
+        assert_allclose(slope, (upper - lower) / (2 * step), atol=1e-7)
+
+
+@pytest.mark.parametrize("a", [np.eye(3), np.triu(np.arange(1.0, 10).reshape(3, 3))[:, :2]])
+def test_the_raw_mode_refuses_what_is_not_reflected(a: Any) -> None:
+    with pytest.raises(NotDifferentiableError, match="mode='reduced'"):
+        fd.grad(lambda a: np.sum(linalg.qr(a, "raw")[0] * np.arange(3)))(a)
+
+
+@pytest.mark.parametrize("mode", ["economic", "f"])
 def test_modes_that_are_no_factors_are_refused(mode: str) -> None:
     with pytest.raises(UnsupportedNumPyError, match="mode='reduced'"):
         _value(lambda a: linalg.qr(a, mode), np.eye(2))

@@ -10,6 +10,7 @@ from typing import Any
 from funcdiff.core.types import BOOL
 from funcdiff.ops.matrices import adjoint, matmul
 from funcdiff.ops.orthogonal import complement, divergent, qr
+from funcdiff.ops.reflectors import reflected
 from funcdiff.ops.slicing import slice_along
 from funcdiff.ops.structural import convert
 from tests.rules.sample import Sample, complex_, real, sample
@@ -37,6 +38,11 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_complete, real(4, 2, start=3)),
         sample(_complete, complex_(3, 2), order=1),
         sample(_complete, real(2, 3), order=1),
+        sample(lambda a: qr(a, "raw"), real(3, 3)),
+        sample(lambda a: qr(a, "raw"), real(4, 2, start=3)),
+        sample(lambda a: qr(a, "raw"), real(2, 3)),
+        sample(lambda a: qr(a, "raw"), complex_(3, 2)),
+        sample(lambda a: qr(a, "raw"), complex_(2, 2), order=1),
         sample(lambda a: qr(a, "r"), real(3, 2)),
         sample(lambda a: qr(a, "r"), complex_(2, 2), order=1),
     ],
@@ -44,5 +50,6 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x: complement(x, 2, checked=False), real(3, 3)),
         sample(lambda x: complement(x, 4, checked=True), real(2, 3, 3)),
     ],
+    "reflected": [sample(lambda x, n: reflected(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
     "divergent": [sample(lambda x, n: divergent(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
 }
