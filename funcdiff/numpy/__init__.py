@@ -48,12 +48,12 @@ from funcdiff.numpy import (  # noqa: F401
     statistics,
     windows,
 )
-from funcdiff.numpy.namespace import fft, linalg, numpy
+from funcdiff.numpy.namespace import fft, lib, linalg, numpy
 
 # These are names of modules, too: here the functions of NumPy win.
 array, einsum, shape = numpy.array, numpy.einsum, numpy.shape
 
-__all__ = ["fft", "linalg"]
+__all__ = ["fft", "lib", "linalg"]
 
 
 def __getattr__(name: str) -> Any:

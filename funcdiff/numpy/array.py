@@ -337,7 +337,9 @@ class Array(Convertible):
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
                 f"rule {casting!r}, at {user_location()}"
             )
-        return mutation.fresh(convert(self, target)) if copy or target != self.dtype else self
+        if copy or target != self.dtype:
+            return mutation.copied(convert(self, target), order)
+        return mutation.required(self, order)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Do what ``np.compress`` does."""

@@ -47,7 +47,7 @@ def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
     dtype
         Dtype of the result; by default what NumPy's promotion gives.
     **keywords
-        Those of `numpy.array`.  Of a traced array, `order` and `subok` make no difference.
+        Those of `numpy.array`.  Of a traced array, `subok` makes no difference.
 
     Returns
     -------

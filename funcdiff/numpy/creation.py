@@ -102,7 +102,7 @@ def array(
     x = _assembled(object)
     x = x if dtype is None else convert(x, known_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
-    return mutation.fresh(x) if copy else x
+    return mutation.copied(x, order) if copy else mutation.required(x, order)
 
 
 @implements(np.asarray)
@@ -111,7 +111,7 @@ def asarray(
 ) -> Traced:
     """Return nested lists of traced values and numbers as one traced array, an array as it is."""
     _on_cpu("np.asarray", device)
-    return array(a, dtype, copy=bool(copy))
+    return array(a, dtype, copy=bool(copy), order=order or "K")
 
 
 @implements(np.asanyarray)
@@ -124,8 +124,8 @@ def asanyarray(
 
 @implements(np.ascontiguousarray)
 def ascontiguousarray(a: Any, dtype: Any = None) -> Traced:
-    """Return the argument as an array of at least one axis; its layout in memory is not known."""
-    return np.atleast_1d(asarray(a, dtype))
+    """Return the argument as an array of at least one axis, in C order."""
+    return np.atleast_1d(asarray(a, dtype, "C"))
 
 
 def _leaves(value: Any) -> list[Any]:

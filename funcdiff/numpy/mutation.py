@@ -114,7 +114,29 @@ def copied(x: Tracer, order: str) -> Tracer:
     y = fresh(x)
     if order in ("C", "F"):
         memory(y).order = order
+    elif (model := layout(x)) is not None:
+        memory(y).models = (np.empty_like(model, order=order),)  # type: ignore[call-overload]
     return y
+
+
+def required(x: Tracer, order: str) -> Tracer:
+    """Return `x` itself, or, if it is known to lie in another order in memory, a copy in this."""
+    model = layout(x) if order in ("C", "F") else None
+    if model is None:
+        return x
+    flags = model.flags
+    if flags.c_contiguous if order == "C" else flags.f_contiguous:
+        return x
+    return copied(x, order)
+
+
+def layout(x: Tracer) -> NDArray | None:
+    """Return an array without content laid out as NumPy's would be, None if that is not known.
+
+    It is known of copies in a given order, of arrays of one axis, and of the views of both.
+    """
+    _, models = _locate(x)
+    return models[0] if len(models) == 1 else None
 
 
 def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from functools import wraps
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -75,7 +75,7 @@ class Namespace:
     Parameters
     ----------
     module
-        ``numpy`` itself, ``numpy.linalg`` or ``numpy.fft``.
+        ``numpy`` itself, ``numpy.linalg``, ``numpy.fft`` or ``numpy.lib.stride_tricks``.
     ours
         What stands for names that NumPy cannot dispatch.
     """
@@ -155,3 +155,4 @@ def _prepare_sequence(value: Any) -> Any:
 numpy: Final = Namespace(np, _OURS)
 linalg: Final = Namespace(np.linalg, {})
 fft: Final = Namespace(np.fft, {})
+lib: Final = SimpleNamespace(stride_tricks=Namespace(np.lib.stride_tricks, {}))

@@ -78,7 +78,9 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     """Return the elements in another shape."""
     x = array(a)
     target = _completed(x.shape, as_ints(shape))
-    if _reads_in_order(x, order, "np.reshape") == "F":
+    if order == "K":
+        raise ValueError(f"order 'K' is not permitted for reshaping, at {user_location()}")
+    if _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
         result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
     else:
         result = ops.reshape(x, target)
@@ -89,20 +91,30 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     return mutation.view(x, result, lambda b: np.reshape(b, target, order=order))
 
 
-def _reads_in_order(x: Tracer, order: Any, name: str) -> str:
-    """Return "C" or "F"; a traced array has no layout in memory for "A" and "K" to follow."""
-    if order is None or order == "C" or (sum(n != 1 for n in x.shape) < 2 and order in ("A", "K")):
-        return "C"
+def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
+    """Return the axes in the order in which elements are read: along the last one first."""
+    axes = tuple(range(x.ndim))
+    long = [k for k in axes if x.shape[k] != 1]
+    if order is None or order == "C" or (len(long) < 2 and order in ("F", "A", "K")):
+        return axes
     if order == "F":
-        return "F"
-    if order in ("A", "K"):
+        return axes[::-1]
+    if order not in ("A", "K"):
+        raise ValueError(
+            f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
+        )
+    model = mutation.layout(x)
+    if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise unsupported(
             f"{name}(order={order!r})",
-            "A traced array has no layout in memory; say order='C' or order='F'.",
+            "How a traced array lies in memory is known of copies in a given order only, as "
+            "x.copy() and np.copy(x, 'F'), and of their views. Say order='C' or order='F'.",
         )
-    raise ValueError(
-        f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
-    )
+    if model.flags.c_contiguous:
+        return axes
+    if order == "A" or model.flags.f_contiguous:
+        return axes[::-1] if model.flags.f_contiguous else axes
+    return tuple(sorted(axes, key=lambda k: -abs(model.strides[k])))
 
 
 def _reversed_axes(x: Tracer) -> Tracer:
@@ -128,7 +140,8 @@ def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ..
 def ravel(a: Any, order: Any = "C") -> Tracer:
     """Return the elements along one axis."""
     x = array(a)
-    return reshape(x, -1, order=_reads_in_order(x, order, "np.ravel"))
+    result = ops.reshape(ops.permute(x, _axes_read(x, order, "np.ravel")), (x.type.size,))
+    return mutation.view(x, result, lambda b: np.ravel(b, order))
 
 
 # ---- order of the axes -------------------------------------------------------------------------

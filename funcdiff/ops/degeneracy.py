@@ -141,9 +141,9 @@ GAUGE: Final = (
     "phase. Such a result has no derivative. Use what does not depend on that choice: the values, "
     "projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, (u * f(s)) @ vh, or abs(v)**2. The "
     "vectors that full_matrices=True adds, and those of the singular value zero, are any basis of "
-    "a null space: pass full_matrices=False, or use the others alone. Of a result that is constant, "
-    "u @ u.conj().T of a square u, second derivatives are rounding errors, which may look like such "
-    "a dependence: write the constant, np.eye(n)."
+    "a null space: pass full_matrices=False, or use the others alone. Of a result that is "
+    "constant, as u @ u.conj().T of a square u is, second derivatives are rounding errors, which "
+    "may look like such a dependence: write the constant, np.eye(n)."
 )
 """What to say of a result that depends on a choice."""
 

@@ -18,8 +18,8 @@ def _decay_jvp(
 ) -> tuple[list[Tracer], list[Maybe]]:
     (x,), (t,) = xs, ts
     y = decay(x)
-    slope: Any = np.where(y == 0, 0, t)
-    return [y], [slope * y]
+    tangent: Any = t
+    return [y], [np.where(y == 0, 0, tangent) * y]
 
 
 decay: Callable[..., Any] = elementwise("decay", np.exp, jvp=_decay_jvp)
