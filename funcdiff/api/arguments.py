@@ -14,6 +14,7 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.promotion import array
+from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
@@ -86,11 +87,9 @@ def operand(leaf: Any) -> Any:
     if kind is np.ndarray or isinstance(leaf, Tracer):
         native = isinstance(leaf, Tracer) or leaf.dtype.isnative
         return leaf if native else leaf.astype(leaf.dtype.newbyteorder("="))
-    if isinstance(leaf, np.ma.MaskedArray):
-        raise InputError(
-            f"a masked array was given at {user_location()}: its mask would be lost. Use "
-            "x.filled(value) and np.where(mask, a, b) inside the function."
-        )
+    lost = lost_by_tracing(leaf)
+    if lost:
+        raise InputError(f"{described_class(leaf)} was given at {user_location()}: {lost}.")
     if isinstance(leaf, np.generic):
         return leaf
     x = _SCALARS.get(kind, np.asarray)(leaf)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, type_of
+from funcdiff.api.arguments import is_numeric, operand, type_of
 from funcdiff.api.tracing import Trace
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
@@ -92,7 +92,7 @@ def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
     if not is_numeric(v):
         raise CotangentError(f"{what} is {v!r}, not a number or an array, at {user_location()}")
     python_number = type(v) in (int, float, complex)
-    x: Any = v if isinstance(v, Tracer) else np.asarray(v)
+    x: Any = np.asarray(operand(v)) if not isinstance(v, Tracer) else v
     if x.shape != type_.shape:
         raise CotangentError(
             f"{what} has shape {x.shape}, but {target} has shape {type_.shape}, at "

@@ -15,6 +15,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.construction import array as array_of
 from funcdiff.numpy.construction import is_traced
 from funcdiff.numpy.promotion import array as traced_array
+from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 from funcdiff.ops.structural import convert
 
 Float = TypeVar("Float", bound=np.floating[Any])
@@ -29,10 +30,16 @@ def operand(value: Any, name: str, parameter: str = "x") -> Any:
     Raises
     ------
     TypeError
-        If it holds no numbers: names the function and the parameter.
+        If it holds no numbers, or is a masked array or a matrix: names the function and the
+        parameter.
     """
     if is_traced(value):
         return traced_array(array_of(value) if isinstance(value, list | tuple) else value)
+    lost = lost_by_tracing(value)
+    if lost:
+        raise TypeError(
+            f"{name}: {parameter} is {described_class(value)}, at {user_location()}: {lost}."
+        )
     x = np.asarray(value)
     if x.dtype.kind not in "biufc":
         raise TypeError(

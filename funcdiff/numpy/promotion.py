@@ -16,6 +16,7 @@ from funcdiff.core.builder import Builder, Tracer, constant, current_builder, di
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 from funcdiff.numpy.values import concrete_value
 from funcdiff.ops.structural import convert, reshape
 from funcdiff.space import broadcast
@@ -81,12 +82,12 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
     Raises
     ------
     UnsupportedNumPyError
-        For strings, objects, dates and records.
+        For strings, objects, dates and records, and for masked arrays and matrices.
     """
-    if isinstance(value, np.ma.MaskedArray):
+    lost = lost_by_tracing(value)
+    if lost:
         raise UnsupportedNumPyError(
-            f"a masked array met a traced array at {user_location()}: its mask would be lost. Use "
-            "x.filled(value) and np.where(mask, a, b)."
+            f"{described_class(value)} met a traced array at {user_location()}: {lost}."
         )
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
     if array.dtype not in DTYPE_NAMES:
