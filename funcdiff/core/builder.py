@@ -148,6 +148,7 @@ class Builder:
         self.direct: dict[Any, Any] = {} if shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self._captured: dict[tuple[Any, ...], int] = {}
+        self._outside: dict[int, Any] = {}
         self._inputs: dict[int, Any] = {}
         self._values: list[Any] = []
         self._snapshots = Snapshots()
@@ -233,7 +234,19 @@ class Builder:
         self.captures.append(value)
         atom = self.input(type_, value).atom
         assert isinstance(atom, int)
+        self._outside[atom] = value
         return atom
+
+    def origin(self, number: int) -> tuple[Operation, list[Ref]] | None:
+        """Return the operation that makes a variable, and its operands; None of an input."""
+        while not self.entries[number]:  # a further result: its equation is at the first
+            number -= 1
+        op, *refs = self.entries[number]
+        return (op, refs) if isinstance(op, Operation) else None
+
+    def captured(self, number: int) -> Any:
+        """Return what was captured in an input: an array, or a tracer from outside; else None."""
+        return self._outside.get(number)
 
     def _encloses(self, outer: Builder | None) -> bool:
         builder: Builder | None = self
@@ -354,6 +367,6 @@ def escaped(*operands: Tracer) -> EscapedTracerError:
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
     return EscapedTracerError(
         f"a traced array was used at {user_location()}, outside {made}, which made it and has "
-        "ended (or runs in another thread). It was stored in a global, a list or a closure, or "
-        "returned by a generator. Return it from the traced function instead."
+        "ended (or runs in another thread). It was stored in a global, an object, a list or a "
+        "closure, or returned by a generator. Return it from the traced function instead."
     )

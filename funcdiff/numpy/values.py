@@ -7,14 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.recording import Ref
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
-from funcdiff.numpy.mistakes import mistake
+from funcdiff.numpy.mistakes import JOINED, mistake
 from funcdiff.ops.structural import stop_gradient_p
 
 _INTEGER: Final = (
     "Use NumPy's functions: np.floor(x), funcdiff.numpy.take(a, i, axis=0) for a[i], fd.switch or "
     "np.stack(list)[i] for list[i]; write fd.fori_loop(0, n, body, init), not for k in range(n)."
+)
+_MASK: Final = (
+    "Write np.where(mask, x, y), or where=mask in a reduction: without values there is no shape "
+    "that depends on them."
 )
 _SHOWN: Final = "Leave the format out, which shows the type, or show what the function returns."
 
@@ -68,10 +73,35 @@ def known(x: Any) -> Any:
 
 
 def is_constant(x: Tracer) -> bool:
-    """Return whether an array has no derivative to lose."""
+    """Return whether an array has no derivative to lose.
+
+    So it is with integers and booleans, with what came through `stop_gradient`, and with all that
+    is computed from such values and plain arrays alone.
+    """
     if x.builder is None or x.builder.severed:
         return True
-    return not x.type.differentiable or _is_stopped(x)
+    return not x.type.differentiable or not _comes_from_input(x.builder, x.atom)
+
+
+def _comes_from_input(builder: Builder, atom: Ref) -> bool:
+    """Return whether a floating value is computed from inputs, on a way that keeps derivatives."""
+    pending, seen = [atom], set()
+    while pending:
+        number = pending.pop()
+        if not isinstance(number, int) or number in seen:
+            continue
+        seen.add(number)
+        origin = builder.origin(number)
+        if origin is not None:
+            op, refs = origin
+            if op.primitive is not stop_gradient_p:
+                kinds = zip(refs, op.operands, strict=True)
+                pending.extend(ref for ref, kind in kinds if kind.differentiable)
+            continue
+        source = builder.captured(number)
+        if source is None or (isinstance(source, Tracer) and not is_constant(source)):
+            return True
+    return False
 
 
 def constant_value(x: Tracer, what: str) -> Any:
@@ -94,7 +124,9 @@ def constant_value(x: Tracer, what: str) -> Any:
     code, cure = mistake()
     if constant or not _has_value(x):
         counts = what == "int(x)" or not x.type.differentiable
-        raise _without_value(x, code or what, _INTEGER if counts else cure)
+        if counts and cure is not JOINED:
+            cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
+        raise _without_value(x, code or what, cure)
     raise LostDerivativeError(
         f"{code or what} met a traced array of type {x.type}, at {user_location()}. That would "
         f"drop its derivative silently. {cure} Where no derivative is wanted, use "
@@ -110,10 +142,3 @@ def _has_value(x: Tracer) -> bool:
     except Exception as error:
         return not isinstance(error, ConcreteValueError)
     return True
-
-
-def _is_stopped(x: Tracer) -> bool:
-    assert x.builder is not None
-    assert isinstance(x.atom, int)
-    entry = x.builder.entries[x.atom]
-    return bool(entry) and getattr(entry[0], "primitive", None) is stop_gradient_p

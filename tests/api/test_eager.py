@@ -221,6 +221,34 @@ def test_a_stopped_value_converts_to_a_float() -> None:
     np.testing.assert_array_equal(fd.grad(f)(np.array([3.0, 1.0])), [0, 3])
 
 
+def test_what_is_computed_of_stopped_values_and_plain_arrays_converts() -> None:
+    running = np.zeros(2)
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def f(w: Any) -> Any:
+        h = rows * w
+        running[:] = 0.9 * running + 0.1 * fd.stop_gradient(h).mean(axis=0)
+        return np.sum(h) / float(np.max(np.abs(fd.stop_gradient(h))))
+
+    assert fd.grad(f)(2.0) == 10 / 8
+    np.testing.assert_allclose(running, [0.4, 0.6])
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda x: float(fd.stop_gradient(x[0]) * x[1]),
+        lambda x: float(np.where(x > 1, x, 0.3)[0]),
+        lambda x: float(np.linalg.eigvalsh(np.outer(x, fd.stop_gradient(x)))[0]),
+        lambda x: fd.grad(lambda y: y * float(np.sin(0.3 * x[0])))(1.0),
+    ],
+    ids=["a product", "a selection", "eigenvalues", "within another derivative"],
+)
+def test_one_operand_with_a_derivative_is_enough_to_lose_it(lose: Any) -> None:
+    with pytest.raises(LostDerivativeError, match="drop its derivative"):
+        fd.grad(lambda x: lose(x) * x[0])(X)
+
+
 # ---- what would lose a derivative ------------------------------------------------------------
 
 
