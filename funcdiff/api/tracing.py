@@ -134,7 +134,7 @@ def record(
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
         if has_aux:
-            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux, _is_aux_array)
+            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux, _is_traced)
             outputs += aux_outputs
             aux_parts = Aux(aux_structure, aux_numeric, aux_others)
         recording = builder.recording(outputs)
@@ -179,9 +179,9 @@ def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
     return result
 
 
-def _is_aux_array(leaf: Any) -> bool:
-    """Whether a leaf of an auxiliary result is an output: a Python integer is returned as it is."""
-    return type(leaf) is not int and is_numeric(leaf)
+def _is_traced(leaf: Any) -> bool:
+    """Whether a leaf of an auxiliary result is an output: what is not traced stays as it is."""
+    return isinstance(leaf, Tracer)
 
 
 def _outputs(

@@ -140,6 +140,19 @@ def test_value_and_grad_returns_the_auxiliary_result_beside_the_value() -> None:
     _check_aux(aux)
 
 
+def test_what_is_not_traced_comes_back_in_the_auxiliary_result_as_it_is() -> None:
+    mask = np.ma.masked_array(X, X > 1)
+    gradient, aux = fd.grad(
+        lambda x: (np.sum(x), {"n": len(x), "rate": 0.5, "mask": mask, "squares": x**2}),
+        has_aux=True,
+    )(X)
+    np.testing.assert_array_equal(gradient, np.ones_like(X))
+    assert type(aux["n"]) is int
+    assert type(aux["rate"]) is float
+    assert aux["mask"] is mask
+    np.testing.assert_array_equal(aux["squares"], X**2)
+
+
 def test_an_auxiliary_result_is_not_differentiated() -> None:
     gradient, _ = fd.grad(lambda x: (x, x**3), has_aux=True)(2.0)
     assert gradient == 1
