@@ -114,6 +114,9 @@ class JittedFunction(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<jitted {getattr(self._function, '__name__', 'function')}>"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> JittedFunction[P, R]:
+        return self  # as functions do
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
         if not kwargs and current_builder() is None:

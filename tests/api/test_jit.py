@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import subprocess
 import sys
@@ -282,3 +283,12 @@ def test_changing_an_argument_in_place_is_refused() -> None:
 
     with pytest.raises(InputError, match="in place"):
         fd.jit(f)(X.copy())
+
+
+def test_an_object_that_holds_a_compiled_function_can_be_copied() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.f = fd.jit(np.sin)
+
+    model = copy.deepcopy(Model())
+    assert model.f(0.0) == 0.0
