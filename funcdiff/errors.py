@@ -23,7 +23,9 @@
 Every message has three parts: what happened, where, and what to write instead.
 """
 
+import os
 import sys
+import sysconfig
 from pathlib import Path
 from types import FrameType
 
@@ -31,6 +33,9 @@ import numpy
 
 _OURS = str(Path(__file__).parent)
 _NUMPYS = str(Path(numpy.__file__).parent)
+_PYTHONS = (str(Path(os.__file__).parent) + os.sep, "<frozen ")
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+"""Where packages are installed, which may be inside the folder of the standard library."""
 
 
 class FuncdiffError(Exception):
@@ -115,7 +120,7 @@ class InternalError(FuncdiffError, RuntimeError):
 
 
 def user_frame(*, or_scipys: bool = False) -> FrameType | None:
-    """Return the innermost frame that is neither funcdiff's nor NumPy's nor SciPy's.
+    """Return the innermost frame of none of funcdiff, NumPy, SciPy and the standard library.
 
     With `or_scipys`, it may be SciPy's.
     """
@@ -123,8 +128,13 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
         skipped.append(str(Path(scipy).parent))
+    ours = tuple(skipped)
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(tuple(skipped)):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
+        if not (pythons or file.startswith(ours)):
+            break
         frame = frame.f_back
     return frame
 

@@ -118,11 +118,12 @@ def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: obj
         return x
     path = f"{argument}{pytree.paths(structure)[k]}"
     what = f"an array of dtype {x.dtype}" if np.ndim(x) else f"the integer {leaf!r}"
+    number = f"such as {float(leaf)}" if type(leaf) is int else "such as 2.0"
     if isinstance(leaf, np.bool_):
         what = f"the boolean {leaf}"
     raise InputError(
         f"{path} is {what}, which has no derivative, at {user_location()}. Make it a float "
-        f"({'.astype(float)' if np.ndim(x) else 'such as 2.0'}), keep it out of the "
+        f"({'.astype(float)' if np.ndim(x) else number}), keep it out of the "
         "differentiated argument, or mark its dataclass field as static "
         "(field(metadata={'static': True}))."
     )

@@ -84,7 +84,17 @@ def _matched(tree: Any, structure: pytree.Structure, what: str, target: str) -> 
         raise CotangentError(
             f"{what}{error.path} has structure {error.found}, {place} has {error.expected}, at "
             f"{user_location()}. They have to be alike: the same containers, keys and lengths."
+            f"{_array_of(tree, structure)}"
         ) from None
+
+
+def _array_of(tree: Any, structure: pytree.Structure) -> str:
+    """Return the advice to give an array, if the output is one and a list of numbers was given."""
+    numbers = isinstance(tree, list | tuple) and all(map(is_numeric, tree))
+    if structure is not pytree.LEAF or not numbers:
+        return ""
+    one = len(tree) == 1 and np.ndim(tree[0]) > 0
+    return " Give the array itself." if one else " Make it an array: np.array([...])."
 
 
 def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:

@@ -77,6 +77,8 @@ def _unsuitable(
     if output is None or not trace.is_array:
         got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
+        if str(got) == "None":
+            cure = f"Return the {wanted}: a function without a return statement returns None."
     elif elementwise or not output.shape:
         cure = {
             "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",

@@ -118,7 +118,13 @@ class Array(Convertible):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            f"unhashable type: a traced array cannot be a key of a dict, a member of a set or an "
+            f"argument of a cached function, as at {user_location()}. Its value is known for this "
+            "call only: use a key that is not traced, or leave the cache out."
+        )
 
     # ---- NumPy's protocols -----------------------------------------------------------------
 

@@ -9,18 +9,24 @@ import sys
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.errors import user_frame
+from funcdiff.numpy.refusals import refusal_of
 
 _STORED: Final = (
     "An ordinary array cannot hold it. Make one that can, funcdiff.numpy.zeros(shape), "
     "np.zeros_like(x), np.zeros(shape, like=x) or np.array(y, like=x), or build a list and "
     "np.stack it."
 )
+JOINED: Final = (
+    "Use funcdiff.numpy.array([x, y]) or np.stack([x, y]): NumPy looks for traced arrays among "
+    "arguments, not in lists. A single one is an array already."
+)
+_FORMATTED: Final = "Write an f-string, which shows the value: f'{{x:.2f}}'."
 _CURES: Final = (
     (
         r"int$|math\.(isclose|isfinite|isinf|isnan)$",
@@ -29,12 +35,15 @@ _CURES: Final = (
     ),
     (
         r"(math|cmath)\.",
-        "Use NumPy's function: np.sin(x), not math.sin(x).",
+        "Use {numpy}(x), not {called}(x).",
+    ),
+    (
+        r"(statistics\.|fsum$)",
+        "Use np.mean(x), np.median(x) or np.std(x).",
     ),
     (
         r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$",
-        "Use funcdiff.numpy.array([x, y]) or np.stack([x, y]): NumPy looks for traced arrays among "
-        "arguments, not in lists. A single one is an array already.",
+        JOINED,
     ),
     (
         r"(.*\.)?(full|arange|fromiter)$",
@@ -59,18 +68,25 @@ _CURES: Final = (
         "Call the function with the whole array, or use fd.vmap(f)(x).",
     ),
     (
-        r"(.*\.)?(float|complex|float64|float32|item|tolist)$",
+        r"(.*\.)?(debug|info|warning|error|critical|exception|log)$",
+        _FORMATTED,
+    ),
+    (
+        r"(np|numpy)\.(float|complex|u?int)\d+$",
+        "It is an array already: x.astype(np.{name}) converts it.",
+    ),
+    (
+        r"(.*\.)?(float|complex|item|tolist)$",
         "Go on with x itself: it is an array, and has NumPy's functions and methods.",
     ),
 )
 """By what is called, as the user wrote it."""
 
-_FORMATTED: Final = "Write an f-string, which shows the value: f'{x:.2f}'."
 _UNSEEN: Final = (
     "NumPy looks for traced arrays among arguments, not in lists: use the function of that name in "
-    "funcdiff.numpy, or give it np.stack([x, y]). Where NumPy cannot dispatch, because a function "
-    "makes plain arrays of its arguments, write it with NumPy's functions (np.sin(x), not "
-    "math.sin(x)), or declare it with fd.primitive."
+    "funcdiff.numpy, or give it funcdiff.numpy.array([x, y]). Where NumPy cannot dispatch, because "
+    "a function makes plain arrays of its arguments, write it with NumPy's functions (np.sin(x), "
+    "not math.sin(x)), or declare it with fd.primitive."
 )
 _ANY: Final = (
     "Keep computing with x and NumPy functions (np.sin(x), not math.sin(x); "
@@ -78,14 +94,45 @@ _ANY: Final = (
     "np.zeros_like(x) or np.zeros(shape, like=x), or build a list and np.stack it."
 )
 """Where the source text is not known."""
-_SCIPYS: Final = (
-    "SciPy's code that is no ufunc cannot take a traced array: use fd.scipy.special, give its "
-    "solvers to fd.custom_root, or declare the function with fd.primitive."
+_SCIPYS: Final = {
+    "fft": "use np.fft",
+    "fftpack": "use np.fft",
+    "integrate": "use np.trapezoid or a weighted sum for an integral; write the steps of a "
+    "differential equation in a loop, or with fd.scan",
+    "interpolate": "use np.interp(x, xp, fp), or declare the spline with fd.primitive, whose rule "
+    "may call its derivative",
+    "linalg": "use np.linalg, which has cholesky, solve, inv, det, eigh, svd, norm and others",
+    "ndimage": "use np.convolve, np.fft or fd.nn.conv",
+    "optimize": "give the solver to fd.custom_root, which differentiates the solution",
+    "signal": "use np.convolve, np.fft or fd.nn.conv",
+    "sparse": "compute with A.toarray(), declare the product with fd.primitive, whose rule "
+    "multiplies by A.T, or give the solver to fd.custom_linear_solve",
+    "spatial": "write it with broadcasting, as np.linalg.norm(x[:, None] - y, axis=-1)",
+    "special": "use the function of that name in fd.scipy.special or, if there is none, declare it "
+    "with fd.primitive",
+    "stats": "write the formula of the density with NumPy and the ufuncs of scipy.special",
+}
+"""What to write instead of a function of SciPy's, by its package."""
+_ANY_OF_SCIPYS: Final = (
+    "use fd.scipy.special, give solvers to fd.custom_root, or declare the function with "
+    "fd.primitive"
 )
 _POLYNOMIALS: Final = (
     "NumPy cannot dispatch inside np.polynomial: use np.polyval(c, x), the highest power first, or "
     "np.polynomial.polynomial.polyval(x, p.convert().coef) for a Polynomial p."
 )
+
+
+_ELSEWHERE: Final = {
+    "dist": "np.linalg.norm",
+    "erf": "scipy.special.erf",
+    "erfc": "scipy.special.erfc",
+    "fsum": "np.sum",
+    "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln",
+    "phase": "np.angle",
+}
+"""What math and cmath call by another name than NumPy, or what SciPy has."""
 
 
 class Mistake(NamedTuple):
@@ -103,18 +150,50 @@ def mistake() -> Mistake:
     code = _evaluated(frame)
     shown = shorten(code, 80, placeholder=" ...")
     if user_frame(or_scipys=True) is not frame:
-        return Mistake(shown, _SCIPYS)
+        package = _scipys_package(frame, code)
+        advice = _SCIPYS.get(package, _ANY_OF_SCIPYS)
+        return Mistake(shown, f"SciPy's code that is no ufunc takes no traced array: {advice}.")
     if _called_through("polynomial", frame):
         return Mistake(shown, _POLYNOMIALS)
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
         return Mistake(f"{shown} = ..." if shown else "", _STORED)
     if code.startswith(("'", '"')) and "%" in code:
-        return Mistake(shown, _FORMATTED)
-    called = re.match(r"([\w.]+)\(", code)
-    if called is None:
-        return Mistake(shown, _ANY)
-    cures = (cure for pattern, cure in _CURES if re.match(pattern, called[1]))
-    return Mistake(shown, next(cures, _UNSEEN))
+        return Mistake(shown, _FORMATTED.format())
+    called = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code)
+    return Mistake(shown, _cure(called[0]) if called else _ANY)
+
+
+def _cure(called: str) -> str:
+    """Return what to write instead of a call, or of an index, of what has that name."""
+    name = called.rpartition(".")[2]
+    for pattern, cure in _CURES:
+        if re.match(pattern, called):
+            return cure.format(called=called, name=name, numpy=_ELSEWHERE.get(name, f"np.{name}"))
+    refusal = refusal_of(re.sub(r"^(np|numpy)\.", "np.", called))
+    return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
+
+
+def _scipys_package(frame: FrameType, code: str) -> str:
+    """Return the name of SciPy's package that was called there and has come to us, if one was."""
+    package = ""
+    inner: FrameType | None = sys._getframe(1)
+    while inner is not None and inner is not frame:
+        root, _, rest = str(inner.f_globals.get("__name__", "")).partition(".")
+        if root == "scipy" and not (package and rest.startswith("_")):
+            package = rest.partition(".")[0] or root
+        inner = inner.f_back
+    if package.startswith("_"):  # a decorator of SciPy's: the function itself was not entered
+        return _module_of(code.partition("(")[0], frame).partition(".")[2].partition(".")[0]
+    return package
+
+
+def _module_of(name: str, frame: FrameType) -> str:
+    """Return the module of what has that name in a frame."""
+    first, *rest = name.split(".")
+    found = frame.f_locals.get(first, frame.f_globals.get(first))
+    for part in rest:
+        found = getattr(found, part, None) if isinstance(found, ModuleType) else None
+    return str(getattr(found, "__module__", ""))
 
 
 def _called_through(folder: str, frame: FrameType) -> bool:
@@ -155,6 +234,12 @@ _ATTRIBUTES: Final = {
     **dict.fromkeys(("numpy", "cpu", "cuda", "to"), "It is an array of NumPy's already."),
     "at": "Write x[i] = v, or np.add.at(x, i, v).",
     "clone": "Use x.copy().",
+    "norm": "Use np.linalg.norm(x).",
+    "permute": "Use np.transpose(x, axes).",
+    "unsqueeze": "Use np.expand_dims(x, axis).",
+    **dict.fromkeys(
+        ("add_", "mul_", "sub_", "div_", "zero_", "fill_"), "Write x += y, x[...] = y."
+    ),
 }
 """What to write instead of attributes that arrays of other libraries have."""
 

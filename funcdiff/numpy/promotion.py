@@ -96,11 +96,20 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
         raise UnsupportedNumPyError(
             f"{what} met a traced array at {user_location()}. "
             "Only boolean, integer, floating and complex numbers, and arrays of them, can be "
-            "computed with; convert it first, with float(...) or .astype(float)."
+            f"computed with{_conversion(value)}."
         )
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def _conversion(value: Any) -> str:
+    """Return how messages advise to make numbers of what holds none."""
+    if value is None:
+        return ": compare with None by `is`"
+    if isinstance(value, str):
+        return ": decide by a text before it meets an array"
+    return f"; convert it with {'.astype(float)' if np.ndim(value) else 'float(v)'} first"
 
 
 def array(value: Any) -> Traced:

@@ -32,7 +32,7 @@ def lost_by_tracing(value: Any) -> str:
     >>> lost_by_tracing(np.ma.masked_array([1.0, 2.0], [True, False]))
     'its mask would be lost. Use x.filled(value) and np.where(mask, a, b)'
     """
-    kind = type(value)
+    kind: type[object] = type(value)
     if kind is np.ndarray or not isinstance(value, np.ndarray) or _is_plain(kind):
         return ""
     if isinstance(value, np.ma.MaskedArray):
@@ -48,6 +48,6 @@ def described_class(value: Any) -> str:
 
 
 @lru_cache(maxsize=256)
-def _is_plain(kind: type) -> bool:
+def _is_plain(kind: type[object]) -> bool:
     """Whether a subclass computes as ndarrays do."""
     return all(getattr(kind, name) is getattr(np.ndarray, name) for name in _COMPUTING)

@@ -38,7 +38,8 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
         return again
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
-        raise unsupported(qualified(ufunc))
+        made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
+        raise unsupported("np.frompyfunc" if made else qualified(ufunc))
     try:
         if isinstance(found, Elementwise):
             return elementwise(found, ufunc, operands)

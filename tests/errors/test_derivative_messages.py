@@ -59,8 +59,8 @@ INTEGER_LEAVES: list[Mistake] = [
 ] + [
     (errors.InputError, lambda: fd.vjp(_loss, P, {"n": 3}),
      r"argument x\['n'\] is the integer 3", "static"),
-    (errors.InputError, lambda: fd.jvp(_loss, (P, 3), (P, 3)), "argument x is the integer", "2.0"),
-    (errors.InputError, lambda: fd.linearize(_loss, 3, X), "argument params is the int", "2.0"),
+    (errors.InputError, lambda: fd.jvp(_loss, (P, 3), (P, 3)), "argument x is the integer", "3.0"),
+    (errors.InputError, lambda: fd.linearize(_loss, 3, X), "argument params is the int", "3.0"),
     (errors.InputError, lambda: fd.hvp(_loss, (INTEGERS, X), (P, X), argnums=0), "int64", "astype"),
     (errors.InputError, lambda: fd.grad(_loss, argnames="scale")(P, X, scale=2),
      "argument scale is the integer 2", "2.0"),

@@ -165,7 +165,12 @@ MISTAKES: list[tuple[type[Exception], Callable[[], Any], str, str]] = [
     (errors.ConcreteValueError, _branch_under_vmap, "asked for a concrete value", r"np\.where"),
     (errors.ConcreteValueError, _while_in_scan, "asked for a concrete value", r"fd\.cond"),
     (errors.LostDerivativeError, _float_of_tracer, r"float\(x\)", r"fd\.stop_gradient\(x\)"),
-    (errors.LostDerivativeError, _math_of_tracer, "drop its derivative", r"np\.sin\(x\), not math"),
+    (
+        errors.LostDerivativeError,
+        _math_of_tracer,
+        "drop its derivative",
+        r"np\.sqrt\(x\), not math",
+    ),
     (errors.LostDerivativeError, _asarray_of_tracer, r"np\.asarray", "stop_gradient"),
     (errors.LostDerivativeError, _stored_into_array, "ordinary array", r"np\.stack"),
     (errors.EscapedTracerError, _escaped_tracer, "trace of keeper", "Return it from the traced"),
