@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +46,6 @@ def described_class(value: Any) -> str:
     return "a masked array" if isinstance(value, np.ma.MaskedArray) else f"a {type(value).__name__}"
 
 
-@lru_cache(maxsize=256)
 def _is_plain(kind: type[object]) -> bool:
     """Whether a subclass computes as ndarrays do."""
     return all(getattr(kind, name) is getattr(np.ndarray, name) for name in _COMPUTING)
