@@ -3,7 +3,7 @@
 It trains with minibatch Adam and draws the filters with what they respond to. The network itself is
 in `convolutional_model`. Run it with
 
-    pip install "funcdiff[examples]"
+    python -m pip install -e ".[examples]"
     python examples/convolutional_digits.py
 """
 

@@ -3,7 +3,7 @@
 It prints the program of the loss, checks a gradient against central differences, trains with
 minibatch Adam, and draws what was learnt. The network itself is in `digits_model`. Run it with
 
-    pip install "funcdiff[examples]"
+    python -m pip install -e ".[examples]"
     python examples/digits.py
 """
 

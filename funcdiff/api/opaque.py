@@ -109,7 +109,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             except ConcreteValueError as error:
                 raise ConcreteValueError(
                     f"what {self._name} returns is not known at {user_location()}: its arguments "
-                    "have no values here (inside vmap, cond, scan or trace). Declare it: "
+                    "have no values here (inside vmap, cond, scan, jit or a rule). Declare it: "
                     "fd.primitive(f, result=lambda *args: np.empty(shape))."
                 ) from error
             with suspended():
