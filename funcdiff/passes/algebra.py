@@ -1,7 +1,7 @@
 """Identities of arithmetic that keep every bit, so that they hold in every program.
 
-Not among them: ``x + 0 = x`` (wrong for -0.0), ``x·0 = 0`` (wrong for inf and NaN), and any
-change in the order of additions.
+Not among them: ``x + 0 = x`` of floating numbers (wrong for -0.0), ``x·0 = 0`` (wrong for inf and
+NaN), and any change in the order of additions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.complex import conj_p
 from funcdiff.ops.elementwise import div, square
 from funcdiff.passes.rewriting import Rules, same
-from funcdiff.space import mul_p, neg_p, splat
+from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
 def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
@@ -25,6 +25,15 @@ def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     if splat(y) == 1:
         return x
     return y if splat(x) == 1 else None
+
+
+def _add_nothing(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + 0 = 0 + x = x, for integers x."""
+    if x.dtype.kind not in "iu":
+        return None
+    if splat(y) == 0:
+        return x
+    return y if splat(x) == 0 else None
 
 
 def _square(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
@@ -61,6 +70,7 @@ def _conjugate_twice(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
 
 
 rules: Final[Rules] = {
+    add_p: (_add_nothing,),
     mul_p: (_scale_by_one, _square),
     div.primitive: (_divide_by_power_of_two,),
     (neg_p, neg_p): (_negate_twice,),

@@ -6,6 +6,20 @@ from tests.passes.rewrites import Rewrite
 
 ALGEBRA = [
     Rewrite(
+        "_add_nothing",
+        "%0: i64[3], %1: u8[2], %2: f64[2]",
+        """
+        %3: i64[3] = add %0, 0:i64[3]
+        %4: u8[2] = add 0:u8[2], %1
+        %5: f64[2] = add %2, 0.0:f64[2]
+        return %3, %4, %5
+        """,
+        """
+        %3: f64[2] = add %2, 0.0:f64[2]
+        return %0, %1, %3
+        """,
+    ),
+    Rewrite(
         "_scale_by_one",
         "%0: f64[3]",
         """
