@@ -139,6 +139,7 @@ def _enter_cotangents(
     if any(x is UNKNOWN for x in arrays):
         return
     lines = _first_uses(builder)
+    computed = dict(known)
     try:
         found = _cotangents(recorded, arrays)
     except Exception:  # no derivative, or none at this point
@@ -150,6 +151,8 @@ def _enter_cotangents(
         word = notes.name(builder, number)
         if not word and is_telling(plain):  # what a function in between calls it
             word = _found(known, plain).name
+        if _found(computed, value).place:  # d(x * y)/dy is x, which is no derivative for a reader
+            word = ""
         if is_telling(value):
             label = Label(f"d_{word}" if word else "", comment.removesuffix(": "))
             _enter(known, value, label, first=id(builder) in values.of_examples)

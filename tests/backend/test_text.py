@@ -322,6 +322,17 @@ def test_values_have_the_names_of_the_user() -> None:
     assert f"# derivative of line {line}: hidden = np.tanh(" in text
 
 
+def test_a_value_of_the_function_is_not_called_a_derivative() -> None:
+    def f(x: Any) -> Any:
+        y = np.exp(-x)
+        z = y * np.sin(x)
+        return np.sum(z)
+
+    text = fd.source(fd.value_and_grad(f))(np.array([0.3, 1.2]))
+    assert "sin_x = np.sin(x)" in text  # which is dz/dy
+    assert "d_x = " in text
+
+
 @pytest.mark.parametrize("name", ["network_gradient", "recurrent_gradient", "square_root"])
 def test_texts_run_where_there_is_no_funcdiff(name: str, tmp_path: Path) -> None:
     kept: Kept = KEPT[name]
