@@ -147,15 +147,22 @@ def raised_by_user(error: Exception) -> bool:
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
 
 
-def user_location() -> str:
-    """Return ``'file.py', line 12, in f`` of `user_frame`.
+def installed_package(frame: FrameType) -> str:
+    """Return the name of the installed package that a frame runs the code of, or an empty text."""
+    if not frame.f_code.co_filename.startswith(_INSTALLED):
+        return ""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def user_location(frame: FrameType | None = None) -> str:
+    """Return ``'file.py', line 12, in f`` of a frame, by default of `user_frame`.
 
     Returns
     -------
     str
         The place in the user's code, or ``an unknown place`` if there is none.
     """
-    frame = user_frame()
+    frame = frame or user_frame()
     if frame is None:
         return "an unknown place"
     code = frame.f_code

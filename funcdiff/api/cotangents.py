@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,11 @@ def _array_of(tree: Any, structure: pytree.Structure) -> str:
 def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
     """Return a (co)tangent with exactly the given type; only safe float casts are made."""
     if not is_numeric(v):
-        raise CotangentError(f"{what} is {v!r}, not a number or an array, at {user_location()}")
+        shown = shorten(repr(v), 40, placeholder=" ...")
+        raise CotangentError(
+            f"{what} is {shown} of type {type(v).__name__}, not a number or an array, at "
+            f"{user_location()}. Make it an array like {target}: np.asarray(v)."
+        )
     python_number = type(v) in (int, float, complex)
     x: Any = np.asarray(operand(v)) if not isinstance(v, Tracer) else v
     if x.shape != type_.shape:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.errors import user_frame
+from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.refusals import refusal_of
 
 _STORED: Final = (
@@ -117,6 +117,10 @@ _ANY_OF_SCIPYS: Final = (
     "use fd.scipy.special, give solvers to fd.custom_root, or declare the function with "
     "fd.primitive"
 )
+_OF_OTHERS: Final = (
+    "It is {package} that makes a plain array, at {place}: give it plain numbers, and compute with "
+    "NumPy's arrays (of a table, table.to_numpy()), or declare the function with fd.primitive."
+)
 _POLYNOMIALS: Final = (
     "NumPy cannot dispatch inside np.polynomial: use np.polyval(c, x), the highest power first, or "
     "np.polynomial.polynomial.polyval(x, p.convert().coef) for a Polynomial p."
@@ -136,31 +140,49 @@ _ELSEWHERE: Final = {
 
 
 class Mistake(NamedTuple):
-    """The source text of what was being evaluated, empty if it is not known, and the cure."""
+    """What was being evaluated, as source text that is empty if it is not known; cure and place."""
 
     code: str
     cure: str
+    place: str
 
 
 def mistake() -> Mistake:
     """Return what the user wrote that is about to make a plain array of a traced one."""
     frame = user_frame()
     if frame is None:
-        return Mistake("", _ANY)
+        return Mistake("", _ANY, user_location())
+    package = installed_package(frame)
+    caller: FrameType | None = frame
+    while caller is not None and installed_package(caller):
+        caller = caller.f_back
+    if package and caller is not None:  # through code of others
+        cure = _OF_OTHERS.format(package=package, place=user_location(frame))
+        return Mistake(_shown(_evaluated(caller)), cure, user_location(caller))
+    code, cure = _seen(frame)
+    return Mistake(code, cure, user_location(frame))
+
+
+def _seen(frame: FrameType) -> tuple[str, str]:
+    """Return what is being evaluated in a frame of the user's, and the cure."""
     code = _evaluated(frame)
-    shown = shorten(code, 80, placeholder=" ...")
+    shown = _shown(code)
     if user_frame(or_scipys=True) is not frame:
         package = _scipys_package(frame, code)
         advice = _SCIPYS.get(package, _ANY_OF_SCIPYS)
-        return Mistake(shown, f"SciPy's code that is no ufunc takes no traced array: {advice}.")
+        return shown, f"SciPy's code that is no ufunc takes no traced array: {advice}."
     if _called_through("polynomial", frame):
-        return Mistake(shown, _POLYNOMIALS)
+        return shown, _POLYNOMIALS
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
-        return Mistake(f"{shown} = ..." if shown else "", _STORED)
+        return f"{shown} = ..." if shown else "", _STORED
     if code.startswith(("'", '"')) and "%" in code:
-        return Mistake(shown, _FORMATTED.format())
+        return shown, _FORMATTED.format()
     called = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code)
-    return Mistake(shown, _cure(called[0]) if called else _ANY)
+    return shown, _cure(called[0]) if called else _ANY
+
+
+def _shown(code: str) -> str:
+    return shorten(code, 80, placeholder=" ...")
 
 
 def _cure(called: str) -> str:

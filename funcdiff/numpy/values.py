@@ -121,14 +121,14 @@ def constant_value(x: Tracer, what: str) -> Any:
         with suppress(ConcreteValueError):
             value = concrete_value(x)
             return value if isinstance(value, np.generic) else np.array(value)
-    code, cure = mistake()
+    code, cure, place = mistake()
     if constant or not _has_value(x):
         counts = what == "int(x)" or not x.type.differentiable
         if counts and cure is not JOINED:
             cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
         raise _without_value(x, code or what, cure)
     raise LostDerivativeError(
-        f"{code or what} met a traced array of type {x.type}, at {user_location()}. That would "
+        f"{code or what} met a traced array of type {x.type}, at {place}. That would "
         f"drop its derivative silently. {cure} Where no derivative is wanted, use "
         "fd.stop_gradient(x)."
     )

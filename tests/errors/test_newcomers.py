@@ -3,7 +3,9 @@
 import functools
 import logging
 import math
+import re
 import statistics
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,20 @@ def test_what_the_standard_library_asks_for_is_told_at_the_users_line(
     assert 'log.warning("sum %.2f", np.sum(x)) met a traced array' in shown
     assert f"{HERE}'" in shown
     assert "Write an f-string" in shown
+
+
+def test_an_installed_package_is_named_beside_the_users_line() -> None:
+    """A package such as pandas, which makes plain arrays of what it is given."""
+    file = Path(sysconfig.get_path("purelib")) / "tables" / "columns.py"
+    package: dict[str, Any] = {"__name__": "tables.columns", "np": np}
+    exec(compile("def column(x):\n    return np.asarray(x)", str(file), "exec"), package)
+    column = package["column"]
+    with pytest.raises(LostDerivativeError) as caught:
+        fd.grad(lambda x: np.sum(column(x)))(X)
+    message = str(caught.value)
+    assert message.startswith("column(x) met a traced array")
+    assert f"{HERE}'" in message
+    assert re.search(r"It is tables that makes a plain array, at '.*columns\.py', line 2", message)
 
 
 @pytest.mark.parametrize(
