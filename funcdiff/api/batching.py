@@ -89,7 +89,12 @@ def vmap(
             for k, tracer in zip(mapped, tracers, strict=True):
                 changed[k] = tracer
             positional, named = pytree.unflatten(structure, changed)
-            return f(*positional, **named)
+            try:
+                return f(*positional, **named)
+            except (IndexError, ValueError) as error:  # an axis that is missing, perhaps
+                shown = ", ".join(f"{paths[k]}: {t}" for k, t in zip(mapped, types, strict=True))
+                error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
+                raise
 
         trace = record(f, moved, call, eager=False, types=types, orders=0)
         program, varies = _batched_program(trace.recording, size, len(moved))

@@ -270,3 +270,10 @@ def test_out_axes_that_do_not_fit_are_errors() -> None:
 def test_axis_size_is_a_number_of_examples() -> None:
     with pytest.raises(InputError, match="axis_size=-1"):
         fd.vmap(lambda: 1.0, axis_size=-1)()
+
+
+def test_an_error_within_an_example_says_which_shapes_the_example_has() -> None:
+    with pytest.raises(np.exceptions.AxisError) as caught:
+        fd.vmap(lambda w, x: np.sum(w * x, axis=1), in_axes=(None, 0))(2.0, np.ones((3, 4)))
+    note = "funcdiff: vmap calls the function for one example, with args[1]: f64[4]"
+    assert caught.value.__notes__ == [note]
