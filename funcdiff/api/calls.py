@@ -88,7 +88,7 @@ def call_traced(
     """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
     inputs, call = call_parts(f, selection, args, kwargs)
     return inputs, record(
-        f, inputs.operands, call, has_aux=has_aux, orders=orders, weak=inputs.weak
+        f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, orders=orders, weak=inputs.weak
     )
 
 

@@ -271,7 +271,7 @@ def jvp(
     selection = Selection(f, argnums, argnames, every=True)
     inputs, call = call_parts(f, selection, primals, kwargs)
     ts = checked_per_argument(tangents, inputs)
-    trace = record(f, inputs.operands, call, has_aux=has_aux, weak=inputs.weak)
+    trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
     program = jvp_program(trace.recording, len(inputs.operands), sum(trace.numeric))
     results = run(program, [*inputs.operands, *trace.captures, *ts], trace)
     count = len(trace.recording[1])

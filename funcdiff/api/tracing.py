@@ -77,6 +77,7 @@ def record(
     call: Callable[[list[Tracer]], Any],
     *,
     has_aux: bool = False,
+    keeps_aux: bool = False,
     eager: bool = True,
     lifts: bool = True,
     types: Sequence[Any] | None = None,
@@ -98,6 +99,8 @@ def record(
         Puts tracers where the operands were and calls the function.
     has_aux
         Whether the function returns a pair ``(result, aux)``.
+    keeps_aux
+        Whether what is not traced in `aux` is no output, and stays as it is.
     eager
         Whether the values of the inputs may be looked at (``if x > 0``).
     lifts
@@ -134,7 +137,9 @@ def record(
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
         if has_aux:
-            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(aux, _is_traced)
+            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(
+                aux, _is_traced if keeps_aux else is_numeric
+            )
             outputs += aux_outputs
             aux_parts = Aux(aux_structure, aux_numeric, aux_others)
         recording = builder.recording(outputs)
@@ -180,7 +185,7 @@ def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
 
 
 def _is_traced(leaf: Any) -> bool:
-    """Whether a leaf of an auxiliary result is an output: what is not traced stays as it is."""
+    """Whether a leaf is computed from what is traced."""
     return isinstance(leaf, Tracer)
 
 

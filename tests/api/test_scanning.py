@@ -204,3 +204,10 @@ def test_associative_scan_tells_what_does_not_fit() -> None:
         scan(lambda a, b: (a, b), np.ones(3))
     with pytest.raises(OutputError, match=r"shape \(2,\).*shape \(\).*elementwise"):
         scan(lambda a, b: np.sum(a), np.ones(4))
+
+
+def test_numbers_that_no_row_has_a_part_in_are_stacked_too() -> None:
+    last, (ys, ones) = fd.scan(lambda c, x: (c + x, (2.0 * x, 1.0)), 0.0, np.arange(3.0))
+    assert last == 3.0
+    np.testing.assert_array_equal(ys, [0.0, 2.0, 4.0])
+    np.testing.assert_array_equal(ones, np.ones(3))
