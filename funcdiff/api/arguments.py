@@ -48,7 +48,7 @@ def check_function(f: Any, transform: str) -> None:
     if not callable(f):
         raise InputError(
             f"fd.{transform} takes a function, but {described(f)} was given, at "
-            f"{user_location()}. Give the function itself, not its result: fd.{transform}(f)."
+            f"{user_location()}. Give the function itself, not its result: fd.{transform}(f)(x)."
         )
 
 

@@ -11,7 +11,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, described, is_int, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
@@ -117,7 +116,7 @@ def scan(
 
     def call(tracers: list[Tracer]) -> Any:
         carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
-        return state.kept(carry, f), pytree.map(_row, y)
+        return state.kept(carry, f), y
 
     trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
     assert trace.aux is not None
@@ -168,11 +167,6 @@ def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
             f"{described(result)}, at {user_location()}. Return (carry, None) without y."
         )
     return result
-
-
-def _row(leaf: Any) -> Any:
-    """Return a Python integer as an array, which is stacked with those of other iterations."""
-    return array(leaf) if type(leaf) is int else leaf
 
 
 # ---- checkpointed segments -------------------------------------------------------------------

@@ -150,7 +150,7 @@ def test_a_loop_stacks_the_integers_that_its_body_returns() -> None:
     ],
 )
 def test_an_integer_of_more_than_64_bits_is_no_array(call: Callable[[], Any]) -> None:
-    with pytest.raises(UnsupportedNumPyError, match="dtype object"):
+    with pytest.raises(UnsupportedNumPyError, match="met a traced array"):
         call()
 
 
