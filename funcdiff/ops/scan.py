@@ -25,7 +25,7 @@ from funcdiff.ops.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.linearize import linearize
-from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.transpose import is_zero, transpose
 from funcdiff.transforms.vmap import vmap
 
 
@@ -191,44 +191,44 @@ def _scan_transpose(
     """Run backwards, carrying the cotangents of the carry and the sums of the constants'."""
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carry, xs = p.split(operands)
-    lconstants, lcarry, lxs = p.split(linear)
-    if not all(lcarry):
+    if not all(p.split(linear)[1]):
         return _transpose_around_known(p, cts, operands, linear)
-    arrived = _arriving(p, linear, cts)
-    body, sums = _transposed_body(p, linear, arrived)
+    arrived, moved = _arriving(p, linear, cts)
+    summed, _, rows = p.split(moved)
+    body, sums = _transposed_body(p, linear, arrived, moved)
     cts = [
         instantiate(ct, t) if flag else None
         for ct, t, flag in zip(cts, _result_types(p), arrived, strict=True)
     ]
+    known = present(constants)
     total = len(sums) + sum(arrived[: p.carries])
     results = scan(
-        Scan(body, p.constants - len(sums), total, p.length, not p.reverse),
-        [*present(constants), *map(zeros, sums), *present(cts[: p.carries]),
+        Scan(body, len(known), total, p.length, not p.reverse),
+        [*known, *map(zeros, sums), *present(cts[: p.carries]),
          *present(xs), *present(cts[p.carries :])],
     )  # fmt: skip
     # the initial carry may be a known zero, linear only by position
     ended = zip(spread(results[len(sums) : total], arrived[: p.carries]), carry, strict=True)
     return [
-        *spread(results[: len(sums)], tuple(lconstants)),
+        *spread(results[: len(sums)], summed),
         *(ct if x is None else None for ct, x in ended),
-        *spread(results[total:], tuple(lxs)),
+        *spread(results[total:], rows),
     ]
 
 
-def _arriving(p: Scan, linear: Mask, cts: Sequence[Maybe]) -> Mask:
-    """Return which outputs of a body have a cotangent in some iteration.
+def _arriving(p: Scan, linear: Mask, cts: Sequence[Maybe]) -> tuple[Mask, Mask]:
+    """Return which outputs and which inputs of a body have a cotangent in some iteration.
 
     The others get no explicit zero, which might meet an infinite slope.
     """
     arrived = tuple(ct is not None for ct in cts)
-    first = sum(linear[: p.constants])
     while True:
-        pulled = transpose(p.body, linear, arrived).outputs[first : first + p.carries]
-        moved = [not (isinstance(ct, Literal) and ct.value == 0) for ct in pulled]
-        carry = (a or b for a, b in zip(arrived, moved, strict=False))
+        pulled = iter(transpose(p.body, linear, arrived).outputs)
+        moved = tuple(flag and not is_zero(next(pulled)) for flag in linear)
+        carry = (a or b for a, b in zip(arrived, p.split(moved)[1], strict=False))
         settled = (*carry, *arrived[p.carries :])
         if settled == arrived:
-            return arrived
+            return arrived, moved
         arrived = settled
 
 
@@ -261,27 +261,35 @@ def _transpose_around_known(
     return [by_place.get(k) for k in range(len(operands))]
 
 
-def _transposed_body(p: Scan, linear: Mask, arrived: Mask) -> tuple[Program, list[ArrayType]]:
+def _transposed_body(
+    p: Scan, linear: Mask, arrived: Mask, moved: Mask
+) -> tuple[Program, list[ArrayType]]:
     """Return the body of the transposed loop, and the types of the sums it carries.
 
     It maps ``(*constants, *sums, *ct_carry, *x, *ct_y)`` to ``(*sums, *ct_carry, *ct_x)``.
     """
     pulled = transpose(p.body, linear, arrived)
+    types = p.split(p.body.input_types)
     constants, _, rows = (
-        [v.type for v, flag in group if not flag]
-        for group in p.split(list(zip(p.body.inputs, linear, strict=True)))
+        [t for t, flag in zip(group, flags, strict=True) if not flag]
+        for group, flags in zip(types, p.split(linear), strict=True)
     )
-    sums = [v.type for v, flag in zip(p.body.inputs[: p.constants], linear, strict=False) if flag]
+    summed, _, given = p.split(moved)
+    sums = [t for t, flag in zip(types[0], summed, strict=True) if flag]
     outputs = [t for t, flag in zip(p.body.output_types, arrived, strict=True) if flag]
     carries = sum(arrived[: p.carries])
     with Builder("scan", closed=True, shares=True) as builder:
         groups = (constants, sums, outputs[:carries], rows, outputs[carries:])
         c, s, ct_carry, x, ct_y = ([builder.input(t) for t in group] for group in groups)
-        results = inline(pulled, [*c, *x, *ct_carry, *ct_y])
-        added = [add(a, b) for a, b in zip(s, results[: len(s)], strict=True)]
-        rest = results[len(s) :]
-        moved = (ct for ct, flag in zip(rest, arrived[: p.carries], strict=False) if flag)
-        return builder.program([*added, *moved, *rest[p.carries :]]), sums
+        results = spread(inline(pulled, [*c, *x, *ct_carry, *ct_y]), linear)
+        terms, after, others = (
+            [ct for ct, flag in zip(group, flags, strict=True) if flag]
+            for group, flags in zip(
+                p.split(results), (summed, arrived[: p.carries], given), strict=True
+            )
+        )
+        added = [add(a, b) for a, b in zip(s, terms, strict=True)]
+        return builder.program([*added, *after, *others]), sums
 
 
 def _result_types(p: Scan) -> list[ArrayType]:

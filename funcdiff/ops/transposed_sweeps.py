@@ -6,18 +6,18 @@ opposite direction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from funcdiff.core.builder import Tracer
 from funcdiff.core.dependence import dependent
-from funcdiff.core.program import Program, used
-from funcdiff.core.types import ArrayType
+from funcdiff.core.program import Program
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.sweeps import Assembly, Step, While, applied, input_flags
 from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present
-from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.transpose import is_zero, transpose
 
 
 class Transposed(NamedTuple):
@@ -32,8 +32,6 @@ class Transposed(NamedTuple):
     operands
         Those of `source`; None for the linear ones.
     halves
-        What is linear in each sweep of `source`.
-    order
         The sweeps of `source` that were turned around, in the order in which they run now.
     """
 
@@ -42,46 +40,67 @@ class Transposed(NamedTuple):
     constants: list[Tracer]
     carries: list[list[Tracer]]
     operands: Sequence[Maybe]
-    halves: Sequence[LinearHalf]
-    order: list[int]
+    halves: dict[int, Pulled]
 
     def cotangents(self, results: Sequence[Sequence[Tracer]]) -> list[Maybe]:
         """Return the cotangents of the linear operands from the last carries of the loop."""
-        pulled = dict(zip(self.order, results[len(results) - len(self.order) :], strict=True))
         cts: list[Maybe] = [None] * len(self.operands)
         p = self.source
-        first = p.constants
-        for k, half in enumerate(self.halves):
-            for j, ct in zip(half.inputs, pulled.get(k, ()), strict=False):
-                place = j if j < p.constants else first + j - p.constants
-                cts[place] = sum_tangents([cts[place], ct])
-            first += p.carries[k]
+        places = p.split(range(len(self.operands)))
+        for (k, half), pulled in zip(
+            self.halves.items(), results[len(results) - len(self.halves) :], strict=True
+        ):
+            operands = [*places[0], *places[1][k]]
+            for j, ct in zip(half.inputs, pulled, strict=False):
+                cts[operands[j]] = sum_tangents([cts[operands[j]], ct])
         return [ct if x is None else None for ct, x in zip(cts, self.operands, strict=True)]
 
 
-class LinearHalf(NamedTuple):
-    """What is linear in a sweep.
+class Known(NamedTuple):
+    """A sweep without what is not linear in it, which runs before.
 
     Attributes
     ----------
-    pulled
-        ``(*constants, *carry, *rows, *cts) -> cts``: the transposed body, of what is known in
-        the sweep and the cotangents of its linear outputs.
-    inputs
-        For each result of `pulled`, the place of the input that it is the cotangent of.
-    starts
-        Types of the carry that is linear.
-    rows
-        Numbers and types of the rows that are linear.
-    known
+    body
+        The sweep, of its linear outputs only.
+    linear
+        Which of its inputs are linear.
+    carry, rows
+        The carries and the numbers of the rows that are linear.
+    kept
         Where the known carry and rows are kept.
     """
 
-    pulled: Program
+    body: Program
+    linear: Mask
+    carry: list[int]
+    rows: list[int]
+    kept: list[int]
+
+
+class Pulled(NamedTuple):
+    """A sweep turned around.
+
+    What has no cotangent in any iteration gets no explicit zero, which might meet an infinite
+    slope.
+
+    Attributes
+    ----------
+    body
+        ``(*known, *cts) -> cts``: of what is known in the sweep and the cotangents that arrive.
+    inputs
+        For each result of `body`, the place of the input that it is the cotangent of.
+    carry, rows
+        The carries and the numbers of the rows that have cotangents.
+    kept
+        Where the known carry and rows are kept.
+    """
+
+    body: Program
     inputs: list[int]
-    starts: dict[int, ArrayType]
-    rows: dict[int, ArrayType]
-    known: list[int]
+    carry: list[int]
+    rows: list[int]
+    kept: list[int]
 
 
 def linear_inputs(p: While, linear: Sequence[bool]) -> list[Mask]:
@@ -94,34 +113,29 @@ def transposed(p: While, cts: Sequence[Maybe], operands: Sequence[Maybe]) -> Tra
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carries = p.split(operands)
     assembly = Assembly([x.type for x in present(constants)])
-    halves = _halves(p, assembly, linear)
+    known = _known(p, assembly, linear)
+    forward = [_known_carry(p, k, linear[k], carries[k]) for k in _known_sweeps(p, linear)]
+    backward: list[list[Tracer]] = []
     arrived = p.results(cts)
     gathered: dict[int, list[int]] = {}
-    starts: dict[int, list[Tracer]] = {}
-    for k in range(len(halves) - 1, -1, -1):
-        half = halves[k]
-        incoming = [arrived[k][j] for j in half.starts]
-        if not (present(incoming) or any(row in gathered for row in half.rows)):
+    halves: dict[int, Pulled] = {}
+    for k in range(len(known) - 1, -1, -1):
+        half = _pulled(p, k, known[k], arrived[k], gathered)
+        if not (half.carry or half.rows):
             continue
-        sums = [zeros(p.sweeps[k].input_types[j]) for j in half.inputs if j < p.constants]
-        pairs = zip(incoming, half.starts.values(), strict=True)
-        starts[k] = [*sums, *(instantiate(ct, t) for ct, t in pairs)]
-        places = [gathered.get(row, []) for row in half.rows]
-        rows = assembly.add(
-            [x.type for x in starts[k]],
-            _pulled_step(half, len(sums), places),
-            reverse=not p.reverse[k],
-        )
+        halves[k] = half
+        types = p.sweeps[k].input_types
+        sums = [zeros(types[j]) for j in half.inputs if j < p.constants]
+        starts = [instantiate(arrived[k][j], types[p.constants + j]) for j in half.carry]
+        backward.append([*sums, *starts])
+        step = _pulled_step(half, len(sums), [gathered[row] for row in half.rows])
+        rows = assembly.add([x.type for x in backward[-1]], step, reverse=not p.reverse[k])
         head = p.constants + p.carries[k]
         for place, j in zip(rows, [j for j in half.inputs if j >= head], strict=True):
             gathered.setdefault(j - head, []).append(place)
-    known = [j for j, flag in enumerate(linear[0]) if not flag]
-    test = rearranged(p.test, known, [0])
+    test = rearranged(p.test, [j for j, flag in enumerate(linear[0]) if not flag], [0])
     loop = assembly.loop(lambda c, s: applied(test, c, s)[0])
-    forward = [_known_carry(p, k, linear[k], carries[k]) for k in _known_sweeps(p, linear)]
-    return Transposed(
-        p, loop, present(constants), [*forward, *starts.values()], operands, halves, list(starts)
-    )
+    return Transposed(p, loop, present(constants), [*forward, *backward], operands, halves)
 
 
 def _linear_outputs(p: While, k: int, flags: Mask) -> list[int]:
@@ -146,7 +160,7 @@ def _known_carry(p: While, k: int, flags: Mask, carry: Sequence[Any]) -> list[An
     return [x for x, flag in zip(carry, flags[head : head + p.carries[k]], strict=True) if not flag]
 
 
-def _halves(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[LinearHalf]:
+def _known(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
     """Add the sweeps that compute what is known; return what is linear in each."""
     places: dict[int, int] = {}
     halves = []
@@ -163,34 +177,34 @@ def _halves(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Linear
             carry = _known_carry(p, k, flags, body.input_types[p.constants : head])
             step = _known_step(rearranged(body, known, others), rows)
             left = assembly.add(carry, step, reverse=p.reverse[k])
-            kept = [number + j - n for j in others if j >= n]
-            places.update(zip(kept, left, strict=False))
-            before = left[len(kept) :]
-        every = range(len(body.inputs))
-        restricted = rearranged(body, every, outputs)
-        read = used(restricted)
-        inputs = [
-            j
-            for j, flag in enumerate(flags)
-            if flag and (p.constants <= j < head or restricted.inputs[j] in read)
-        ]
-        turned = transpose(restricted, flags) if outputs else restricted
-        results = [j for j, flag in enumerate(flags) if flag]
-        pulled = rearranged(
-            turned, range(len(turned.inputs)), [results.index(j) for j in inputs] if outputs else []
-        )
-        types = body.output_types
-        halves.append(
-            LinearHalf(
-                pulled,
-                inputs if outputs else [],
-                {j: types[j] for j in outputs if j < n},
-                {number + j - n: types[j] for j in outputs if j >= n},
-                [*before, *rows],
-            )
-        )
+            places.update(zip([number + j - n for j in others if j >= n], left, strict=False))
+            before = left[len(left) - len(carry) :]
+        restricted = rearranged(body, range(len(body.inputs)), outputs)
+        moving = [j for j in outputs if j < n], [number + j - n for j in outputs if j >= n]
+        halves.append(Known(restricted, flags, *moving, [*before, *rows]))
         number += len(body.outputs) - n
     return halves
+
+
+def _pulled(
+    p: While, k: int, known: Known, cts: Sequence[Maybe], gathered: Mapping[int, Sequence[int]]
+) -> Pulled:
+    """Turn a sweep around, for the cotangents that arrive in some iteration."""
+    linear = [j for j, flag in enumerate(known.linear) if flag]
+    rows = [row in gathered for row in known.rows]
+    arrived = [cts[j] is not None for j in known.carry]
+    while True:
+        body = transpose(known.body, known.linear, (*arrived, *rows))
+        moving = {j for j, ct in zip(linear, body.outputs, strict=True) if not is_zero(ct)}
+        pairs = zip(known.carry, arrived, strict=True)
+        settled = [a or p.constants + j in moving for j, a in pairs]
+        if settled == arrived:
+            break
+        arrived = settled
+    kept = list(compress(known.carry, arrived))
+    inputs = sorted(moving | {p.constants + j for j in kept})
+    pulled = rearranged(body, range(len(body.inputs)), [linear.index(j) for j in inputs])
+    return Pulled(pulled, inputs, kept, list(compress(known.rows, rows)), known.kept)
 
 
 def _known_step(known: Program, rows: list[int]) -> Step:
@@ -203,19 +217,15 @@ def _known_step(known: Program, rows: list[int]) -> Step:
     return step
 
 
-def _pulled_step(half: LinearHalf, sums: int, places: Sequence[Sequence[int]]) -> Step:
+def _pulled_step(half: Pulled, sums: int, places: Sequence[Sequence[int]]) -> Step:
     """Return what a transposed sweep does to the sums of the constants' cotangents and the carry's.
 
     The cotangents of the rows are at `places`, one entry for each use.
     """
-    types = half.rows.values()
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        cts = [
-            instantiate(sum_tangents([r[j] for j in uses]), t)
-            for uses, t in zip(places, types, strict=True)
-        ]
-        results = applied(half.pulled, c, [r[j] for j in half.known], s[sums:], cts)
+        cts = present([sum_tangents([r[j] for j in uses]) for uses in places])
+        results = applied(half.body, c, [r[j] for j in half.kept], s[sums:], cts)
         added = [add(a, b) for a, b in zip(s[:sums], results, strict=False)]
         return [*added, *results[sums : len(s)]], results[len(s) :]
 

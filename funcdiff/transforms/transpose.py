@@ -81,6 +81,11 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
     ]
 
 
+def is_zero(ct: Atom) -> bool:
+    """Whether a transposed program returns nothing but zeros for this cotangent."""
+    return isinstance(ct, Literal) and bool(ct.value == 0)
+
+
 def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
     """Return the value of every variable that does not depend on a linear input, else None."""
     env: list[Maybe] = list(xs)
