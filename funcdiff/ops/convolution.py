@@ -11,9 +11,9 @@ prepends a label, as that of `contract` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class Convolution(Params):
     steps: tuple[Steps, ...]
     offsets: tuple[int, ...]
     lengths: tuple[int, ...]
+
+
+P = TypeVar("P", bound=Convolution)
 
 
 def _abstract(p: Convolution, x: ArrayType, y: ArrayType) -> Types:
@@ -164,29 +167,31 @@ def _forward(
 def _transpose(
     p: Convolution, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
 ) -> Sequence[Maybe]:
-    """Solve the equation of the places for q, ``c·p - b·t = a·q - o``, or for t."""
     (ct,), (x, y) = cts, xs
     if x is None:
         assert y is not None, "convolve is linear in one operand at a time"
-        steps = tuple((c, -b, a) for a, b, c in p.steps)
-        lengths = types[0].shape[len(p.left) :]
-        return [convolve(ct, y, _solved((p.out, p.right, p.left), steps, p.offsets, lengths)), None]
-    steps = tuple((-a, c, b) for a, b, c in p.steps)
-    lengths = types[1].shape[len(p.right) :]
-    return [None, convolve(x, ct, _solved((p.left, p.out, p.right), steps, p.offsets, lengths))]
+        return [convolve(ct, y, solved(p, 0, types[0].shape)), None]
+    return [None, convolve(x, ct, solved(p, 1, types[1].shape))]
 
 
-def _solved(
-    labels: tuple[Labels, Labels, Labels],
-    steps: tuple[Steps, ...],
-    offsets: tuple[int, ...],
-    lengths: tuple[int, ...],
-) -> Convolution:
-    """Return the convolution of the equation with -o, times -1 where c would be negative."""
+def solved(p: P, operand: int, shape: tuple[int, ...]) -> P:
+    """Return the convolution of the result, in its place, with the other operand.
+
+    It gives the cotangent of an operand of this shape: the equation of the places is solved for q,
+    ``c·p - b·t = a·q - o``, or for t, and multiplied by -1 where the new c would be negative.
+    """
+    sides = [p.left, p.right]
+    lengths = shape[len(sides[operand]) :]
+    if operand == 0:
+        steps = [(c, -b, a) for a, b, c in p.steps]
+    else:
+        steps = [(-a, c, b) for a, b, c in p.steps]
     signs = [1 if step[2] > 0 else -1 for step in steps]
     turned = tuple((s * a, s * b, s * c) for s, (a, b, c) in zip(signs, steps, strict=True))
-    moved = tuple(-s * o for s, o in zip(signs, offsets, strict=True))
-    return Convolution(*labels, turned, moved, lengths)
+    moved = tuple(-s * o for s, o in zip(signs, p.offsets, strict=True))
+    out, sides[operand] = sides[operand], p.out
+    left, right = sides
+    return replace(p, left=left, right=right, out=out, steps=turned, offsets=moved, lengths=lengths)
 
 
 def _batch(
@@ -207,13 +212,18 @@ convolve_p: Final = Primitive(
 FRESH.add(convolve_p)
 
 
-def convolve(x: Tracer, y: Tracer, p: Convolution) -> Tracer:
-    """Multiply and sum what fits."""
+def numbered(p: Convolution) -> Convolution:
+    """Return the same convolution with labels numbered in order of appearance."""
     names: dict[int, int] = {}
     for label in (*p.left, *p.right):
         names.setdefault(label, len(names))
     left, right, out = (tuple(names[k] for k in side) for side in (p.left, p.right, p.out))
-    return bind(convolve_p, Convolution(left, right, out, p.steps, p.offsets, p.lengths), x, y)[0]
+    return Convolution(left, right, out, p.steps, p.offsets, p.lengths)
+
+
+def convolve(x: Tracer, y: Tracer, p: Convolution) -> Tracer:
+    """Multiply and sum what fits."""
+    return bind(convolve_p, numbered(p), x, y)[0]
 
 
 def sequences(x: ArrayType, y: ArrayType, *, full: bool) -> Convolution:

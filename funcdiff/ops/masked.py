@@ -8,15 +8,16 @@ is not finite.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.contract import Contraction, Labels, contract, contract_p
+from funcdiff.ops.contract import Contraction, Labels, contract_p, contraction
+from funcdiff.ops.convolution import Convolution, convolve_p, numbered, solved
 from funcdiff.ops.families import linear
 from funcdiff.ops.structural import select
 from funcdiff.space import (
@@ -29,6 +30,7 @@ from funcdiff.space import (
     sum_tangents,
     zeros,
 )
+from funcdiff.transforms.jvp import present
 
 
 def _abstract(p: Axes, x: ArrayType, mask: ArrayType) -> Types:
@@ -68,122 +70,159 @@ def masked_sum(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
     return bind(masked_sum_p, Axes(axes), x, mask)[0]
 
 
-# ---- a contraction of which one operand is masked ------------------------------------------------
+# ---- products of which one operand is masked -----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedContraction(Params):
+class MaskedContraction(Contraction):
     """As `Contraction`; ``masked`` is 0 or 1, the operand that is zero where the mask is false."""
 
-    left: Labels
-    right: Labels
-    out: Labels
     masked: int
 
-    @property
-    def plain(self) -> Contraction:
-        """The contraction without a mask."""
-        return Contraction(self.left, self.right, self.out)
+
+@dataclass(frozen=True, slots=True)
+class MaskedConvolution(Convolution):
+    """As `Convolution`; ``masked`` is 0 or 1, the operand that is zero where the mask is false."""
+
+    masked: int
 
 
-def _abstract_contract(p: MaskedContraction, x: ArrayType, y: ArrayType, mask: ArrayType) -> Types:
-    if mask is not (x, y)[p.masked].with_dtype(BOOL):
-        raise TypeError(f"the mask of {(x, y)[p.masked]} cannot be {mask}")
-    return contract_p.abstract(p.plain, x, y)
+def masked_contraction(p: Contraction, masked: int) -> MaskedContraction:
+    """Return the parameters of a contraction with a mask of one operand."""
+    return MaskedContraction(p.left, p.right, p.out, masked)
 
 
-def _contract_impl(p: MaskedContraction) -> Callable[..., Any]:
-    """Look for a product of zero with what is not finite only where the result is not finite."""
-    multiply = contract_p.impl(p.plain)
-
-    def function(x: Any, y: Any, mask: Any) -> Any:
-        result = multiply(x, y)
-        return result if np.isfinite(result).all() else _careful(p, multiply, x, y, mask)
-
-    return function
+def masked_convolution(p: Convolution, masked: int) -> MaskedConvolution:
+    """Return the parameters of a convolution with a mask of one operand."""
+    return MaskedConvolution(p.left, p.right, p.out, p.steps, p.offsets, p.lengths, masked)
 
 
-def _careful(p: MaskedContraction, multiply: Callable[..., Any], x: Any, y: Any, mask: Any) -> Any:
+M = TypeVar("M", MaskedContraction, MaskedConvolution)
+
+
+def _product(
+    name: str,
+    masked: type[M],
+    plain: Primitive[Any],
+    unmasked: Callable[[M], Params],
+    solved: Callable[[M, int, tuple[int, ...]], M],
+) -> Primitive[M]:
+    """Declare a product, linear in two operands, of which one is masked; a third is the mask.
+
+    `plain` is the product without a mask, `unmasked` gives its parameters, and `solved` those of
+    the product that is the cotangent of an operand, with that of the result in its place.
+    """
+
+    def abstract(p: M, x: ArrayType, y: ArrayType, mask: ArrayType) -> Types:
+        if mask is not (x, y)[p.masked].with_dtype(BOOL):
+            raise TypeError(f"the mask of {(x, y)[p.masked]} cannot be {mask}")
+        return plain.abstract(unmasked(p), x, y)
+
+    def impl(p: M) -> Callable[..., Any]:
+        """Look for a product of zero with what is not finite only where the result is not."""
+        multiply = plain.impl(unmasked(p))
+
+        def meeting(mask: Any, shape: tuple[int, ...], result: Any) -> Any:
+            turned = solved(p, 1 - p.masked, shape)
+            some = _in_order(p.masked, mask, np.ones_like(result, dtype=float))
+            return plain.impl(unmasked(turned))(*some) > 0
+
+        def function(x: Any, y: Any, mask: Any) -> Any:
+            result = multiply(x, y)
+            if np.isfinite(result).all():
+                return result
+            factor, coefficient = _in_order(p.masked, x, y)
+            return _careful(p.masked, multiply, meeting, factor, coefficient, np.asarray(mask))
+
+        return function
+
+    def forward(
+        p: M, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        (x, y, mask), (tx, ty, _) = xs, ts
+        terms = [
+            None if tx is None else bind(primitive, p, tx, y, mask)[0],
+            None if ty is None else bind(primitive, p, x, ty, mask)[0],
+        ]
+        return bind(primitive, p, x, y, mask), [sum_tangents(terms)]
+
+    def transpose(p: M, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+        """Mask the cotangent of what is masked; that of the other operand is masked again."""
+        *factors, mask = xs
+        assert mask is not None
+        k = 0 if factors[0] is None else 1
+        turned = solved(p, k, types[k].shape)
+        factors[k] = cts[0]
+        given = present(factors)
+        pulled: list[Maybe] = [None, None, None]
+        if p.masked == k:
+            (ct,) = bind(plain, unmasked(turned), *given)
+            pulled[k] = select(mask, ct, zeros(types[k]))
+        else:
+            pulled[k] = bind(primitive, turned, *given, mask)[0]
+        return pulled
+
+    def batch(p: M, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+        label = max((*p.left, *p.right), default=-1) + 1
+        operands, flags = list(xs), list(batched)
+        if flags[p.masked] != flags[2]:
+            for k in (p.masked, 2):
+                (operands[k],) = align(size, [operands[k]], [flags[k]])
+                flags[k] = True
+        sides = zip((p.left, p.right), flags, strict=False)
+        left, right = ((label, *side) if flag else side for side, flag in sides)
+        return bind(primitive, replace(p, left=left, right=right, out=(label, *p.out)), *operands)
+
+    primitive = Primitive(name, masked, abstract, impl, forward, transpose, batch)
+    return primitive
+
+
+def _in_order(first: int, x: Any, y: Any) -> tuple[Any, Any]:
+    return (x, y) if first == 0 else (y, x)
+
+
+def _careful(
+    masked: int,
+    multiply: Callable[..., Any],
+    meeting: Callable[..., Any],
+    factor: Any,
+    coefficient: Any,
+    mask: Any,
+) -> Any:
     """Leave out what is masked: exactly where nothing infinite is added, else as far as possible.
 
     Coefficients that only meet zeros of the mask are never added; of the others, those that are
     not finite spoil the results to which they contribute, and no more.
     """
 
-    def product(coefficient: Any, factor: Any) -> Any:
-        return multiply(factor, coefficient) if p.masked == 0 else multiply(coefficient, factor)
+    def product(factor: Any, coefficient: Any) -> Any:
+        return multiply(*_in_order(masked, factor, coefficient))
 
-    factor, coefficient = (x, y) if p.masked == 0 else (y, x)
     infinite = ~np.isfinite(coefficient)
-    meeting = _meeting(p, mask, coefficient.shape)
-    spoilt = product(infinite.astype(float), np.asarray(mask).astype(float)) > 0
-    naive = product(np.where(infinite & ~meeting, 0, coefficient), factor)
-    return np.where(spoilt, naive, product(np.where(infinite, 0, coefficient), factor))[()]
+    finite = product(factor, np.where(infinite, 0, coefficient))
+    spoilt = product(mask.astype(float), infinite.astype(float)) > 0
+    if not spoilt.any():
+        return finite
+    met = meeting(mask, np.shape(coefficient), finite)
+    naive = product(factor, np.where(infinite & ~met, 0, coefficient))
+    return np.where(spoilt, naive, finite)[()]
 
 
-def _meeting(p: MaskedContraction, mask: Any, shape: tuple[int, ...]) -> Any:
-    """Return which coefficients are multiplied by any entry that is not masked."""
-    own, others = (p.left, p.right) if p.masked == 0 else (p.right, p.left)
-    gone = tuple(axis for axis, label in enumerate(own) if label not in others)
-    some = np.any(mask, axis=gone)
-    kept = [label for label in own if label in others]
-    moved = np.transpose(some, [kept.index(label) for label in others if label in kept])
-    places = tuple(slice(None) if label in kept else None for label in others)
-    return np.broadcast_to(moved[places], shape)
+def _contracted(p: MaskedContraction, operand: int, _shape: tuple[int, ...]) -> MaskedContraction:
+    sides = [p.left, p.right]
+    out, sides[operand] = sides[operand], p.out
+    return replace(p, left=sides[0], right=sides[1], out=out)
 
 
-def _contract_jvp(
-    p: MaskedContraction, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
-    (x, y, mask), (tx, ty, _) = xs, ts
-    terms = [
-        None if tx is None else bind(masked_contract_p, p, tx, y, mask)[0],
-        None if ty is None else bind(masked_contract_p, p, x, ty, mask)[0],
-    ]
-    return bind(masked_contract_p, p, x, y, mask), [sum_tangents(terms)]
-
-
-def _contract_transpose(
-    p: MaskedContraction, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
-    """Mask the cotangent of what is masked; that of the other operand is a masked sum again."""
-    (ct,), (x, y, mask) = cts, xs
-    assert mask is not None
-    if x is None:
-        assert y is not None
-        if p.masked == 0:
-            pulled = contract(ct, y, p.out, p.right, p.left)
-            return [select(mask, pulled, zeros(types[0])), None, None]
-        return [masked_contract(ct, y, mask, (p.out, p.right, p.left), 1), None, None]
-    if p.masked == 1:
-        pulled = contract(x, ct, p.left, p.out, p.right)
-        return [None, select(mask, pulled, zeros(types[1])), None]
-    return [None, masked_contract(x, ct, mask, (p.left, p.out, p.right), 0), None]
-
-
-def _contract_batch(
-    p: MaskedContraction, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
-    label = max((*p.left, *p.right), default=-1) + 1
-    operands, flags = list(xs), list(batched)
-    if flags[p.masked] != flags[2]:
-        for k in (p.masked, 2):
-            (operands[k],) = align(size, [operands[k]], [flags[k]])
-            flags[k] = True
-    sides = zip((p.left, p.right), flags, strict=False)
-    left, right = ((label, *side) if flag else side for side, flag in sides)
-    x, y, mask = operands
-    return [masked_contract(x, y, mask, (left, right, (label, *p.out)), p.masked)]
-
-
-masked_contract_p: Final = Primitive(
+masked_contract_p: Final = _product(
     "masked_contract",
     MaskedContraction,
-    _abstract_contract,
-    _contract_impl,
-    _contract_jvp,
-    _contract_transpose,
-    _contract_batch,
+    contract_p,
+    lambda p: contraction(p.left, p.right, p.out),
+    _contracted,
+)
+masked_convolve_p: Final = _product(
+    "masked_convolve", MaskedConvolution, convolve_p, numbered, solved
 )
 
 
@@ -195,3 +234,11 @@ def masked_contract(
     That operand is zero where its mask is false; there the other need not be finite.
     """
     return bind(masked_contract_p, MaskedContraction(*labels, masked), x, y, mask)[0]
+
+
+def masked_convolve(x: Tracer, y: Tracer, mask: Tracer, p: Convolution, masked: int) -> Tracer:
+    """Multiply and sum what fits of what the mask takes of one operand.
+
+    That operand is zero where its mask is false; there the other need not be finite.
+    """
+    return bind(masked_convolve_p, masked_convolution(p, masked), x, y, mask)[0]

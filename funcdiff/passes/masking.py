@@ -12,23 +12,38 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.contract import Contraction, Labels, contract_p
+from funcdiff.ops.convolution import Convolution, convolve_p
 from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.elementwise import div
 from funcdiff.ops.indexing import gather_p, scatter_add_p
-from funcdiff.ops.masked import MaskedContraction, masked_contract_p
+from funcdiff.ops.linalg import solve_p, triangular_solve_p
+from funcdiff.ops.linear_solve import named_solve_p
+from funcdiff.ops.masked import (
+    masked_contract_p,
+    masked_contraction,
+    masked_convolution,
+    masked_convolve_p,
+)
+from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.slicing import Slice, add_slice_p, slice_p
-from funcdiff.ops.structural import select_p
+from funcdiff.ops.structural import Axis, select_p
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
-from funcdiff.passes.support import Support, Supports
+from funcdiff.passes.support import Support, Supports, shifted
 from funcdiff.space import mul_p, splat, zeros
+
+_MIXING: Final = (adjugate_p, solve_p, triangular_solve_p, named_solve_p)
+"""Operations of which a result depends on all elements of a column, or of a matrix."""
 
 _div_p: Final = div.primitive
 """Only in rules that users have written: derivatives of the library's own multiply."""
@@ -125,6 +140,33 @@ def _contract_padded(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
     return None
 
 
+def _convolve_padded(emit: Any, p: Convolution, x: Tracer, y: Tracer) -> Tracer | None:
+    """convolve(add_slice(0, u), c) = convolve(u, c) at other places, if only places are padded."""
+    for k, padded in enumerate((x, y)):
+        found = made_by(padded, add_slice_p)
+        if not found or not _is_zero(found[1][0]):
+            continue
+        pad, (_, u) = found
+        count = len((p.left, p.right)[k])
+        if u.shape[:count] != padded.shape[:count]:
+            continue
+        moved = zip(p.steps, p.offsets, pad.starts[count:], pad.steps[count:], strict=True)
+        places = [_at_slice(k, *axis) for axis in moved]
+        steps, offsets = (tuple(values) for values in zip(*places, strict=True))
+        params = replace(p, steps=steps, offsets=offsets)
+        return emit(convolve_p, params, *((u, y) if k == 0 else (x, u)))  # type: ignore[no-any-return]
+    return None
+
+
+def _at_slice(
+    k: int, steps: tuple[int, int, int], offset: int, start: int, step: int
+) -> tuple[tuple[int, int, int], int]:
+    """Put ``start + step·q`` for the place q of an operand into ``a·q + b·t = c·p + o``."""
+    a, b, c = steps
+    moved = (a * step, b, c) if k == 0 else (a, b * step, c)
+    return moved, offset - steps[k] * start
+
+
 def _sliced(
     bounds: dict[int, tuple[int, int, int]], labels: Labels, shape: tuple[int, ...]
 ) -> Slice:
@@ -164,28 +206,41 @@ def _divide_supported(supports: Supports) -> Rule:
     return rule
 
 
-def _adjugate_supported(supports: Supports) -> Rule:
+def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
     def rule(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
-        """Dᵐadj(A)[…,T,…] = select(any(support(T)), Dᵐadj(A)[…,T,…], 0), matrix by matrix."""
-        support = supports.result(adjugate_p, p, xs)
+        """A⁻¹·B = select(support(A⁻¹·B), A⁻¹·B, 0), and so for all that mixes matrices."""
+        support = supports.result(primitive, p, xs)
         if support is None:
             return None
-        return _mask(emit, supports.record(support), bind(adjugate_p, p, *xs)[0], swapped=False)
+        return _mask(emit, supports.record(support), bind(primitive, p, *xs)[0], swapped=False)
 
     return rule
 
 
-def _contract_supported(supports: Supports) -> Rule:
-    def rule(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
-        """contract(u, c) = masked_contract(u, c, support(u))."""
-        for masked, (u, c) in enumerate(((x, y), (y, x))):
+def _recurrence_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
+        """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
+        support = None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
+        if support is None:
+            return None
+        met = supports.record(shifted(support, p.axis))
+        return bind(recurrence_p, p, _mask(emit, met, a, swapped=False), b)[0]
+
+    return rule
+
+
+def _product_supported(
+    supports: Supports, masked_p: Primitive[Any], masked: Callable[[Any, int], Params]
+) -> Rule:
+    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+        """contract(u, c) = masked_contract(u, c, support(u)), and so for convolve."""
+        for k, (u, c) in enumerate(((x, y), (y, x))):
             if supports.of(u) is True or _is_finite(c):
                 continue
             support = supports.settled(u)
             if isinstance(support, Support):
-                labels = MaskedContraction(p.left, p.right, p.out, masked)
                 mask = supports.record(support)
-                return emit(masked_contract_p, labels, x, y, mask)  # type: ignore[no-any-return]
+                return emit(masked_p, masked(p, k), x, y, mask)  # type: ignore[no-any-return]
         return None
 
     return rule
@@ -196,6 +251,7 @@ rules: Final[Rules] = {
     (mul_p, add_slice_p): (_scale_padded,),
     (mul_p, scatter_add_p): (_scale_scattered,),
     (contract_p, add_slice_p): (_contract_padded,),
+    (convolve_p, add_slice_p): (_convolve_padded,),
     (_div_p, select_p): (_divide_masked,),
 }
 
@@ -215,15 +271,16 @@ class LinearRewriter(Rewriter):
         self._supported: Final[dict[Primitive[Any], Rule]] = {
             mul_p: _scale_supported(self.supports),
             _div_p: _divide_supported(self.supports),
-            adjugate_p: _adjugate_supported(self.supports),
-            contract_p: _contract_supported(self.supports),
+            recurrence_p: _recurrence_supported(self.supports),
+            contract_p: _product_supported(self.supports, masked_contract_p, masked_contraction),
+            convolve_p: _product_supported(self.supports, masked_convolve_p, masked_convolution),
+            **{primitive: _result_supported(self.supports, primitive) for primitive in _MIXING},
         }
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, and note its support."""
         ys = super().emit(primitive, params, *xs)
-        if len(ys) == 1:
-            self.supports.note(ys[0], primitive, params, xs)
+        self.supports.note(ys, primitive, params, xs)
         return ys
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:

@@ -23,7 +23,7 @@ from funcdiff.core.walk import needed, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.custom_rules import Tangent
 from funcdiff.ops.custom_tangent import pushed_forward
-from funcdiff.ops.degeneracy import settled, settled_p
+from funcdiff.ops.degeneracy import Sharing, settled_p
 from funcdiff.passes import algebra, kinks, logic, masking, numbers, signs, spectra, structure
 from funcdiff.passes.extension import Supported
 from funcdiff.passes.nesting import emit_nested
@@ -92,7 +92,7 @@ def _simplified_linear(
             return rewrite(eq, xs)
         depends.update(eq.results)
         if eq.primitive is settled_p and in_use.issuperset(eq.results):
-            return settled(*xs, strict=True)
+            return rewriter.emit(settled_p, Sharing(strict=True), *xs)
         opened = _opened(eq)
         if opened is not None:
             return _simplified_linear(opened, xs, flags, rewriter)

@@ -9,7 +9,7 @@ recorded only where it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,19 +18,29 @@ from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.complex import conj_p, imag_p, real_p
+from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import Contraction, Labels, contract_p
 from funcdiff.ops.convolution import Convolution, convolve_p
+from funcdiff.ops.degeneracy import distinct_p, gauge_p, settled_p, shared_p
 from funcdiff.ops.determinants import adjugate_p
+from funcdiff.ops.dilation import singular_derivative_p
+from funcdiff.ops.eigen import existing_p
 from funcdiff.ops.elementwise import div, sub
 from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.logic import logical_not, logical_or
-from funcdiff.ops.masked import MaskedContraction, masked_contract_p
+from funcdiff.ops.linalg import solve_p, triangular_solve_p
+from funcdiff.ops.linear_solve import named_solve_p
+from funcdiff.ops.logic import logical_and, logical_not, logical_or
+from funcdiff.ops.masked import masked_contract_p, masked_convolve_p, masked_sum_p
+from funcdiff.ops.matrices import part_p
+from funcdiff.ops.null_space import leaving_p, regular_p, vanishing_p
+from funcdiff.ops.orthogonal import complement_p, divergent_p
+from funcdiff.ops.pseudoinverse import constant_rank_p
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p, reduce_any_p
-from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.slicing import Slice, add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.sliding_windows import overlap_add_p, sliding_windows_p
+from funcdiff.ops.spectral import spectral_p
 from funcdiff.ops.structural import (
     Axis,
     Permutation,
@@ -42,6 +52,7 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
+from funcdiff.ops.tap import tap_p
 from funcdiff.passes import logic, structure
 from funcdiff.passes.rewriting import Rewriter, same
 from funcdiff.passes.tiles import Tiles
@@ -93,7 +104,12 @@ class Support:
 Maybe: TypeAlias = Support | bool
 """A support; True is everywhere, False nowhere."""
 
-Rule: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Support]
+Rule: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Maybe]
+
+
+def _given(mask: Tracer) -> Support:
+    """Return a mask that is recorded as a support."""
+    return Support(reshape_p, Shape(mask.shape), [mask])
 
 
 def booleans(x: Tracer, support: Maybe) -> Support | Tracer:
@@ -124,6 +140,11 @@ def _elementwise(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> S
     return next(s for s in supports if isinstance(s, Support))
 
 
+def _first(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
+    """Return the support of what is scaled, or checked, element by element, as others say."""
+    return supports[0]
+
+
 def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     if False in supports:
         return _elementwise(_p, xs, supports)
@@ -135,33 +156,62 @@ def _any(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     return Support(reduce_any_p, p, [booleans(xs[0], supports[0])])
 
 
-def _contracted(
-    p: Contraction | MaskedContraction, xs: Sequence[Tracer], supports: Sequence[Maybe]
-) -> Support:
+def _contracted(p: Contraction, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """An entry may differ from zero if any of those may that are summed for it."""
-    k = 0 if isinstance(supports[0], Support) else 1
-    kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
     sizes = {k: n for x, side in zip(xs, (p.left, p.right), strict=False)
              for k, n in zip(side, x.shape, strict=True)}  # fmt: skip
-    return _spread(kept, some, p.out, tuple(sizes[label] for label in p.out))
+    shape = tuple(sizes[label] for label in p.out)
+
+    def spread(k: int) -> Support:
+        kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
+        return _spread(kept, some, p.out, shape)
+
+    return _for_each(spread, supports)
 
 
-def _convolved(p: Convolution, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _convolved(p: Convolution, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     """Do the same, with any of the entries at places that meet an entry of the other operand."""
-    k = 0 if isinstance(supports[0], Support) else 1
-    kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
-    other = xs[1 - k].shape[len((p.right, p.left)[k]) :]
-    pair = [some, constant(True, ArrayType(other, BOOL))]
-    sides = [kept, ()]
-    if k == 1:
-        pair, sides = pair[::-1], sides[::-1]
-    slides = replace(p, left=sides[0], right=sides[1], out=kept)
-    (result,) = convolve_p.abstract(p, *(x.type for x in xs))
-    return _spread(kept, Support(convolve_p, slides, pair), p.out, result.shape)
+    (result,) = convolve_p.abstract(p, *(x.type for x in xs[:2]))
+    left, right = (
+        ArrayType(x.shape[len(side) :], BOOL)
+        for x, side in zip(xs, (p.left, p.right), strict=False)
+    )
+
+    def spread(k: int) -> Support:
+        kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
+        pair = (some, constant(True, right)) if k == 0 else (constant(True, left), some)
+        sides = (kept, ()) if k == 0 else ((), kept)
+        met = Support(convolve_p, _slides(p, *sides, kept), pair)
+        return _spread(kept, met, p.out, result.shape)
+
+    if any(isinstance(s, Support) for s in supports[:2]):
+        return _for_each(spread, supports)
+    slides = _slides(p, (), (), ())
+    if _meets_everywhere(slides, left, right):
+        return True
+    met = Support(convolve_p, slides, [constant(True, left), constant(True, right)])
+    return _spread((), met, p.out, result.shape)
+
+
+def _slides(p: Convolution, left: Labels, right: Labels, out: Labels) -> Convolution:
+    return Convolution(left, right, out, p.steps, p.offsets, p.lengths)
+
+
+@lru_cache(maxsize=1024)
+def _meets_everywhere(p: Convolution, left: ArrayType, right: ArrayType) -> bool:
+    """Whether there is a product for every place of a result."""
+    ones = (np.ones(t.shape, BOOL) for t in (left, right))
+    return bool(np.all(convolve_p.impl(p)(*ones)))
+
+
+def _for_each(spread: Callable[[int], Support], supports: Sequence[Maybe]) -> Support:
+    """Return where the support of each of two factors that has one lets a product be."""
+    found = [spread(k) for k, s in enumerate(supports[:2]) if isinstance(s, Support)]
+    return found[0] if len(found) == 1 else Support(logical_and.primitive, NONE, found)
 
 
 def _summed(
-    p: Contraction | MaskedContraction | Convolution,
+    p: Contraction | Convolution,
     labels: Labels,
     x: Tracer,
     support: Maybe,
@@ -204,12 +254,35 @@ def _recurrent(p: Axis, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Supp
     return Support(cumsum_p, p, [term])
 
 
+def shifted(support: Support, axis: int) -> Support:
+    """Return a support that has moved by one place along an axis."""
+    shape = support.type.shape
+    stops = (*shape[:axis], shape[axis] - 1, *shape[axis + 1 :])
+    kept = Support(slice_p, Slice((0,) * len(shape), stops, (1,) * len(shape)), [support])
+    first = constant(False, ArrayType((*shape[:axis], 1, *shape[axis + 1 :]), BOOL))
+    return Support(concatenate_p, Axis(axis), [first, kept])
+
+
 def _matrix_by_matrix(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Every element of a result that is a matrix depends on every element of an operand."""
     k = next(k for k, s in enumerate(supports) if isinstance(s, Support))
     ndim = xs[k].ndim
     some = _any(Axes((ndim - 2, ndim - 1)), [xs[k]], [supports[k]])
     return Support(broadcast_p, Broadcast(xs[k].shape, tuple(range(ndim - 2))), [some])
+
+
+def _solved(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    """Every element of a column of A⁻¹·B depends on every element of that column of B."""
+    _, b = xs
+    some = _any(Axes((b.ndim - 2,)), [b], supports[1:])
+    return Support(broadcast_p, Broadcast(b.shape, kept_axes(b.ndim, (b.ndim - 2,))), [some])
+
+
+def _averaged(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    """Values that are equal share what belongs to any of them."""
+    axis = xs[0].ndim - 1
+    some = _any(Axes((axis,)), xs, supports)
+    return Support(broadcast_p, Broadcast(xs[0].shape, tuple(range(axis))), [some])
 
 
 _RULES: Final[dict[Primitive[Any], Rule]] = {
@@ -226,18 +299,44 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
     scatter_p: _as_itself(scatter_p, start=2),
     **dict.fromkeys((neg_p, mul_p, convert_p, conj_p, real_p, imag_p), _elementwise),
     div.primitive: _elementwise,
-    **dict.fromkeys((add_p, sub.primitive), _either),
+    **dict.fromkeys(
+        (
+            complement_p, constant_rank_p, distinct_p, divergent_p, existing_p, gauge_p, leaving_p,
+            part_p, regular_p, spectral_p, tap_p, vanishing_p,
+        ),
+        _first,
+    ),
+    **dict.fromkeys((add_p, sub.primitive, join_p), _either),
     reduce_sum_p: _any,
     contract_p: _contracted,
     masked_contract_p: _contracted,
     convolve_p: _convolved,
+    masked_convolve_p: _convolved,
     adjugate_p: _matrix_by_matrix,
+    **dict.fromkeys((solve_p, triangular_solve_p, named_solve_p), _solved),
+    shared_p: _averaged,
+    masked_sum_p: _any,
     recurrence_p: _recurrent,
     **{primitive: _mixed(primitive) for primitive in (fft_p, ifft_p, rfft_p, irfft_p)},
 }  # fmt: skip
 """How a support goes through an operation; through others it does not: everywhere."""
 
-_PRODUCTS: Final = (mul_p, div.primitive, contract_p, masked_contract_p, convolve_p, adjugate_p)
+_PRODUCTS: Final = frozenset({
+    mul_p, div.primitive, contract_p, masked_contract_p, convolve_p, masked_convolve_p, adjugate_p,
+    solve_p, triangular_solve_p, named_solve_p,
+})  # fmt: skip
+
+_SEVERAL: Final[dict[Primitive[Any], tuple[Rule, ...]]] = {
+    settled_p: (_averaged, _first),
+    singular_derivative_p: (_first, _first),
+}
+"""For operations of several results: how the support of each comes from the operand it is of."""
+
+_MASKED: Final = (masked_contract_p, masked_convolve_p)
+"""Products of which one factor, whether it is linear or not, has the support that it comes with."""
+
+_OWN: Final = frozenset({add_slice_p, replace_slice_p, convolve_p, *_MASKED})
+"""Operations of which a result may have a support although no operand has one."""
 
 
 _rewriter: Final = Rewriter(structure.rules, logic.rules)
@@ -269,20 +368,32 @@ class Supports:
 
     def assume(self, x: Tracer, support: Support | Tracer) -> None:
         """Take `support` for where `x` may differ from zero."""
-        if not isinstance(support, Support):
-            support = Support(reshape_p, Shape(x.shape), [support])
-        self._known[x.atom] = support
+        self._known[x.atom] = support if isinstance(support, Support) else _given(support)
 
-    def note(self, y: Tracer, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]) -> None:
-        """Work out the support of a result that has just been recorded."""
+    def note(
+        self, ys: Sequence[Tracer], primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
+    ) -> None:
+        """Work out the supports of results that have just been recorded."""
+        if len(ys) == 1:
+            self._note(ys[0], primitive, params, xs)
+        for y, x, rule in zip(ys, xs, _SEVERAL.get(primitive, ()), strict=False):
+            if self.of(x) is not True:
+                self._known[y.atom] = rule(params, [x], [self.of(x)])
+
+    def _note(
+        self, y: Tracer, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
+    ) -> None:
         rule = _RULES.get(primitive)
         if rule is None or y.atom in self._known or splat(y) is not None:
             return
-        starts = primitive in (add_slice_p, replace_slice_p)
-        if not starts and all(isinstance(x.atom, int) and x.atom not in self._known for x in xs):
+        if primitive not in _OWN and all(
+            isinstance(x.atom, int) and x.atom not in self._known for x in xs
+        ):
             return
         supports = [self.of(x) for x in xs]
-        if starts:
+        if primitive in _MASKED:
+            supports[params.masked] = _given(xs[2])
+        if primitive in (add_slice_p, replace_slice_p):
             before, tile = (s is True for s in supports)
             adds = primitive is add_slice_p
             self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
@@ -297,7 +408,7 @@ class Supports:
             supports = [s if isinstance(s, Support) else True for s in supports]
         if primitive in (select_p, recurrence_p):
             supports[0] = True
-        if any(s is not True for s in supports):
+        if primitive in _OWN or any(s is not True for s in supports):
             self._known[y.atom] = rule(params, xs, supports)
 
     def result(
@@ -307,7 +418,8 @@ class Supports:
         supports = [s if isinstance(s, Support) else True for s in map(self.settled, xs)]
         if all(s is True for s in supports):
             return None
-        return _RULES[primitive](params, xs, supports)
+        support = _RULES[primitive](params, xs, supports)
+        return None if support is True or self.is_everywhere(support) else support
 
     def forget(self, x: Tracer) -> None:
         """Take the support of `x` for everywhere."""
