@@ -132,7 +132,7 @@ def _contract(eq: Equation) -> int:
 def _convolve(eq: Equation) -> int:
     """Count a product and a sum for every pair of places that may fit; some do not, at the ends."""
     p: Any = eq.params
-    x, y = (atom.type.shape for atom in eq.operands)
+    x, y = (atom.type.shape for atom in eq.operands[:2])
     sizes = dict(zip(p.left, x, strict=False)) | dict(zip(p.right, y, strict=False))
     terms = prod(sizes.values())
     for a, b, c in zip(x[len(p.left) :], y[len(p.right) :], p.lengths, strict=True):
@@ -249,7 +249,7 @@ BY_NAME: Final[dict[str, Flops]] = {
     "masked_sum overlap_add partition argpartition order_statistics gauge reflected leaving "
     "regular existing complement divergent vanishing constant_rank distinct": _each_operand,
     "contract masked_contract": _contract,
-    "convolve": _convolve,
+    "convolve masked_convolve": _convolve,
     "recurrence": _recurrence,
     "sort argsort": _sorting,
     "origins": lambda eq: 2 * _sorting(eq),

@@ -122,17 +122,9 @@ def _product(
         """Look for a product of zero with what is not finite only where the result is not."""
         multiply = plain.impl(unmasked(p))
 
-        def meeting(mask: Any, shape: tuple[int, ...], result: Any) -> Any:
-            turned = solved(p, 1 - p.masked, shape)
-            some = _in_order(p.masked, mask, np.ones_like(result, dtype=float))
-            return plain.impl(unmasked(turned))(*some) > 0
-
         def function(x: Any, y: Any, mask: Any) -> Any:
             result = multiply(x, y)
-            if np.isfinite(result).all():
-                return result
-            factor, coefficient = _in_order(p.masked, x, y)
-            return _careful(p.masked, multiply, meeting, factor, coefficient, np.asarray(mask))
+            return result if np.isfinite(result).all() else _careful(p, multiply, x, y, mask)
 
         return function
 
@@ -177,35 +169,37 @@ def _product(
     return primitive
 
 
-def _in_order(first: int, x: Any, y: Any) -> tuple[Any, Any]:
-    return (x, y) if first == 0 else (y, x)
-
-
-def _careful(
-    masked: int,
-    multiply: Callable[..., Any],
-    meeting: Callable[..., Any],
-    factor: Any,
-    coefficient: Any,
-    mask: Any,
-) -> Any:
+def _careful(p: Any, multiply: Callable[..., Any], x: Any, y: Any, mask: Any) -> Any:
     """Leave out what is masked: exactly where nothing infinite is added, else as far as possible.
 
     Coefficients that only meet zeros of the mask are never added; of the others, those that are
     not finite spoil the results to which they contribute, and no more.
     """
 
-    def product(factor: Any, coefficient: Any) -> Any:
-        return multiply(*_in_order(masked, factor, coefficient))
+    def product(coefficient: Any, factor: Any) -> Any:
+        return multiply(factor, coefficient) if p.masked == 0 else multiply(coefficient, factor)
 
+    factor, coefficient = (x, y) if p.masked == 0 else (y, x)
     infinite = ~np.isfinite(coefficient)
-    finite = product(factor, np.where(infinite, 0, coefficient))
-    spoilt = product(mask.astype(float), infinite.astype(float)) > 0
-    if not spoilt.any():
-        return finite
-    met = meeting(mask, np.shape(coefficient), finite)
-    naive = product(factor, np.where(infinite & ~met, 0, coefficient))
-    return np.where(spoilt, naive, finite)[()]
+    meeting = _meeting(p, np.asarray(mask), np.shape(coefficient))
+    spoilt = product(infinite.astype(float), np.asarray(mask).astype(float)) > 0
+    naive = product(np.where(infinite & ~meeting, 0, coefficient), factor)
+    return np.where(spoilt, naive, product(np.where(infinite, 0, coefficient), factor))[()]
+
+
+def _meeting(p: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+    """Return which coefficients are multiplied by any entry that is not masked.
+
+    The axes behind the labels, those of places, count as a whole.
+    """
+    own, others = (p.left, p.right) if p.masked == 0 else (p.right, p.left)
+    gone = tuple(axis for axis, label in enumerate(own) if label not in others)
+    some = np.any(mask, axis=(*gone, *range(len(own), mask.ndim)))
+    kept = [label for label in own if label in others]
+    moved = np.transpose(some, [kept.index(label) for label in others if label in kept])
+    places = [slice(None) if label in kept else None for label in others]
+    places += [None] * (len(shape) - len(others))
+    return np.broadcast_to(moved[tuple(places)], shape)
 
 
 def _contracted(p: MaskedContraction, operand: int, _shape: tuple[int, ...]) -> MaskedContraction:

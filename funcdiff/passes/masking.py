@@ -220,7 +220,9 @@ def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
 def _recurrence_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
         """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
-        support = None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
+        support = (
+            None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
+        )
         if support is None:
             return None
         met = supports.record(shifted(support, p.axis))

@@ -6,6 +6,9 @@ from typing import Any
 
 from funcdiff.core.builder import Tracer
 from funcdiff.ops.convolution import Convolution, convolve, sequences
+from funcdiff.ops.masked import masked_convolve
+from funcdiff.ops.structural import select
+from funcdiff.space import zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 
@@ -24,7 +27,14 @@ def by(labels: str, *axes: tuple[int, int, int, int, int]) -> Any:
     steps = tuple(axis[:3] for axis in axes)
     offsets, lengths = tuple(axis[3] for axis in axes), tuple(axis[4] for axis in axes)
     p = Convolution(left, right, tuple(map(ord, out)), steps, offsets, lengths)
-    return lambda x, y: convolve(x, y, p)
+    return lambda x, y, *mask: masked(x, y, *mask, p) if mask else convolve(x, y, p)
+
+
+def masked(x: Tracer, y: Tracer, mask: Tracer, p: Convolution) -> Tracer:
+    """Convolve, with the zeros of a mask in the first operand that it fits."""
+    if mask.shape == x.shape:
+        return masked_convolve(select(mask, x, zeros(x.type)), y, mask, p, 0)
+    return masked_convolve(x, select(mask, y, zeros(y.type)), mask, p, 1)
 
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -68,5 +78,16 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), real(2, 0, 3), real(3, 0, 2), order=1),
         sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), integers(2, 2, 3), integers(3, 2, 2)),
         sample(by("bi,oi->bo", (1, -1, 1, -1, 4)), flags(2, 2, 3), flags(3, 2, 2)),
+    ],
+    "masked_convolve": [
+        sample(by(",->", (1, 1, 1, 0, 7)), real(5), real(3, start=9), flags(5)),
+        sample(by(",->", (1, 1, 1, 2, 3)), complex_(5), complex_(3, start=9), flags(3)),
+        sample(by("bi,oi->bo", (1, -2, 3, -1, 3)), real(2, 3, 7), real(4, 3, 2), flags(2, 3, 7)),
+        sample(
+            by("bi,oi->ob", (1, -1, 2, -1, 2), (1, -2, 1, 0, 3)),
+            real(2, 2, 4, 5),
+            real(3, 2, 3, 2, start=9),
+            flags(3, 2, 3, 2),
+        ),
     ],
 }
