@@ -161,11 +161,11 @@ def _product(
             for k in (p.masked, 2):
                 (operands[k],) = align(size, [operands[k]], [flags[k]])
                 flags[k] = True
-        sides = zip((p.left, p.right), flags, strict=False)
-        left, right = ((label, *side) if flag else side for side, flag in sides)
+        left = (label, *p.left) if flags[0] else p.left
+        right = (label, *p.right) if flags[1] else p.right
         return bind(primitive, replace(p, left=left, right=right, out=(label, *p.out)), *operands)
 
-    primitive = Primitive(name, masked, abstract, impl, forward, transpose, batch)
+    primitive: Primitive[M] = Primitive(name, masked, abstract, impl, forward, transpose, batch)
     return primitive
 
 

@@ -179,9 +179,10 @@ def _convolved(p: Convolution, xs: Sequence[Tracer], supports: Sequence[Maybe]) 
 
     def spread(k: int) -> Support:
         kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
-        pair = (some, constant(True, right)) if k == 0 else (constant(True, left), some)
-        sides = (kept, ()) if k == 0 else ((), kept)
-        met = Support(convolve_p, _slides(p, *sides, kept), pair)
+        if k == 0:
+            met = Support(convolve_p, _slides(p, kept, (), kept), [some, constant(True, right)])
+        else:
+            met = Support(convolve_p, _slides(p, (), kept, kept), [constant(True, left), some])
         return _spread(kept, met, p.out, result.shape)
 
     if any(isinstance(s, Support) for s in supports[:2]):
@@ -419,7 +420,9 @@ class Supports:
         if all(s is True for s in supports):
             return None
         support = _RULES[primitive](params, xs, supports)
-        return None if support is True or self.is_everywhere(support) else support
+        if not isinstance(support, Support) or self.is_everywhere(support):
+            return None
+        return support
 
     def forget(self, x: Tracer) -> None:
         """Take the support of `x` for everywhere."""

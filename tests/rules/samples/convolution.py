@@ -27,11 +27,13 @@ def by(labels: str, *axes: tuple[int, int, int, int, int]) -> Any:
     steps = tuple(axis[:3] for axis in axes)
     offsets, lengths = tuple(axis[3] for axis in axes), tuple(axis[4] for axis in axes)
     p = Convolution(left, right, tuple(map(ord, out)), steps, offsets, lengths)
-    return lambda x, y, *mask: masked(x, y, *mask, p) if mask else convolve(x, y, p)
+    return lambda x, y, mask=None: _convolved(x, y, mask, p)
 
 
-def masked(x: Tracer, y: Tracer, mask: Tracer, p: Convolution) -> Tracer:
-    """Convolve, with the zeros of a mask in the first operand that it fits."""
+def _convolved(x: Tracer, y: Tracer, mask: Tracer | None, p: Convolution) -> Tracer:
+    """Convolve, if there is a mask, with its zeros in the first operand that it fits."""
+    if mask is None:
+        return convolve(x, y, p)
     if mask.shape == x.shape:
         return masked_convolve(select(mask, x, zeros(x.type)), y, mask, p, 0)
     return masked_convolve(x, select(mask, y, zeros(y.type)), mask, p, 1)
