@@ -145,9 +145,9 @@ def _first(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     return supports[0]
 
 
-def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     if False in supports:
-        return _elementwise(_p, xs, supports)
+        return supports[0] or supports[1]
     pair = [booleans(x, s) for x, s in zip(xs, supports, strict=True)]
     return Support(logical_or.primitive, NONE, pair)
 
@@ -400,7 +400,7 @@ class Supports:
             self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
         if primitive is slice_p and self._tiles.read(xs[0], params):
             return
-        if primitive in (add_p, sub.primitive) and True in supports:
+        if primitive in (add_p, sub.primitive, join_p) and True in supports:
             return
         if primitive in (add_slice_p, scatter_add_p) and supports[0] is True:
             return
