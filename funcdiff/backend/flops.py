@@ -39,7 +39,8 @@ WEIGHTS: Final[dict[int, str]] = {
     "bitwise_and bitwise_or bitwise_xor invert bitwise_count left_shift right_shift",
     4: "div reciprocal sqrt root_of_squares floor_divide remainder fmod gcd lcm",
     5: "square_of_root hypot",
-    10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt",
+    10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt "
+    "decay exponential_ratio",
     20: "power float_power arcsin arccos arctan arcsinh arccosh arctanh arctan2 "
     "logaddexp logaddexp2 logistic",
     SPECIAL: "bessel_i0 bessel_i1",

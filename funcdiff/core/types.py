@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from operator import index
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -62,7 +63,8 @@ class ArrayType:
             found = _interned.get((shape, dtype))
             if found is None:
                 found = object.__new__(cls)
-                object.__setattr__(found, "shape", shape)
+                # of Python's integers: one type serves all that are equal, NumPy's included
+                object.__setattr__(found, "shape", tuple(map(index, shape)))
                 object.__setattr__(found, "dtype", dtype)
                 _interned[shape, dtype] = found
             return found

@@ -85,3 +85,9 @@ def test_complex_dtypes_have_parts_of_their_own_precision(part: Any, whole: Any)
     assert real_dtype(np.dtype(whole)) == part
     assert real_dtype(np.dtype(part)) == part
     assert complex_dtype(np.dtype(part)) == whole
+
+
+def test_a_shape_of_numpys_integers_is_one_of_pythons() -> None:
+    made = ArrayType((np.int8(101), np.int64(7)), np.dtype(np.float32))  # type: ignore[arg-type]
+    assert made is ArrayType((101, 7), np.dtype(np.float32))
+    assert [type(n) for n in made.shape] == [int, int]
