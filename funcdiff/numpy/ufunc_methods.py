@@ -124,12 +124,9 @@ def reduce(
         )
     entries = _entries(_cast(ufunc, x, dtype), axes)
     mask = mask_of(where, x.shape)
-    start = None
-    if given(initial):
-        start = array(initial)
-    elif (mask is not None or not entries.shape[0]) and initial is default:
-        start = None if ufunc.identity is None else array(ufunc.identity)
-    if start is None and (mask is not None or not entries.shape[0]):
+    needed = mask is not None or not entries.shape[0]
+    start = _start(ufunc, initial, needed=needed)
+    if start is None and needed:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' does not have an identity, so for where= or "
             f"an empty array one has to specify 'initial', at {user_location()}"
@@ -143,6 +140,20 @@ def reduce(
         _, masks = _without_first(masks)
     (result,) = _folded(ufunc, first, entries, masks, stacks=False)
     return stored(f"{qualified(ufunc)}.reduce", with_kept(result, x, axes, keepdims), out)
+
+
+def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
+    """Return what a reduction starts from, None if from its first entry.
+
+    NumPy starts from the identity of the ufunc; of a single -1, np.hypot makes hypot(0, -1) = 1.
+    An infinite one, np.logaddexp's, changes nothing, but would take a share of the derivative from
+    infinite entries: it is used only if there may be no entry.
+    """
+    if given(initial):
+        return array(initial)
+    if initial is not default or ufunc.identity is None:
+        return None
+    return array(ufunc.identity) if needed or np.isfinite(ufunc.identity) else None
 
 
 def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
@@ -261,7 +272,7 @@ def reduceat(
 def _stretches(ufunc: np.ufunc, x: Any, dtype: Any) -> Tracer:
     """Reduce along the last axis; sums begin with the first element, as those of NumPy do here."""
     if ufunc is not np.add or x.shape[-1] == 1:
-        result: Tracer = reduce(ufunc, x, -1, dtype)
+        result: Tracer = reduce(ufunc, x, -1, dtype, initial=None)  # from the first entry
         return result
     first, rest = (reduce(ufunc, x[..., k], -1, dtype) for k in (slice(1), slice(1, None)))
     total: Tracer = apply(ufunc, first, rest)

@@ -127,7 +127,7 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))
     if all(x is y for x, y in zip(given, xs, strict=True)):
         remember((ufunc, *found.operands), found)
-    elif len(xs) == 2:
+    elif len(xs) == 2 and xs[0].type is xs[1].type:  # np.ldexp(x, 2) converts 2 to an integer
         right = given[0] is xs[0]
         remember((ufunc, xs[0].type, kinds[1 if right else 0], right), found)
 

@@ -65,6 +65,24 @@ def test_ufuncs_with_an_identity_reduce_several_axes_and_nothing(ufunc: Any) -> 
     assert_value(lambda x: ufunc.reduce(x[:0]), X)
 
 
+def test_a_reduction_starts_from_the_identity_as_numpys_does() -> None:
+    for f in (
+        np.hypot.reduce,
+        lambda x: np.hypot.reduce(x, axis=(), keepdims=True),
+        lambda x: np.hypot.reduce(x[:1, :1], axis=(0, 1)),
+        lambda x: np.hypot.reduceat(x, [0, 0, 2, 1]),
+    ):
+        assert_value(f, A)
+        assert_derivatives(f, A)
+    np.testing.assert_array_equal(fd.grad(np.logaddexp.reduce)(np.full(2, -np.inf)), [0.5, 0.5])
+
+
+def test_a_python_number_keeps_its_kind_in_every_call() -> None:
+    for _ in range(3):  # the second call finds the operation recorded by the first
+        assert_value(lambda x: np.ldexp(x, 2), A)
+        assert_derivatives(lambda x: np.ldexp(x, 2), A)
+
+
 def test_an_initial_value_has_a_derivative() -> None:
     assert_derivatives(lambda x, y: np.subtract.reduce(x, initial=y, where=X > 1), X, LONG[3])
     assert_derivatives(lambda x, y: np.logaddexp.reduce(x, (0, 1), initial=y), X, LONG[3])
