@@ -9,6 +9,7 @@ import numpy as np
 from funcdiff.numpy.construction import array, is_traced
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.joining import column_stack, concatenate
+from funcdiff.numpy.promotion import common_dtype
 from funcdiff.numpy.shape import atleast_1d
 
 
@@ -28,11 +29,13 @@ class Concatenator:
             raise unsupported(
                 f"np.{self._name} with a string", "Use fnp.concatenate(arrays, axis) instead."
             )
-        return self._join([self._part(item) for item in items])
+        parts = [self._part(item) for item in items]
+        dtype = common_dtype(parts)
+        return self._join([atleast_1d(array(part, dtype)) for part in parts])
 
     def _part(self, item: Any) -> Any:
         if not isinstance(item, slice):
-            return atleast_1d(array(item))
+            return array(item) if isinstance(item, list | tuple) else item  # numbers are weak
         if _has_traced(item):
             raise unsupported(
                 f"a traced bound of a slice in np.{self._name}",

@@ -90,6 +90,8 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
             f"{described_class(value)} met a traced array at {user_location()}: {lost}."
         )
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype not in DTYPE_NAMES:
         listed = isinstance(value, np.ndarray | np.generic | list | tuple)
         what = f"an operand of dtype {array.dtype}" if listed else f"a {type(value).__name__}"
@@ -98,8 +100,6 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
             "Only boolean, integer, floating and complex numbers, and arrays of them, can be "
             f"computed with{_conversion(value)}."
         )
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
     return array
 
 

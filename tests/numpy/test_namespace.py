@@ -149,6 +149,24 @@ def test_arrays_of_traced_numbers_are_numpys(f: Any) -> None:
         assert_derivatives(lambda x: f(fnp, x) * fnp.sum(x), X)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda xp, x: xp.r_[x, 1.5],
+        lambda xp, x: xp.r_[x[0], 0, 0],
+        lambda xp, x: xp.r_[x, 1j],
+        lambda xp, x: xp.r_[x, np.float64(2)],
+        lambda xp, x: xp.r_[x, 1:3],
+        lambda xp, x: xp.c_[x, [1, 2, 3, 4]],
+    ],
+)
+def test_python_numbers_are_weak_in_a_concatenator(f: Any) -> None:
+    x = X.astype("f4")
+    plain, result = f(np, x), fd.vjp(lambda x: f(fnp, x), x)[0]
+    np.testing.assert_array_equal(result, plain)
+    assert result.dtype == plain.dtype
+
+
 def test_functions_that_cannot_see_their_traced_argument_say_what_can() -> None:
     with pytest.raises(LostDerivativeError, match=r"funcdiff\.numpy\.array"):
         fd.grad(lambda x: np.array([x, x]).sum())(1.0)

@@ -170,3 +170,12 @@ def test_a_byte_swapped_argument_is_taken_by_value() -> None:
     x = np.array([1.0, 2.0]).astype(">f8")
     result = fd.grad(lambda x: np.sum(x**2))(x)
     np.testing.assert_array_equal(result, [2, 4])
+
+
+def test_byte_swapped_constants_are_taken_by_value() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    places, weights = np.array([2, 0, 2], dtype=">i8"), np.array([1.0, 3.0, 5.0]).astype(">f8")
+    result = fd.grad(lambda x: np.sum(x[places] * weights * places[1:2] + weights * x))(x)
+    np.testing.assert_array_equal(result, weights)
+    result = fd.grad(lambda x: np.sum(np.take(x, places) * weights))(x)
+    np.testing.assert_array_equal(result, [3, 0, 6])
