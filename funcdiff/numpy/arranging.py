@@ -193,7 +193,7 @@ def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
     index = list(endlessly(WHOLE, x.ndim))
     for k in normalized_axes(axis, x.ndim):
         places = np.flatnonzero(filled.any(axis=tuple(j for j in range(x.ndim) if j != k)))
-        first, last = (places[0], places[-1] + 1) if len(places) else (x.shape[k], x.shape[k])
+        first, last = (places[0], places[-1] + 1) if len(places) else (x.shape[k], 0)
         index[k] = slice(first if "f" in ends else 0, last if "b" in ends else x.shape[k])
     return take(x, tuple(index))
 

@@ -53,7 +53,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
             f"'safe', at {user_location()}"
         )
     counts = np.bincount(known(x), minlength=minlength)
-    if weights is None:
+    if weights is None or not positions.type.size:  # NumPy's zeros are integers even so
         return counts
     amounts = _as_double(weights)
     if amounts.shape != positions.shape:

@@ -68,7 +68,7 @@ def putmask(a: Tracer, /, mask: Any, values: Any) -> None:
     """Put, where a mask is true, the value of that place; too few are taken again and again."""
     if np.shape(mask) != a.shape:
         raise ValueError(f"putmask: mask and data must be the same size, at {user_location()}")
-    if a.type.size:
+    if a.type.size and np.size(values):
         v = reshape(flat.cycled(values, a.dtype, a.type.size), a.shape)
         mutation.assign(a, select(_mask(mask, a.shape), v, a))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.errors import user_location
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.masks import holds
@@ -128,8 +128,23 @@ def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
 
 @implements(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    """Return the product of two polynomials."""
-    return _like((a1, a2), np.convolve(_coefficients(a1), _coefficients(a2)))
+    """Return the product of two polynomials, without their leading zeros.
+
+    Where the trace has no values, leading zeros stay.
+    """
+    x, y = (_without_exact_zeros(_coefficients(p)) for p in (a1, a2))
+    return _like((a1, a2), np.convolve(x, y))
+
+
+def _without_exact_zeros(p: Any) -> Any:
+    """Cut off leading zeros as np.poly1d does: of nothing else, one zero is left."""
+    if not len(p):
+        return np.zeros(1, p.dtype)
+    try:
+        filled = np.flatnonzero(p)
+    except ConcreteValueError:
+        return p
+    return p[filled[0] if len(filled) else -1 :]
 
 
 @implements(np.polydiv)

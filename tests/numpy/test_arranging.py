@@ -47,6 +47,8 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("trim_zeros", lambda x: np.trim_zeros(np.where(Z, x, 0)), (Z,)),
     ("trim_zeros in front", lambda x: np.trim_zeros(np.where(Z, x, 0), "f"), (Z,)),
     ("trim_zeros of all", lambda x: np.trim_zeros(0 * x), (V,)),
+    ("trim_zeros of all behind", lambda x: np.trim_zeros(0 * x, BACK), (V,)),
+    ("trim_zeros of all in front", lambda x: np.trim_zeros(0 * x, "f"), (V,)),
     ("trim_zeros behind", lambda x: np.trim_zeros(np.where(Z, x, 0), trim=BACK), (Z,)),
     ("vander", np.vander, (V,)),
     ("vander increasing", lambda x: np.vander(x, 3, increasing=True), (V,)),

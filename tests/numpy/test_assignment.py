@@ -133,6 +133,7 @@ def _place(y: Any, v: Any) -> Any:
 def _putmask(y: Any, v: Any) -> Any:
     np.putmask(y, MASK, v[:5])
     np.putmask(y, y > 1, y**2)
+    np.putmask(y, MASK, v[:0])
     return y
 
 

@@ -34,6 +34,17 @@ def test_arithmetic_is_that_of_numpy(f: Function, p: Any, q: Any) -> None:
     assert_derivatives(f, p, q)
 
 
+@pytest.mark.parametrize(("p", "q"), [([0, 0, 2], [0, 3, 1]), ([1, 0], [0, 0]), ([], [2, 1])])
+def test_a_product_has_no_leading_zeros(p: Any, q: Any) -> None:
+    p, q = np.array(p, float), np.array(q, float)
+    expected, found = np.polymul(p, q), fd.vjp(np.polymul, p, q)[0]
+    np.testing.assert_array_equal(found, expected)
+    assert found.shape == expected.shape
+    rows = np.stack([p, p])
+    products = fd.vmap(lambda p: np.polymul(p, q))(rows)  # where they stay
+    np.testing.assert_array_equal(products[0][products.shape[1] - len(expected) :], expected)
+
+
 @pytest.mark.parametrize("f", ARITHMETIC)
 def test_a_poly1d_stays_one(f: Function) -> None:
     def coefficients(p: Any, q: Any) -> list[Any]:

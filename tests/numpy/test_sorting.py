@@ -124,6 +124,8 @@ def test_positions_of_a_number_without_axes_are_those_of_numpy() -> None:
     lambda x: np.sort(x, kind="stable", stable=True),
     lambda x: np.partition(x, 9),
     lambda x: np.searchsorted(x, x, side="middle"),  # type: ignore[call-overload]
+    lambda x: np.searchsorted(x, x, sorter=[0, 1, 2]),
+    lambda x: np.searchsorted(x, x, sorter=np.argsort(x)[:1]),
     lambda x: np.digitize(x, [0, 2, 1]),
 ])  # fmt: skip
 def test_wrong_arguments_raise_the_error_that_numpy_raises(f: Callable[[Any], Any]) -> None:
