@@ -247,8 +247,8 @@ BY_NAME: Final[dict[str, Flops]] = {
     # reductions, and checks, which look at every element once
     "accumulate reduce_sum reduce_prod reduce_max reduce_min reduce_all reduce_any reduce_count "
     "argmax argmin cumsum cumprod running_maximum running_minimum running_fmax running_fmin "
-    "masked_sum overlap_add partition argpartition order_statistics gauge reflected leaving "
-    "regular existing complement divergent vanishing constant_rank distinct": _each_operand,
+    "masked_sum sum_from overlap_add partition argpartition order_statistics gauge reflected "
+    "leaving regular existing complement divergent vanishing constant_rank distinct": _each_operand,
     "contract masked_contract": _contract,
     "convolve masked_convolve": _convolve,
     "recurrence": _recurrence,

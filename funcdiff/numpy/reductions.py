@@ -21,6 +21,7 @@ from funcdiff.numpy.dispatch import default, implements, unsupported
 from funcdiff.numpy.masks import mask_of, masked, sum_of
 from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
+from funcdiff.ops.masked import sum_from
 from funcdiff.ops.reductions import (
     argmax as position_of_max,
 )
@@ -35,7 +36,7 @@ from funcdiff.ops.reductions import (
     reduce_prod,
 )
 from funcdiff.ops.structural import concatenate, convert, permute, reshape
-from funcdiff.space import add, kept_axes, reduce_sum
+from funcdiff.space import kept_axes, reduce_sum
 
 # ---- keywords ----------------------------------------------------------------------------------
 
@@ -99,6 +100,15 @@ def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:
     return fit(initial, ArrayType((), dtype))
 
 
+def _check_start(name: str, x: Tracer, axes: tuple[int, ...], initial: Any) -> None:
+    """Raise if ``initial=None`` says that a sum or product of nothing has no value."""
+    if initial is None and any(x.shape[axis] == 0 for axis in axes):
+        raise ValueError(
+            f"zero-size array to reduction operation {name} which has no identity, "
+            f"at {user_location()}"
+        )
+
+
 def _with_initial(x: Tracer, axes: tuple[int, ...], initial: Any) -> tuple[Tracer, tuple[int]]:
     """Merge the reduced axes into a last one, in front of which stands the initial value."""
     kept = kept_axes(x.ndim, axes)
@@ -125,9 +135,12 @@ def sum_(
     """Sum over axes."""
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
-    y = sum_of(convert(x, accumulator(x, dtype, out)), axes, where)
+    _check_start("add", x, axes, initial)
+    x = convert(x, accumulator(x, dtype, out))
     if given(initial):
-        y = add(broadcast_to(_scalar_initial(initial, y.dtype), y.shape), y)
+        y = sum_from(_scalar_initial(initial, x.dtype), x, mask_of(where, x.shape), axes)
+    else:
+        y = sum_of(x, axes, where)
     return stored("np.sum", with_kept(y, x, axes, keepdims), out)
 
 
@@ -144,6 +157,7 @@ def prod(
     """Multiply over axes."""
     x = array(a)
     axes = reduced_axes(axis, x.ndim)
+    _check_start("multiply", x, axes, initial)
     x = masked(convert(x, accumulator(x, dtype, out)), where, 1)
     y = reduce_prod(*_with_initial(x, axes, initial)) if given(initial) else reduce_prod(x, axes)
     return stored("np.prod", with_kept(y, x, axes, keepdims), out)

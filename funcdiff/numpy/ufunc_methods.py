@@ -45,6 +45,8 @@ _REDUCTIONS: Final[dict[np.ufunc, Callable[..., Any]]] = {
 _SCANS: Final[dict[np.ufunc, Callable[..., Any]]] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _SUMS: Final = (np.add, np.multiply)
 """Ufuncs whose reductions take ``dtype=``, and widen small integers."""
+_LOGIC: Final = (np.logical_and, np.logical_or)
+"""Ufuncs whose reductions are np.all and np.any, which have no ``initial=``."""
 
 
 def call_method(
@@ -109,8 +111,13 @@ def reduce(
     """Reduce over axes, by default the first one."""
     x = array(x)
     if ufunc in _REDUCTIONS:
-        keywords = {"out": out, "initial": initial, "where": where}
+        keywords = {"out": out, "where": where}
         keywords = {k: v for k, v in keywords.items() if given(v) and v is not True}
+        if ufunc in _LOGIC and given(initial):
+            y = call(_REDUCTIONS[ufunc], (x, axis), {**keywords, "out": None, "keepdims": keepdims})
+            return stored(f"{qualified(ufunc)}.reduce", apply(ufunc, y, bool(initial)), out)
+        if given(initial) or (initial is None and ufunc in _SUMS):
+            keywords["initial"] = initial
         if ufunc in _SUMS:
             keywords["dtype"] = dtype
         elif dtype is not None:

@@ -1,7 +1,7 @@
 """Sums of the entries that a mask takes, as if the others were not there.
 
 Adding zeros for the entries left out would be the same sum with other rounding errors, as NumPy
-adds runs of neighbouring entries pairwise; and a product with zero is not zero if the other factor
+adds runs of neighbouring entries pairwise; so would adding afterwards what a sum starts from; and a product with zero is not zero if the other factor
 is not finite.
 """
 
@@ -24,9 +24,11 @@ from funcdiff.space import (
     Axes,
     Maybe,
     abstract_reduction,
+    add,
     align,
     broadcast,
     kept_axes,
+    reduce_sum,
     sum_tangents,
     zeros,
 )
@@ -68,6 +70,62 @@ masked_sum_p: Final = linear(
 def masked_sum(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
     """Sum the entries over axes where the mask is true."""
     return bind(masked_sum_p, Axes(axes), x, mask)[0]
+
+
+# ---- a sum that starts from a value --------------------------------------------------------------
+
+
+def _abstract_from(p: Axes, initial: ArrayType, x: ArrayType, *masks: ArrayType) -> Types:
+    if initial is not ArrayType((), x.dtype):
+        raise TypeError(f"a sum of {x} cannot start from {initial}")
+    if any(mask is not x.with_dtype(BOOL) for mask in masks):
+        raise TypeError(f"the mask of {x} cannot be {masks}")
+    return abstract_reduction(p, x)
+
+
+def _from_impl(p: Axes) -> Callable[..., Any]:
+    def function(initial: Any, x: Any, mask: Any = True) -> Any:
+        return np.add.reduce(x, axis=p.axes, dtype=x.dtype, initial=initial, where=mask)
+
+    return function
+
+
+def _from_jvp(
+    p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    y = bind(sum_from_p, p, *xs)[0]
+    first, rest = ts[0], ts[1]
+    started = None if first is None else broadcast(first, y.shape, ())
+    return [y], [sum_tangents([started, None if rest is None else _total(p.axes, rest, *xs[2:])])]
+
+
+def _from_batch(
+    p: Axes, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    """Add values of a batch afterwards: NumPy starts all sums of an array from the same one."""
+    axes = tuple(axis + 1 for axis in p.axes)
+    entries = align(size, xs[1:], batched[1:])
+    if not batched[0]:
+        return [bind(sum_from_p, Axes(axes), xs[0], *entries)[0]]
+    total = _total(axes, *entries)
+    return [add(broadcast(xs[0], total.shape, (0,)), total)]
+
+
+def _total(axes: tuple[int, ...], x: Tracer, *masks: Tracer) -> Tracer:
+    return masked_sum(x, *masks, axes) if masks else reduce_sum(x, axes)
+
+
+sum_from_p: Final = Primitive(
+    "sum_from", Axes, _abstract_from, _from_impl, jvp=_from_jvp, batch=_from_batch
+)
+
+
+def sum_from(initial: Tracer, x: Tracer, mask: Tracer | None, axes: tuple[int, ...]) -> Tracer:
+    """Sum the entries over axes, those where the mask is true if there is one, onto a number.
+
+    The number comes first: added to the sum afterwards, it would give other rounding errors.
+    """
+    return bind(sum_from_p, Axes(axes), initial, x, *([] if mask is None else [mask]))[0]
 
 
 # ---- products of which one operand is masked -----------------------------------------------------

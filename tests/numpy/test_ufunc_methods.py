@@ -83,6 +83,45 @@ def test_a_python_number_keeps_its_kind_in_every_call() -> None:
         assert_derivatives(lambda x: np.ldexp(x, 2), A)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (2, 1), ()])
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
+def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:
+    for keywords in ({}, {"where": X > 1}, {"where": X[0, :, :1] > 1, "keepdims": True}):
+
+        def f(x: Any, y: Any, keywords: Any = keywords) -> Any:
+            return getattr(np, name)(x, axis=axis, initial=y, **keywords)
+
+        assert_value(f, X, LONG[3])
+        assert_derivatives(f, X, LONG[3])
+        batch = fd.vmap(f)(np.stack([X, 2 * X]), LONG[:2])
+        for k in range(2):
+            np.testing.assert_allclose(batch[k], f((1 + k) * X, LONG[k]), rtol=1e-12)
+
+
+def test_without_an_initial_value_there_is_no_sum_of_nothing() -> None:
+    for f in (
+        lambda x: np.add.reduce(x, initial=None),
+        lambda x: np.multiply.reduce(x, axis=0, initial=None),
+        lambda x: NP.sum(x, axis=0, initial=None),
+        lambda x: NP.prod(x, initial=None),
+    ):
+        assert_value(f, A)
+        with pytest.raises(ValueError, match="which has no identity"):
+            f(A[:0])
+        with pytest.raises(ValueError, match="which has no identity"):
+            fd.vjp(f, A[:0])
+
+
+def test_logic_starts_from_its_initial_value() -> None:
+    for f in (
+        lambda x: np.logical_and.reduce(x > -9, initial=False),
+        lambda x: np.logical_or.reduce(x > 1, axis=(0, 1), initial=True, keepdims=True),
+        lambda x: np.logical_and.reduce(x, axis=1, initial=2.0, where=POSITIVE),
+        lambda x: np.logical_or.reduce(x > 9, initial=None),
+    ):
+        assert_value(f, A)
+
+
 def test_an_initial_value_has_a_derivative() -> None:
     assert_derivatives(lambda x, y: np.subtract.reduce(x, initial=y, where=X > 1), X, LONG[3])
     assert_derivatives(lambda x, y: np.logaddexp.reduce(x, (0, 1), initial=y), X, LONG[3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funcdiff.ops.bessel import bessel_i0, bessel_i1
-from funcdiff.ops.masked import masked_sum
+from funcdiff.ops.masked import masked_sum, sum_from
 from funcdiff.ops.order_statistics import order_statistics
 from funcdiff.ops.sinc import normalized_sinc
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
@@ -21,6 +21,12 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda x, k: order_statistics(x, k, 0), real(20, 2), integers(18, 2, high=20)),
         sample(lambda x, k: order_statistics(x, k, 0), complex_(6), integers(2, high=6)),
         sample(lambda x, k: order_statistics(x, k, 0), integers(4, 2), integers(1, 2, high=4)),
+    ],
+    "sum_from": [
+        sample(lambda s, x: sum_from(s, x, None, (0, 2)), real(start=9), real(3, 2, 4)),
+        sample(lambda s, x, m: sum_from(s, x, m, (0,)), complex_(start=9), complex_(5), flags(5)),
+        sample(lambda s, x: sum_from(s, x, None, (1,)), integers(start=9), integers(2, 3)),
+        sample(lambda s, x: sum_from(s, x, None, ()), real(start=9), real(2, 3)),
     ],
     "bessel_i0": [sample(bessel_i0, real(4, low=0.4, high=9.0)), sample(bessel_i0, real())],
     "bessel_i1": [sample(bessel_i1, real(4, low=0.4, high=9.0)), sample(bessel_i1, real())],
