@@ -1,8 +1,8 @@
 """Sums of the entries that a mask takes, as if the others were not there.
 
 Adding zeros for the entries left out would be the same sum with other rounding errors, as NumPy
-adds runs of neighbouring entries pairwise; so would adding afterwards what a sum starts from; and a product with zero is not zero if the other factor
-is not finite.
+adds runs of neighbouring entries pairwise; so would adding afterwards what a sum starts from.  And
+a product with zero is not zero if the other factor is not finite.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def _abstract_from(p: Axes, initial: ArrayType, x: ArrayType, *masks: ArrayType)
 
 
 def _from_impl(p: Axes) -> Callable[..., Any]:
-    def function(initial: Any, x: Any, mask: Any = True) -> Any:
-        return np.add.reduce(x, axis=p.axes, dtype=x.dtype, initial=initial, where=mask)
+    def function(initial: Any, x: Any, *masks: Any) -> Any:
+        where = masks[0] if masks else True
+        return np.add.reduce(x, axis=p.axes, dtype=x.dtype, initial=initial, where=where)
 
     return function
 

@@ -33,6 +33,7 @@ from funcdiff.ops.elementwise import absolute, div, sub
 from funcdiff.ops.indexing import gather_p
 from funcdiff.ops.linear_solve import named_solve_p
 from funcdiff.ops.logic import operations
+from funcdiff.ops.masked import sum_from_p
 from funcdiff.ops.reductions import (
     argmax_p,
     argmin_p,
@@ -267,6 +268,16 @@ def _reduction(function: str, *, widens: bool = False) -> Template:
     return write
 
 
+def _sum_from(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
+    p: Any = eq.params
+    words = {"initial": xs[0], **({"where": xs[2]} if len(xs) > 2 else {})}
+    if len(p.axes) < eq.operands[1].type.ndim:
+        words["axis"] = constant(p.axes[0] if len(p.axes) == 1 else p.axes)
+    if eq.results[0].type.dtype.kind not in "fc":
+        words["dtype"] = dtype_of(eq.results[0].type.dtype)
+    return call("np.sum", xs[1], **words)
+
+
 def _along_axis(function: str, *, typed: bool = False) -> Template:
     def write(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
         p: Any = eq.params
@@ -300,6 +311,7 @@ TEMPLATES: Final[dict[Primitive[Any], Template]] = {
     concatenate_p: _concatenate,
     select_p: lambda _eq, xs: call("np.where", *xs),
     reduce_sum_p: _reduction("np.sum", widens=True),
+    sum_from_p: _sum_from,
     reduce_prod_p: _reduction("np.prod", widens=True),
     reduce_max_p: _reduction("np.max"),
     reduce_min_p: _reduction("np.min"),
