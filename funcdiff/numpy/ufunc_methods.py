@@ -157,7 +157,8 @@ def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
     infinite entries: it is used only if there may be no entry.
     """
     if given(initial):
-        return array(initial)
+        value: Tracer = array(initial)
+        return value
     if initial is not default or ufunc.identity is None:
         return None
     return array(ufunc.identity) if needed or np.isfinite(ufunc.identity) else None

@@ -113,7 +113,7 @@ def _from_batch(
 
 
 def _total(axes: tuple[int, ...], x: Tracer, *masks: Tracer) -> Tracer:
-    return masked_sum(x, *masks, axes) if masks else reduce_sum(x, axes)
+    return masked_sum(x, masks[0], axes) if masks else reduce_sum(x, axes)
 
 
 sum_from_p: Final = Primitive(

@@ -37,7 +37,8 @@ def test_arithmetic_is_that_of_numpy(f: Function, p: Any, q: Any) -> None:
 @pytest.mark.parametrize(("p", "q"), [([0, 0, 2], [0, 3, 1]), ([1, 0], [0, 0]), ([], [2, 1])])
 def test_a_product_has_no_leading_zeros(p: Any, q: Any) -> None:
     p, q = np.array(p, float), np.array(q, float)
-    expected, found = np.polymul(p, q), fd.vjp(np.polymul, p, q)[0]
+    expected: Any = np.polymul(p, q)
+    found: Any = fd.vjp(np.polymul, p, q)[0]
     np.testing.assert_array_equal(found, expected)
     assert found.shape == expected.shape
     rows = np.stack([p, p])

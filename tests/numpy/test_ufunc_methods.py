@@ -98,18 +98,21 @@ def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:
             np.testing.assert_allclose(batch[k], f((1 + k) * X, LONG[k]), rtol=1e-12)
 
 
-def test_without_an_initial_value_there_is_no_sum_of_nothing() -> None:
-    for f in (
+@pytest.mark.parametrize(
+    "f",
+    [
         lambda x: np.add.reduce(x, initial=None),
         lambda x: np.multiply.reduce(x, axis=0, initial=None),
         lambda x: NP.sum(x, axis=0, initial=None),
         lambda x: NP.prod(x, initial=None),
-    ):
-        assert_value(f, A)
-        with pytest.raises(ValueError, match="which has no identity"):
-            f(A[:0])
-        with pytest.raises(ValueError, match="which has no identity"):
-            fd.vjp(f, A[:0])
+    ],
+)
+def test_without_an_initial_value_there_is_no_sum_of_nothing(f: Function) -> None:
+    assert_value(f, A)
+    with pytest.raises(ValueError, match="which has no identity"):
+        f(A[:0])
+    with pytest.raises(ValueError, match="which has no identity"):
+        fd.vjp(f, A[:0])
 
 
 def test_logic_starts_from_its_initial_value() -> None:
