@@ -316,7 +316,7 @@ class Array(Convertible):
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
-    choose, clip, put = map(_method, (np.choose, np.clip, np.put))
+    choose, put = map(_method, (np.choose, np.put))
     conj = conjugate = _conjugated
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
     max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
@@ -346,6 +346,10 @@ class Array(Convertible):
         if copy or target != self.dtype:
             return mutation.copied(convert(self, target), order)
         return mutation.required(self, order)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """Do what ``np.clip`` does; either bound may be left out."""
+        return np.clip(self, min, max, out, **keywords)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Do what ``np.compress`` does."""

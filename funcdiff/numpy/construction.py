@@ -36,6 +36,11 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, Tracer)
 
 
+def without_like(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return keywords but for ``like=``, which has done its work where something is traced."""
+    return {name: value for name, value in keywords.items() if name != "like"}
+
+
 def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
     """Return an array of nested lists, whose elements may be traced.
 
@@ -66,8 +71,9 @@ def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> print(fd.grad(lambda x: fnp.array([x, x * x]) @ fnp.array([1.0, 10.0]))(3.0))
     61.0
     """
-    make = creation.array if is_traced(object) else np.array
-    return make(object, dtype, **keywords)
+    if is_traced(object):
+        return creation.array(object, dtype, **without_like(keywords))
+    return np.array(object, dtype, **keywords)
 
 
 def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
@@ -93,8 +99,9 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> fnp.asarray([1, 2])
     array([1, 2])
     """
-    make = creation.asarray if is_traced(a) else np.asarray
-    return make(a, dtype, **keywords)
+    if is_traced(a):
+        return creation.asarray(a, dtype, **without_like(keywords))
+    return np.asarray(a, dtype, **keywords)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
@@ -149,7 +156,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     6.0
     """
     if is_traced(fill_value):
-        return creation.full(shape, array(fill_value), dtype, **keywords)
+        return creation.full(shape, array(fill_value), dtype, **without_like(keywords))
     y = np.full(shape, fill_value, dtype, **keywords)
     return creation.full(shape, fill_value, y.dtype) if _is_buffer(y) else y
 
@@ -243,7 +250,7 @@ def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
             f"funcdiff.numpy.arange takes start, stop and step by position, but {len(bounds)} "
             f"values were given, at {user_location()}. Write dtype= for the dtype."
         )
-    if not is_traced(list(given.values())):
+    if not is_traced(list(without_like(given).values())):
         return np.arange(*bounds, dtype=dtype, **keywords)
     start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
     length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))

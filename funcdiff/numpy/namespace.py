@@ -28,7 +28,9 @@ from funcdiff.numpy.construction import (
     full,
     full_like,
     is_traced,
+    without_like,
 )
+from funcdiff.numpy.refusals import untouched
 from funcdiff.ops.families import by_ufunc
 
 _OURS: Final[dict[str, Any]] = {
@@ -46,15 +48,8 @@ _OURS: Final[dict[str, Any]] = {
 }
 """What NumPy cannot dispatch, and we can do."""
 
-_PLAIN: Final = frozenset(
-    {
-        "broadcast_shapes", "diag_indices", "dtype", "errstate", "exceptions", "eye",
-        "fftfreq", "finfo", "identity", "iinfo", "index_exp", "indices", "isdtype", "isscalar",
-        "issubdtype", "iterable", "mgrid", "ndarray", "ndindex", "ogrid", "promote_types",
-        "random", "rfftfreq", "s_", "tri", "tril_indices", "triu_indices", "ufunc",
-    }
-)  # fmt: skip
-"""What takes no array, or nothing to differentiate: NumPy's own."""
+_MODULES: Final = frozenset({"exceptions", "random"})
+"""Modules of functions that take nothing to differentiate: NumPy's own."""
 
 _OF_SEQUENCES: Final = frozenset(
     {
@@ -63,6 +58,10 @@ _OF_SEQUENCES: Final = frozenset(
     }
 )  # fmt: skip
 """Functions of a list of arrays, which must not be joined to one array."""
+
+
+_OF_VECTORS: Final = frozenset({"histogram2d", "histogramdd"})
+"""Functions of lists of arrays, which must not be joined, and of lists of numbers."""
 
 
 class UncoveredNameError(UnsupportedNumPyError, AttributeError):
@@ -108,9 +107,13 @@ class Namespace:
             return False
         if isinstance(value, np.ufunc):
             return value in by_ufunc or value in dispatch.ufuncs
+        if f"{self._module.__name__}.{name}".removeprefix("numpy.") in untouched:
+            return True
         if isinstance(value, type):
-            return issubclass(value, np.generic | bool | Exception) or name in _PLAIN
-        return value is None or isinstance(value, float) or name in _PLAIN or _is_dispatched(value)
+            return issubclass(value, np.generic | bool | Exception)
+        if isinstance(value, float) or name in _MODULES:
+            return True
+        return value is None or _is_dispatched(value)
 
     def _uncovered(self, name: str) -> Exception:
         near = difflib.get_close_matches(name, dir(self), n=3, cutoff=0.6)
@@ -137,9 +140,14 @@ def _accepting_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if not is_traced([*args, *kwargs.values()]):
             return plain(*args, **kwargs)
-        return dispatch.call(plain, tuple(prepare(a) for a in args), kwargs)
+        keywords = {k: prepare(v) for k, v in without_like(kwargs).items()}
+        return dispatch.call(plain, tuple(prepare(a) for a in args), keywords)
 
-    prepare = _prepare_sequence if plain.__name__ in _OF_SEQUENCES else _prepare
+    prepare = _prepare
+    if plain.__name__ in _OF_SEQUENCES:
+        prepare = _prepare_sequence
+    elif plain.__name__ in _OF_VECTORS:
+        prepare = _prepare_vectors
     return function
 
 
@@ -150,6 +158,11 @@ def _prepare(value: Any) -> Any:
 
 def _prepare_sequence(value: Any) -> Any:
     return list(map(_prepare, value)) if isinstance(value, list | tuple) else value
+
+
+def _prepare_vectors(value: Any) -> Any:
+    several = isinstance(value, list | tuple) and any(map(np.ndim, value))
+    return _prepare_sequence(value) if several else _prepare(value)
 
 
 numpy: Final = Namespace(np, _OURS)

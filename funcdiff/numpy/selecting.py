@@ -240,18 +240,27 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     numbers = _as_positions(a)
     table = promoted(*choices)
     if mode == "raise":
-        concrete = np.asarray(numbers)
-        if concrete.size and not 0 <= concrete.min() <= concrete.max() < len(table):
-            raise ValueError(
-                f"invalid entry in choice array, at {user_location()}. The entries must be from 0 "
-                f"to {len(table) - 1}, or pass mode='wrap' or mode='clip'."
-            )
+        numbers = _valid(numbers, len(table))
     numbers = array(within(numbers, len(table), mode))
     target = broadcast_shapes(numbers.shape, *(x.shape for x in table))
     layers = stack([broadcast_to(x, target) for x in table])
     places = broadcast_to(numbers, target)
     result = take_along(layers, ops.reshape(places, (1, *target)), 0)
     return mutation.store("np.choose", ops.reshape(result, target), out)
+
+
+def _valid(numbers: Any, count: int) -> Any:
+    """Return numbers of choices; wrong ones raise, here or, without values, when they are taken."""
+    try:
+        concrete = np.asarray(numbers)
+    except ConcreteValueError:
+        return np.where(numbers < 0, count, numbers)
+    if concrete.size and not 0 <= concrete.min() <= concrete.max() < count:
+        raise ValueError(
+            f"invalid entry in choice array, at {user_location()}. The entries must be from 0 "
+            f"to {count - 1}, or pass mode='wrap' or mode='clip'."
+        )
+    return numbers
 
 
 @implements(np.ix_)

@@ -138,6 +138,13 @@ def test_without_a_tracer_the_answer_is_plain_numpys() -> None:
         lambda xp, x: xp.pad(np.ones(2), 1, constant_values=x[0]),
         lambda xp, x: xp.zeros_like(x) + xp.ones(4) * x,
         lambda xp, x: xp.linalg.norm([x[0], x[1]]),
+        lambda xp, x: xp.average(np.arange(2.0), weights=[x[0], x[1]]),
+        lambda xp, x: xp.polyint(x, m=2, k=[x[0], x[1]]),
+        lambda xp, x: xp.pad(x, 1, constant_values=((x[0], 2 * x[1]),)),
+        lambda xp, x: xp.histogramdd((x, 2 * x), bins=2, weights=[x[0], x[1], 1.0, 2.0])[0],
+        lambda xp, x: xp.histogram2d(x, x, [np.arange(3.0), np.arange(4.0)], weights=x)[0],
+        lambda xp, x: xp.poly1d(x[:3])(x),
+        lambda xp, x: xp.hanning(4) * x,
     ],
 )
 def test_arrays_of_traced_numbers_are_numpys(f: Any) -> None:
@@ -147,6 +154,29 @@ def test_arrays_of_traced_numbers_are_numpys(f: Any) -> None:
     assert result.dtype == plain.dtype
     if result.size > 1:
         assert_derivatives(lambda x: f(fnp, x) * fnp.sum(x), X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: fnp.zeros(2, like=x) + x[0],
+        lambda x: fnp.array([x[0], 1.0], like=x),
+        lambda x: fnp.array([1.0, 2.0], like=x) * x[0],
+        lambda x: fnp.asarray([x[0], x[1]], like=x),
+        lambda x: fnp.full((2,), x[0], like=x),
+        lambda x: fnp.arange(3, like=x) * x[0],
+        lambda x: fnp.arange(x[0], 3.0, like=x),
+        lambda x: fnp.eye(2, like=x) * x[0],
+        lambda x: fnp.fromiter([1.0, 2.0], float, like=x) * x[0],
+    ],
+)
+def test_like_is_taken_and_what_is_made_can_hold_traced_numbers(f: Any) -> None:
+    def stored(x: Any) -> Any:
+        y = f(x)
+        y[...] = y * 2
+        return y
+
+    np.testing.assert_array_equal(fd.vjp(stored, X)[0], 2 * f(X))
 
 
 @pytest.mark.parametrize(
@@ -294,6 +324,8 @@ CALLS: list[Any] = [
     lambda x: x.real * 2 + x.imag,
     lambda x: x.mT,
     lambda x: x[0].argsort().choose(x),
+    lambda x: x.clip(0.5),
+    lambda x: x.clip(max=0.5),
     lambda x: (x.sort(0), x * 1)[1],
     lambda x: (x[0].sort(), x * 1)[1],
     lambda x: (x.partition(1, axis=1), x[:, 1])[1],

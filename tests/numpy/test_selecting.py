@@ -119,6 +119,20 @@ def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str)
         fd.vjp(f, A)
 
 
+def test_numbers_of_choices_may_be_batched_and_are_checked_even_so() -> None:
+    numbers = np.array([[0, 1, 1], [1, 0, 0]])
+
+    def chosen(numbers: Any) -> Any:
+        return np.choose(numbers, [np.arange(3.0), np.arange(10.0, 13.0)])
+
+    expected = [chosen(row) for row in numbers]
+    np.testing.assert_array_equal(fd.vmap(chosen)(numbers), expected)
+    np.testing.assert_array_equal(fd.jit(chosen)(numbers[0]), expected[0])
+    for wrong in (numbers + 1, numbers - 1):
+        with pytest.raises(ValueError, match="invalid entry"):
+            fd.vmap(chosen)(wrong)
+
+
 @pytest.mark.parametrize(
     "f",
     [
