@@ -201,9 +201,10 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
 
     @wraps(plain)
     def made(*args: Any, **kwargs: Any) -> Any:
-        if is_traced([*args, *kwargs.values()]):
-            return call(plain, [array(a) if is_traced(a) else a for a in args], kwargs)
-        y = plain(*args, **kwargs)
+        rest = without_like(kwargs)
+        if is_traced([*args, *rest.values()]):
+            return call(plain, [array(a) if is_traced(a) else a for a in args], rest)
+        y = plain(*args, **rest)
         return fresh(constant(value, ArrayType(y.shape, y.dtype))) if _is_buffer(y) else y
 
     return made
