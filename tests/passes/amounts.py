@@ -45,6 +45,23 @@ NUMBERS = [
         """,
     ),
     Rewrite(
+        "_sum_of_product",
+        "%0: f64[5,2,3], %1: f64[5,3,4]",
+        """
+        %2: f64[5,2,4] = contract{left=(0, 1, 2), right=(0, 2, 3), out=(0, 1, 3)} %0, %1
+        %3: f64[5,4] = reduce_sum{axes=(1,)} %2
+        %4: f64[2] = reduce_sum{axes=(0, 2)} %2
+        return %3, %4
+        """,
+        """
+        %2: f64[5,3] = reduce_sum{axes=(1,)} %0
+        %3: f64[5,4] = contract{left=(0, 1), right=(0, 1, 2), out=(0, 2)} %2, %1
+        %4: f64[5,3] = reduce_sum{axes=(2,)} %1
+        %5: f64[2] = contract{left=(0, 1, 2), right=(0, 2), out=(1,)} %0, %4
+        return %3, %5
+        """,
+    ),
+    Rewrite(
         "_scale_twice",
         "%0: f64[3], %1: f64[3]",
         """
