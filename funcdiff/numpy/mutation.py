@@ -135,7 +135,10 @@ def layout(x: Tracer) -> NDArray | None:
 
     It is known of copies in a given order, of arrays of one axis, and of the views of both.
     """
-    _, models = _locate(x)
+    try:
+        _, models = _locate(x)
+    except UnsupportedNumPyError:  # whether it is a view depends on what is not known
+        return None
     return models[0] if len(models) == 1 else None
 
 

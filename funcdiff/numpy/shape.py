@@ -80,7 +80,8 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     target = _completed(x.shape, as_ints(shape))
     if order == "K":
         raise ValueError(f"order 'K' is not permitted for reshaping, at {user_location()}")
-    if _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
+    # columns first: they are read like that, and the result is filled like that
+    if order == "F" or _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
         result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
     else:
         result = ops.reshape(x, target)

@@ -187,6 +187,7 @@ repeated: Final[Rules] = {
 }
 """These keep every bit, but not how a result lies in memory, nor so the order of a later sum."""
 
+
 def _sum_of_product(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
     """Σₖ contract(x, y) = contract(Σₖ x, y) for an axis k that only x has, and so for y.
 

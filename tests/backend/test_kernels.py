@@ -210,7 +210,7 @@ def test_carries_may_change_places(body: Any, count: int, reverse: bool) -> None
 def test_what_depends_on_no_argument_is_computed_once() -> None:
     random = np.random.default_rng(0)
     A = random.normal(size=(4, 4))
-    program = fd.trace(fd.hessian(lambda x: np.sum(np.sin(x[1:] * x[:-1]) ** 2)))(A[0])
+    program = fd.trace(fd.grad(lambda x: np.sum(np.linspace(x[:2], x[2:], 4) ** 2)))(A[0])
     kernel = Kernel(program, None)
     assert any(eq.primitive.name == "iota" for eq in program.equations)
     assert "iota" not in kernel.source.text

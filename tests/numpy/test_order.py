@@ -98,3 +98,17 @@ def test_reshape_takes_no_k() -> None:
     for call in (f, fd.grad(f)):
         with pytest.raises(ValueError, match="K"):
             call(X)
+
+
+def test_reshape_reads_and_fills_columns_first_whatever_the_axes() -> None:
+    for shape, target in (((6,), (2, 3)), ((1, 6), (3, 2)), ((2, 3), (6,)), ((6, 1, 1), (2, 3, 1))):
+        x = np.arange(6.0).reshape(shape)
+        for f in (
+            lambda x, target=target: x.reshape(target, order="F"),
+            lambda x, target=target: np.reshape(x, target, "F"),
+            lambda x, target=target: np.reshape(np.copy(x, "F"), target, "A"),
+        ):
+            y, pull = fd.vjp(f, x)
+            np.testing.assert_array_equal(y, f(x))
+            ct = np.arange(1.0, 7.0).reshape(target)
+            np.testing.assert_allclose(np.vdot(pull(ct), x), np.vdot(ct, f(x)))

@@ -118,7 +118,7 @@ PATTERNS: list[Pattern] = [
         for argument in (A,)
     ),
     linear("np.linalg.qr(x, mode='raw')", TALL),
-    linear("np.linalg.qr(x, mode='raw')", complex_(3, 2), large=()),
+    linear("[a for a in np.linalg.qr(x, mode='raw')]", complex_(3, 2), large=()),
     linear("[np.abs(a) for a in np.linalg.qr(x)]", TALL),
     linear("[np.abs(a) for a in np.linalg.qr(x)] * 1", WIDE),
     linear("np.abs(np.linalg.qr(x, mode='r'))", TALL),
