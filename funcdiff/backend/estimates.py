@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from funcdiff.backend.products import REDUCTIONS
 from funcdiff.backend.scalars import Expression, expression, is_number
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.reductions import (
-    reduce_all_p,
-    reduce_any_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structural import concatenate_p, permute_p, reshape_p, reverse_p
-from funcdiff.space import broadcast_p, reduce_sum_p
+from funcdiff.space import broadcast_p
 
 REARRANGING: Final[dict[Primitive[Any], float]] = {
     broadcast_p: 100,
@@ -34,10 +28,6 @@ REARRANGING: Final[dict[Primitive[Any], float]] = {
     replace_slice_p: 700,
 }
 """Operations that are only names if arrays are taken apart, and the time that NumPy takes."""
-
-REDUCTIONS: Final = frozenset(
-    (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_all_p, reduce_any_p)
-)
 
 _CALL: Final = 450.0
 """A NumPy function, called with small arrays."""

@@ -22,9 +22,15 @@ from funcdiff.backend.buffers import is_ufunc
 from funcdiff.backend.constants import hoisted
 from funcdiff.backend.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.memory import arrange
+from funcdiff.backend.products import (
+    REDUCTIONS,
+    ProductWriter,
+    is_matrix_product,
+    is_outer_product,
+)
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
-from funcdiff.backend.source import LARGE, Source, Writer, index_text, target
-from funcdiff.backend.triangles import WORTHWHILE, triangles, triangular_product, wanted_triangles
+from funcdiff.backend.source import LARGE, Source, index_text, target
+from funcdiff.backend.triangles import WORTHWHILE
 from funcdiff.backend.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
@@ -36,35 +42,15 @@ from funcdiff.ops.contract import contract_p
 from funcdiff.ops.linalg import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.linear_solve import linear_solve_p
 from funcdiff.ops.opaque import opaque_p
-from funcdiff.ops.reductions import (
-    reduce_all_p,
-    reduce_any_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
 from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.slicing import add_slice_p
-from funcdiff.space import reduce_sum_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
 
-_SHORT: Final = 128
-"""Elements up to which NumPy sums one after the other, too."""
-
 _KEEPERS: Final[frozenset[Primitive[Any]]] = frozenset((opaque_p, root_p, linear_solve_p))
 """Operations that hand arrays to the user's code, which may keep them."""
-
-_REDUCTIONS: Final[dict[Primitive[Any], np.ufunc]] = {
-    reduce_sum_p: np.add,
-    reduce_prod_p: np.multiply,
-    reduce_max_p: np.maximum,
-    reduce_min_p: np.minimum,
-    reduce_all_p: np.logical_and,
-    reduce_any_p: np.logical_or,
-}
 
 _OPERATORS: Final[dict[Any, str]] = {
     np.add: "{} + {}",
@@ -117,7 +103,7 @@ class Kernel:
         return results
 
 
-class _KernelWriter(Writer):
+class _KernelWriter(ProductWriter):
     """Writes the code of a kernel, whose global names are its memory, too."""
 
     def __init__(
@@ -140,8 +126,6 @@ class _KernelWriter(Writer):
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
         self._stored = stored
-        self._triangles = triangles(ordered)
-        self._wanted = wanted_triangles(ordered)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
@@ -186,9 +170,9 @@ class _KernelWriter(Writer):
             return True
         return self._spread.isdisjoint(v.number for v in step.results) and (
             is_ufunc(step)
-            or step.primitive in _REDUCTIONS
-            or _is_matrix_product(step)
-            or _is_outer_product(step)
+            or step.primitive in REDUCTIONS
+            or is_matrix_product(step)
+            or is_outer_product(step)
         )
 
     def _equation(self, eq: Equation) -> list[str]:
@@ -231,95 +215,19 @@ class _KernelWriter(Writer):
             return _OPERATORS[eq.operation.function].format(*operands)
         if is_ufunc(eq):
             return f"{self._elementwise(eq)})"
-        if _is_outer_product(eq):
+        if is_outer_product(eq):
             return self._outer(eq, "")
-        return self._reduced(eq, "") if eq.primitive in _REDUCTIONS else super()._call(eq)
+        return self._reduced(eq, "") if eq.primitive in REDUCTIONS else super()._call(eq)
 
     def _written(self, eq: Equation, place: str) -> str:
         """Return the statement that writes the result of an equation to given memory."""
         if is_ufunc(eq):
             return f"{self._elementwise(eq)}, {target(eq, place)})"
-        if eq.primitive in _REDUCTIONS:
+        if eq.primitive in REDUCTIONS:
             return self._reduced(eq, place)
-        if _is_outer_product(eq):
+        if is_outer_product(eq):
             return self._outer(eq, place)
-        p: Any = eq.params
-        x, y = map(self._operand, eq.operands)
-        (inner,) = set(p.left) & set(p.right)
-        left = x if p.left[-1] == inner else f"{x}.T"
-        right = y if p.right[0] == inner else f"{y}.T"
-        if len(p.out) == 2 and p.out[0] in p.right:
-            left, right = _transposed(right), _transposed(left)
-        return f"{self._matmul(eq, left, right)}({left}, {right}, {place})"
-
-    def _matmul(self, eq: Equation, left: str, right: str) -> str:
-        """Return the name of what multiplies two matrices that are written like that."""
-        kinds = {
-            self._operand(atom): self._triangles.get(atom.number)
-            for atom in eq.operands
-            if isinstance(atom, Var)
-        }
-
-        def kind(text: str) -> bool | None:
-            lower = kinds.get(_plain(text))
-            return not lower if lower is not None and text.endswith(".T") else lower
-
-        key = (kind(left), kind(right), self._wanted.get(eq.results[0].number))
-        if all(lower is None for lower in key) or not _are_large_squares(eq):
-            return self._bind(np.matmul, "matmul", np.matmul)
-        return self._bind(
-            ("product", *key), f"product_{len(self._bound)}", triangular_product(*key)
-        )
-
-    def _outer(self, eq: Equation, place: str) -> str:
-        p: Any = eq.params
-        x, y = map(self._operand, eq.operands)
-        rows, columns = (x, y) if p.out == (*p.left, *p.right) else (y, x)
-        multiply = self._bind(np.multiply, "multiply", np.multiply)
-        return f"{multiply}({rows}[:, None], {columns}{f', {place}' if place else ''})"
-
-    def _reduced(self, eq: Equation, place: str) -> str:
-        return self._summed_by_product(eq, place) or self._summed_by_ufunc(eq, place)
-
-    def _summed_by_product(self, eq: Equation, place: str) -> str | None:
-        """Return a sum as a product with ones, which BLAS computes several times as fast.
-
-        A long last axis is summed in pairs by NumPy, more exactly than here.
-        """
-        p: Any = eq.params
-        type_ = eq.operands[0].type
-        ndim, count = type_.ndim, 1
-        for axis in p.axes:
-            count *= type_.shape[axis]
-        if eq.primitive is not reduce_sum_p or type_.dtype.char not in "fd" or count < 2:
-            return None
-        x = self._operand(eq.operands[0])
-        ones = self._bind(
-            ("ones", type_.dtype, count), f"ones_{count}", np.ones(count, type_.dtype)
-        )
-        matmul = self._bind(np.matmul, "matmul", np.matmul)
-        rest = f", {place}" if place else ""
-        first, last = p.axes == tuple(range(len(p.axes))), p.axes[-1] == ndim - 1
-        if last and p.axes == tuple(range(p.axes[0], ndim)) and count <= _SHORT and ndim > 1:
-            if len(p.axes) > 1:
-                x = f"{x}.reshape({(*type_.shape[: p.axes[0]], count)})"
-            return f"{matmul}({x}, {ones}{rest})" if p.axes[0] else None
-        if p.axes == (ndim - 2,):
-            return f"{matmul}({ones}, {x}{rest})"
-        if first and len(p.axes) == ndim - 1:
-            return f"{matmul}({ones}, {x}.reshape({(count, type_.shape[-1])}){rest})"
-        return None
-
-    def _summed_by_ufunc(self, eq: Equation, place: str) -> str:
-        p: Any = eq.params
-        type_ = eq.operands[0].type
-        ufunc = _REDUCTIONS[eq.primitive]
-        function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
-        axes = "None" if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
-        dtype = self._bind(type_.dtype, f"dtype_{len(self._bound)}", type_.dtype)
-        rest = [dtype] if type_.dtype.kind not in "fc" or place else []
-        arguments = [self._operand(eq.operands[0]), str(axes), *rest, *([place] if place else [])]
-        return f"{function}({', '.join(arguments)})"
+        return self._product(eq, place)
 
     def _function(self, eq: Equation) -> str:
         if eq.primitive is scan_p:
@@ -394,41 +302,11 @@ def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
         yield from step.equations if isinstance(step, Region) else (step,)
 
 
-def _transposed(text: str) -> str:
-    return _plain(text) if text.endswith(".T") else f"{text}.T"
-
-
-def _plain(text: str) -> str:
-    return text.removesuffix(".T")
-
-
-def _are_large_squares(eq: Equation) -> bool:
-    types = [v.type for v in (*eq.operands, *eq.results)]
-    return all(t is types[0] and t.ndim == 2 and t.shape[0] >= WORTHWHILE for t in types)
-
-
 def _is_of_numbers(eq: Equation) -> bool:
     """Whether Python's operators compute what the equation's ufunc does."""
     return eq.operation.function in _OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
-
-
-def _is_matrix_product(eq: Equation) -> bool:
-    """Whether an equation is a product of matrices or vectors over one axis."""
-    if eq.primitive is not contract_p:
-        return False
-    p: Any = eq.params
-    shared = set(p.left) & set(p.right)
-    return len(p.left) <= 2 and len(p.right) <= 2 and len(shared) == 1 and not shared & set(p.out)
-
-
-def _is_outer_product(step: Step) -> bool:
-    """Whether an equation is the product of every element of a vector with every one of another."""
-    if isinstance(step, Region) or step.primitive is not contract_p:
-        return False
-    p: Any = step.params
-    return len(p.left) == len(p.right) == 1 and len(p.out) == 2
 
 
 def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
@@ -475,9 +353,9 @@ def owns_results(program: Program) -> bool:
         eq.results[0]
         for eq in program.equations
         if is_ufunc(eq)
-        or eq.primitive in {*_REDUCTIONS, *FRESH}
-        or _is_matrix_product(eq)
-        or _is_outer_product(eq)
+        or eq.primitive in {*REDUCTIONS, *FRESH}
+        or is_matrix_product(eq)
+        or is_outer_product(eq)
     }
     distinct = len(set(program.outputs)) == len(program.outputs)
     return distinct and all(atom in made for atom in program.outputs)
