@@ -43,8 +43,8 @@ _MOST: Final = 256
 """Terms up to which a sum is written out."""
 
 
-def worth_unrolling(program: Program, *, lists: bool = False) -> bool:
-    """Whether a program is quicker as one of floats; `lists` is how it takes and returns arrays."""
+def worth_unrolling(program: Program, *, flat: bool = False) -> bool:
+    """Whether a program is quicker as one of floats; `flat`: if it takes and returns them so."""
     unrolled, called = 0.0, 0.0
     for eq in program.equations:
         cost = _unrolled(eq)
@@ -56,8 +56,8 @@ def worth_unrolling(program: Program, *, lists: bool = False) -> bool:
         return False
     if not any(v.type.shape for eq in program.equations for v in eq.results):
         return not any(v.type.shape for v in program.inputs) or unrolled < called
-    taken = sum(_taken(v, lists=lists) for v in program.inputs)
-    made = sum(_made(atom, lists=lists) for atom in program.outputs)
+    taken = sum(_taken(v, flat=flat) for v in program.inputs)
+    made = sum(_made(atom, flat=flat) for atom in program.outputs)
     return 1.25 * (unrolled + taken + made) < called
 
 
@@ -111,15 +111,15 @@ def _terms(eq: Equation) -> int:
     return count
 
 
-def _taken(atom: Atom, *, lists: bool) -> float:
+def _taken(atom: Atom, *, flat: bool) -> float:
     """Return the time of taking an argument apart."""
     if not atom.type.shape:
         return _OPERATOR
-    return _OPERATOR * atom.type.size if lists else 150 + _OPERATOR * atom.type.size
+    return _OPERATOR * atom.type.size if flat else 150 + _OPERATOR * atom.type.size
 
 
-def _made(atom: Atom, *, lists: bool) -> float:
+def _made(atom: Atom, *, flat: bool) -> float:
     """Return the time of making a result."""
     if not atom.type.shape:
-        return _OPERATOR if lists else 2 * _OPERATOR
-    return _OPERATOR * atom.type.size if lists else 500 + 2 * _OPERATOR * atom.type.size
+        return _OPERATOR if flat else 2 * _OPERATOR
+    return _OPERATOR * atom.type.size if flat else 500 + 2 * _OPERATOR * atom.type.size

@@ -246,7 +246,7 @@ class _KernelWriter(ProductWriter):
         def sure() -> Callable[..., Any]:
             return scan(p, Kernel(p.body, self._limits, stored(p)))
 
-        code = unrolled(p.body, lists=True)
+        code = unrolled(p.body, flat=True)
         return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
 
     def _is_triangular(self, eq: Equation) -> bool:

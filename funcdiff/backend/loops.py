@@ -1,7 +1,7 @@
 """Running a scan, in one of two ways.
 
 The kernel of a body of arrays writes rows and carries to where they belong; one of numbers hands
-lists of floats from iteration to iteration.
+floats from iteration to iteration.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.program import Literal, Program
-from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.scan import Scan
 
 _BLOCK: Final = 1 << 12
-"""Rows that are lists at a time."""
+"""Rows that are taken apart at a time."""
 
 
 def stored(p: Scan) -> tuple[int, ...]:
@@ -78,53 +78,50 @@ def scan(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def scan_of_numbers(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the implementation of a scan by a body that takes and returns lists of floats."""
+    """Return the implementation of a scan by a body that takes and returns floats one by one."""
     end = p.constants + p.carries
     carried, stacked = p.body.output_types[: p.carries], p.body.output_types[p.carries :]
+    size = sum(t.size for t in carried)
 
     def function(*operands: Any) -> Any:
-        fixed = [_listed(x) for x in operands[: p.constants]]
-        carry = [_listed(x) for x in operands[p.constants : end]]
-        ys = [array("b" if t.dtype == BOOL else "d") for t in stacked]
-        # whether a result is the elements of a row or one number
-        adds = [y.extend if t.shape else y.append for y, t in zip(ys, stacked, strict=True)]
+        fixed, carry = _floats(operands[: p.constants]), _floats(operands[p.constants : end])
+        made = array("d")
         for row in _rows(p, operands[end:]):
             results = body(*fixed, *carry, *row)
-            carry = results[: p.carries]
-            for add, result in zip(adds, results[p.carries :], strict=True):
-                add(result)
-        last = [_array(c, t) for c, t in zip(carry, carried, strict=True)]
-        return (*last, *[_stack(p, y, t) for y, t in zip(ys, stacked, strict=True)])
+            carry = results[:size]
+            made.extend(results[size:])
+        rows = np.array(made).reshape((p.length, sum(t.size for t in stacked)))
+        last = _split(np.array(carry, FLOAT), carried)
+        return (*last, *_split(rows[::-1] if p.reverse else rows, stacked))
 
     return function
 
 
-def _listed(x: Any) -> Any:
-    """Return the elements of an array in a list, or a number as Python's."""
-    return x.ravel().tolist() if x.shape else x.tolist()
-
-
-def _array(elements: Any, type_: ArrayType) -> Any:
-    """Return the array, or the number, that was listed."""
-    made = np.array(elements, type_.dtype)
-    return made.reshape(type_.shape) if type_.shape else made[()]
-
-
-def _stack(p: Scan, elements: array[Any], type_: ArrayType) -> Any:
-    """Return the array of the elements of all rows, in the order in which they were made."""
-    rows = np.array(elements).view(type_.dtype).reshape(p.length, *type_.shape)
-    return rows[::-1].copy() if p.reverse else rows
+def _floats(arrays: Sequence[Any]) -> list[Any]:
+    """Return all elements as Python's numbers."""
+    return [number for x in arrays for number in x.ravel().tolist()]
 
 
 def _rows(p: Scan, xs: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield the rows of all arrays as lists, or as numbers."""
+    """Yield the elements of each row of all arrays."""
     if not xs:
         yield from repeat((), p.length)
-    flat = [x.reshape(p.length, -1) if x.ndim > 1 and x.size else x for x in xs]
-    for first in range(0, p.length if xs else 0, _BLOCK):
+        return
+    flat = [x.reshape(p.length, x.size // max(p.length, 1)) for x in xs]
+    for first in range(0, p.length, _BLOCK):
         place = slice(first, first + _BLOCK)
-        blocks = [(x[::-1] if p.reverse else x)[place].tolist() for x in flat]
-        yield from zip(*blocks, strict=True)
+        blocks = [(x[::-1] if p.reverse else x)[place].astype(FLOAT) for x in flat]
+        yield from np.concatenate(blocks, axis=1).tolist()
+
+
+def _split(elements: Any, types: Sequence[ArrayType]) -> list[Any]:
+    """Cut the last axis into arrays of the given types."""
+    parts, start = [], 0
+    for t in types:
+        part = elements[..., start : start + t.size].astype(t.dtype)
+        parts.append(part.reshape((*elements.shape[:-1], *t.shape))[()])
+        start += t.size
+    return parts
 
 
 def _memory(types: Sequence[ArrayType]) -> list[Any]:

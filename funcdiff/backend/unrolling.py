@@ -71,26 +71,26 @@ class Unrolled(Attempt):
         self.warns = not source.names.keys() <= _NAMES.keys()
 
 
-def unrolled(program: Program, *, lists: bool = False) -> Source | None:
+def unrolled(program: Program, *, flat: bool = False) -> Source | None:
     """Return the code of a program of floats; None if it is not worth it.
 
     Parameters
     ----------
     program
         The program.
-    lists
-        Whether the code takes and returns the elements of arrays as lists, and numbers as floats.
+    flat
+        Whether the code takes and returns all elements of all arrays one by one.
     """
-    if not worth_unrolling(program, lists=lists):
+    if not worth_unrolling(program, flat=flat):
         return None
-    return _Unroller(program, lists=lists).source()
+    return _Unroller(program, flat=flat).source()
 
 
 class _Unroller:
     """Finds the statements that compute the elements of each variable, and writes them down."""
 
-    def __init__(self, program: Program, *, lists: bool) -> None:
-        self._program, self._lists = program, lists
+    def __init__(self, program: Program, *, flat: bool) -> None:
+        self._program, self._flat = program, flat
         self._names: dict[str, Any] = dict(_NAMES)
         self._statements: list[Statement] = []
         self._elements: list[Any] = [self._argument(v) for v in program.inputs]
@@ -104,7 +104,8 @@ class _Unroller:
         """Return the elements of an argument: names, or places in a list."""
         if not v.type.shape:
             return f"x{v.number}"
-        text = "x{}_{}" if v.type.size <= _UNPACKED else "x{}[{}]"
+        named = self._flat or v.type.size <= _UNPACKED
+        text = "x{}_{}" if named else "x{}[{}]"
         names = [text.format(v.number, k) for k in range(v.type.size)]
         return np.array(names, dtype=object).reshape(v.type.shape)
 
@@ -188,7 +189,7 @@ class _Unroller:
             *self._converted(),
             *self._unpacked(),
             *(statement.text() for statement in self._statements),
-            f"return [{', '.join(outputs)}]",
+            f"return [{', '.join(filter(None, outputs))}]",
         ]
         return Source(function("program", self._parameters, lines), self._names)
 
@@ -222,25 +223,27 @@ class _Unroller:
 
     @property
     def _parameters(self) -> list[str]:
+        if self._flat:
+            return [x for v in self._program.inputs for x in _elements(self._elements[v.number])]
         return [f"x{v.number}" for v in self._program.inputs]
 
     def _converted(self) -> list[str]:
         """Return the statements that make floats of the arguments, and lists of floats."""
-        return [] if self._lists else [_conversion(v) for v in self._program.inputs]
+        return [] if self._flat else [_conversion(v) for v in self._program.inputs]
 
     def _unpacked(self) -> list[str]:
         """Return the statements that name the elements of short arguments."""
         return [
             f"[{', '.join(self._elements[v.number].flat)}] = x{v.number}"
             for v in self._program.inputs
-            if v.type.shape and 0 < v.type.size <= _UNPACKED
+            if not self._flat and v.type.shape and 0 < v.type.size <= _UNPACKED
         ]
 
     def _delivered(self, atom: Atom, elements: Iterable[str]) -> str:
         """Return an output as it is returned."""
         listed = ", ".join(elements)
-        if self._lists:
-            return f"[{listed}]" if atom.type.shape else listed
+        if self._flat:
+            return listed
         dtype = "bool_" if atom.type.dtype == BOOL else "float64"
         if not atom.type.shape:
             return f"{dtype}({listed})"

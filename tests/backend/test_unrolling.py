@@ -221,7 +221,7 @@ def test_loops_of_few_numbers_hand_on_floats(length: int, reverse: bool) -> None
     program = fd.trace(f)(*args)
     (loop,) = (eq for eq in program.equations if eq.primitive.name == "scan")
     body: Program = loop.params.body  # type: ignore[attr-defined]
-    assert worth_unrolling(body, lists=True)
+    assert worth_unrolling(body, flat=True)
     assert_agrees(kernel(program), program, args)
 
     def total(*args: Any) -> Any:
