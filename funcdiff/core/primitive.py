@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
@@ -111,7 +112,8 @@ class Operation:
     """
 
     __slots__ = (
-        "equation_count", "function", "operands", "params", "primitive", "result", "results",
+        "__weakref__", "equation_count", "function", "operands", "params", "primitive", "result",
+        "results",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -128,12 +130,14 @@ _EQUATIONS_KEPT: Final = 1 << 16
 
 
 class _Operations:
-    """The interned operations: those used since there were too many, and those before.
+    """The interned operations: those of late, and all that some program or recording still has.
 
     Attributes
     ----------
-    recent, older
-        By primitive, parameters and operand types.
+    recent
+        By primitive, parameters and operand types; emptied when there are too many.
+    alive
+        The same, of every operation that something refers to.
     weight
         How many there are in `recent`, with the equations of the programs that they hold.
     """
@@ -144,14 +148,17 @@ class _Operations:
     def clear(self) -> None:
         """Forget every operation."""
         self.recent: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
-        self.older: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
+        self.alive: WeakValueDictionary[tuple[Primitive[Any], Params, Types], Operation]
+        self.alive = WeakValueDictionary()
         self.weight = 0
 
     def add(self, key: tuple[Primitive[Any], Params, Types]) -> Operation:
         """Return an operation that is not among the recent ones, which it then is."""
-        found = self.older.get(key) or Operation(*key)
+        found = self.alive.get(key)
+        if found is None:
+            found = self.alive[key] = Operation(*key)
         if self.weight >= _EQUATIONS_KEPT:
-            self.older, self.recent, self.weight = self.recent, {}, 0
+            self.recent, self.weight = {}, 0
         self.weight += found.equation_count
         return self.recent.setdefault(key, found)
 
@@ -162,7 +169,7 @@ _operations: Final = _Operations()
 def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Operation:
     """Return the operation, applying the type rule only the first time.
 
-    Forgetting operations is harmless: an equal recording made later merely misses the cache.
+    Forgetting one that nothing refers to is harmless: no recording that is kept has it.
     """
     key = (primitive, params, operands)
     return _operations.recent.get(key) or _operations.add(key)

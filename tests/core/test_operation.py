@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from weakref import ref
 
 import pytest
 
@@ -33,17 +34,23 @@ def test_an_operation_is_found_again() -> None:
 
 
 def test_operations_in_use_stay_when_others_are_forgotten() -> None:
-    used, forgotten = sine(0), sine(1)
+    used, forgotten = sine(0), ref(sine(1))
     for n in range(2, 40):
         sine(n)
         assert sine(0) is used
-    assert sine(1) is not forgotten
+    assert forgotten() is None
 
 
 def test_the_table_is_bounded() -> None:
     for n in range(100):
         sine(n)
-        assert len(records._operations.recent) + len(records._operations.older) <= 8
+        assert len(records._operations.recent) <= 5
+        assert len(records._operations.alive) <= 5
+
+
+def test_what_is_kept_is_found_again_however_many_there_are() -> None:
+    kept = [sine(n) for n in range(100)]
+    assert [sine(n) for n in range(100)] == kept
 
 
 def test_an_operation_weighs_the_equations_of_its_programs() -> None:
