@@ -32,7 +32,7 @@ _INTEGRALS: Final = (
 
 WEIGHTS: Final[dict[int, str]] = {
     1: "absolute fabs sign copysign heaviside nextafter spacing deg2rad rad2deg "
-    "excess floor ceil trunc rint modf_integer modf_fraction square "
+    "excess whole_part floor ceil trunc rint modf_integer modf_fraction square "
     "frexp_exponent frexp_mantissa ldexp "
     "less less_equal equal not_equal greater greater_equal maximum minimum fmax fmin "
     "isfinite isinf isnan signbit logical_and logical_or logical_xor logical_not "

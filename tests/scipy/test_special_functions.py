@@ -258,6 +258,50 @@ def test_an_untaken_pole_contributes_nothing() -> None:
     assert np.isfinite(slopes[1])
 
 
+# ---- whole numbers -------------------------------------------------------------------------------
+
+OF_ORDER = ["kn", "yn", "expn", "pdtr", "pdtrc"]
+OF_TWO = ["bdtr", "bdtrc", "nbdtr", "nbdtrc"]
+FRACTIONS = {
+    **{f"{name}({n}, x)": (name, (n,)) for name in OF_ORDER for n in (0.5, 1.5, 2.7, 3.0)},
+    **{
+        f"{name}({k}, {n}, p)": (name, (k, n))
+        for name in OF_TWO
+        for k, n in ((1.5, 4.0), (1.0, 4.5), (0.3, 5.9), (2.5, 2.7))
+    },
+}
+SIGNED = {f"{name}({n}, x)": (name, (n,)) for name in ("kn", "yn") for n in (-1.5, -0.4)}
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
+@pytest.mark.parametrize("entry", [*FRACTIONS.items(), *SIGNED.items()], ids=lambda e: e[0])
+def test_derivatives_drop_the_fraction_of_a_whole_number_as_scipy_does(entry: Any) -> None:
+    _, (name, numbers) = entry
+    function, whole = getattr(S, name), np.trunc(numbers)
+    f, g = (lambda x: function(*numbers, x)), (lambda x: function(*whole, x))
+    check_grads(f, (0.4,), order=2)
+    rows = [np.array([value]) for value in (*numbers, 0.4)]
+    slopes = fd.vmap(fd.grad(function, argnums=len(numbers)))(*rows)
+    assert slopes == pytest.approx(fd.grad(g)(0.4), rel=1e-13)
+    for _ in range(3):
+        f, g = fd.grad(f), fd.grad(g)
+        assert f(0.4) == pytest.approx(g(0.4), rel=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
+@pytest.mark.parametrize("name", [*OF_ORDER, *OF_TWO])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("n", [2.0, 2.5])
+def test_a_slope_has_no_derivative_in_a_whole_number(name: str, order: int, n: float) -> None:
+    count = 2 if name in OF_TWO else 1
+    slope = getattr(S, name)
+    for _ in range(order):
+        slope = fd.grad(slope, argnums=count)
+    for k in range(count):
+        with pytest.raises(NotDifferentiableError, match=r"out of the differentiated arguments"):
+            fd.grad(slope, argnums=k)(*(n, 4.0)[:count], 0.4)
+
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 
@@ -281,6 +325,9 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "gdtr": lambda b: S.gdtr(1.0, b, 1.3),
     "fdtr": lambda m: S.fdtr(m, 2.0, 1.3),
     "bdtr": lambda k: S.bdtr(k, 4, 0.3),
+    "bdtrc": lambda n: S.bdtrc(1.0, n, 0.3),
+    "nbdtr": lambda k: S.nbdtr(k, 4.0, 0.3),
+    "nbdtrc": lambda n: S.nbdtrc(1.0, n, 0.3),
     "spherical_jn": lambda n: special.spherical_jn(n, 1.3),
     "lambertw": lambda k: special.lambertw(1.3, k).real,
 }  # fmt: skip

@@ -14,8 +14,7 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.ops.special.family import special
-from funcdiff.ops.special.parameters import undefined
-from funcdiff.ops.structural import convert
+from funcdiff.ops.special.parameters import numbered_by, undefined
 from funcdiff.space import Maybe
 
 
@@ -82,12 +81,8 @@ hankel1: Callable[..., Any] = _of_order(
 hankel2: Callable[..., Any] = _of_order(
     "hankel2", lambda v, z, y: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2
 )
-yn: Callable[..., Any] = special(
-    "yn", undefined("yn", "n"), lambda n, x, y: _y_slope(convert(n, x.dtype), x, y)
-)
-kn: Callable[..., Any] = special(
-    "kn", undefined("kn", "n"), lambda n, x, y: _k_slope(convert(n, x.dtype), x, y)
-)
+yn: Callable[..., Any] = numbered_by("yn", ("n",), _y_slope)
+kn: Callable[..., Any] = numbered_by("kn", ("n",), _k_slope)
 
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 

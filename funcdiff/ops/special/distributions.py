@@ -17,8 +17,7 @@ from funcdiff.ops.families import Partial
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.gamma import gammaln, poch
 from funcdiff.ops.special.incomplete import gamma_density
-from funcdiff.ops.special.parameters import undefined
-from funcdiff.ops.structural import convert
+from funcdiff.ops.special.parameters import numbered_by, undefined
 
 
 def _both_tails(
@@ -39,6 +38,16 @@ def _both_tails(
     )
 
 
+def _of_whole_numbers(
+    name: str, parameters: Sequence[str], slope: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Declare the same of functions whose parameters are whole numbers."""
+    return (
+        numbered_by(name, parameters, lambda *xs: slope(*xs[:-1])),
+        numbered_by(f"{name}c", parameters, lambda *xs: -slope(*xs[:-1])),
+    )
+
+
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
 
@@ -55,7 +64,7 @@ gdtrc: Callable[..., Any] = special(
     undefined("gdtrc", "b"),
     lambda a, b, x, y: -a * gamma_density(b, a * x),
 )
-pdtr, pdtrc = _both_tails("pdtr", ("k",), lambda k, m: -gamma_density(np.floor(k) + 1, m))
+pdtr, pdtrc = _of_whole_numbers("pdtr", ("k",), lambda k, m: -gamma_density(k + 1, m))
 
 # ---- beta, F, binomial and Student ---------------------------------------------------------------
 
@@ -77,16 +86,14 @@ def _f_density(m: Any, n: Any, x: Any) -> Any:
 
 def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
     """Return n!/(k! (n-k-1)!) p^k (1-p)^(n-k-1), equation 26.5.24; 0 for k = n."""
-    successes, trials = np.floor(k), convert(n, p.dtype)
-    certain = successes >= trials
-    failures = np.where(certain, 1, trials - successes)
-    return np.where(certain, 0, _beta_density(successes + 1, failures, p, 1 - p))
+    certain = k >= n
+    failures = np.where(certain, 1, n - k)
+    return np.where(certain, 0, _beta_density(k + 1, failures, p, 1 - p))
 
 
 def _negative_binomial_slope(k: Any, n: Any, p: Any) -> Any:
     """Return the density of the waiting time, equation 26.5.26."""
-    failures: Any = convert(k, p.dtype)
-    return _beta_density(convert(n, p.dtype), failures + 1, p, 1 - p)
+    return _beta_density(n, k + 1, p, 1 - p)
 
 
 def _student_density(df: Any, t: Any) -> Any:
@@ -99,8 +106,8 @@ def _student_density(df: Any, t: Any) -> Any:
 
 
 fdtr, fdtrc = _both_tails("fdtr", ("dfn", "dfd"), _f_density)
-bdtr, bdtrc = _both_tails("bdtr", ("k", "n"), lambda k, n, p: -_binomial_slope(k, n, p))
-nbdtr, nbdtrc = _both_tails("nbdtr", ("k", "n"), _negative_binomial_slope)
+bdtr, bdtrc = _of_whole_numbers("bdtr", ("k", "n"), lambda k, n, p: -_binomial_slope(k, n, p))
+nbdtr, nbdtrc = _of_whole_numbers("nbdtr", ("k", "n"), _negative_binomial_slope)
 stdtr: Callable[..., Any] = special(
     "stdtr", undefined("stdtr", "df"), lambda df, t, y: _student_density(df, t)
 )

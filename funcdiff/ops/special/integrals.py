@@ -16,7 +16,7 @@ from funcdiff.core.types import INT
 from funcdiff.ops.special.decay import exponential_ratio
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
-from funcdiff.ops.special.parameters import undefined
+from funcdiff.ops.special.parameters import numbered_by
 from funcdiff.ops.special.spherical import spherical_in, spherical_jn, spherical_yn
 
 # ---- exponential integrals -----------------------------------------------------------------------
@@ -31,7 +31,7 @@ def _expn_slope(n: Any, x: Any, y: Any) -> Any:
 
 expi: Callable[..., Any] = special("expi", lambda z, y: exponential_ratio(z))
 exp1: Callable[..., Any] = special("exp1", lambda z, y: exponential_ratio(-z))
-expn: Callable[..., Any] = special("expn", undefined("expn", "n"), _expn_slope)
+expn: Callable[..., Any] = numbered_by("expn", ("n",), _expn_slope)
 
 # ---- integrals of sin z / z and its like ---------------------------------------------------------
 

@@ -17,6 +17,7 @@ from funcdiff.ops.special import (
     elliptic,
     hypergeometric,
     integrals,
+    parameters,
     spherical,
     struve,
     voigt,
@@ -122,6 +123,7 @@ SAMPLES: dict[str, list[Sample]] = {
         name: _of_orders(getattr(bessel, name), _away(3))
         for name in ("hankel1", "hankel2", "hankel1e", "hankel2e")
     },
+    "whole_part": _of_orders(lambda n, x: parameters.whole_part(n) * x, _positive(3)),
     "yn": [sample(bessel.yn, integers(3), _positive(3))],
     "kn": [sample(bessel.kn, integers(3), _positive(3))],
     **{
