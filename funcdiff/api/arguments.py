@@ -43,12 +43,17 @@ def described(value: Any) -> str:
     return f"{value.type}" if isinstance(value, Tracer) else f"{article} {name}"
 
 
-def check_function(f: Any, transform: str) -> None:
-    """Refuse what cannot be called, such as the result of the function that was meant."""
+def check_function(f: Any, transform: str, parameter: str | None = None) -> None:
+    """Refuse what cannot be called, such as the result of the function that was meant.
+
+    `parameter` is the name of the argument, where the transform takes others beside it.
+    """
     if not callable(f):
+        role = f" as {parameter}" if parameter else ""
+        cure = "f instead of f(x)" if parameter else f"fd.{transform}(f)(x)"
         raise InputError(
-            f"fd.{transform} takes a function, but {described(f)} was given, at "
-            f"{user_location()}. Give the function itself, not its result: fd.{transform}(f)(x)."
+            f"fd.{transform} takes a function{role}, but {described(f)} was given, at "
+            f"{user_location()}. Give the function itself, not its result: {cure}."
         )
 
 

@@ -132,20 +132,20 @@ def _refuse_hidden_numbers(
         )
 
 
-def check_outputs(trace: Trace, selection: Selection, transform: str) -> None:
+def check_outputs(trace: Trace, selection: Selection) -> None:
     """Refuse results that have no derivative: integers and booleans."""
     numeric = zip(pytree.paths(trace.structure), trace.numeric, strict=True)
     paths = [path for path, flag in numeric if flag]
     for y, path in zip(trace.outputs, paths, strict=False):  # auxiliary outputs come behind
         if not y.type.differentiable:
             raise OutputError(
-                f"{transform} needs floating or complex results; the result{path} of "
+                f"{selection.transform} needs floating or complex results; the result{path} of "
                 f"{selection.name} is {y.type}, at {user_location()}. Return it as an auxiliary "
                 "result, with has_aux=True, or make it a float."
             )
 
 
-def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection, transform: str) -> None:
+def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection) -> None:
     """Refuse real results and real arguments, of which there is no complex derivative."""
     cure = "Leave holomorphic=True out, or make it complex (z + 0j)."
     numeric = zip(pytree.paths(trace.structure), trace.numeric, strict=True)
@@ -153,14 +153,14 @@ def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection, transf
     for y, path in zip(trace.outputs, paths, strict=False):  # auxiliary outputs come behind
         if y.type.dtype.kind != "c":
             raise OutputError(
-                f"{transform} with holomorphic=True needs complex results; the result{path} of "
-                f"{selection.name} is {y.type}, at {user_location()}. {cure}"
+                f"{selection.transform} with holomorphic=True needs complex results; the "
+                f"result{path} of {selection.name} is {y.type}, at {user_location()}. {cure}"
             )
     for x in inputs.operands:
         if x.dtype.kind != "c":
             raise InputError(
-                f"{transform} with holomorphic=True differentiates {selection.name} by complex "
-                f"arguments; one is {type_of(x)}, at {user_location()}. {cure}"
+                f"{selection.transform} with holomorphic=True differentiates {selection.name} by "
+                f"complex arguments; one is {type_of(x)}, at {user_location()}. {cure}"
             )
 
 

@@ -8,10 +8,11 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.arguments import check_function
 from funcdiff.api.calls import call_parts
-from funcdiff.api.gradient import grad
 from funcdiff.api.linearization import linearize
 from funcdiff.api.products import check_count, check_tuples, checked_per_argument, jvp, vjp
+from funcdiff.api.scalars import gradient_function
 from funcdiff.api.selection import Selection, is_single
 from funcdiff.api.signatures import Argnames, Argnums, Aux, No, Primals, RealScalar, X, Y, Yes
 from funcdiff.core.builder import Tracer
@@ -126,12 +127,27 @@ def hvp(
     >>> fd.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     array([6., 0.])
     """
+    check_function(f, "hvp", "f")
     check_tuples("hvp", primals, tangents)
-    chosen = _chosen(primals, argnums, argnames)
-    options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
-    gradient: Any = grad(f, **options)
+    options: dict[str, Any] = {
+        "argnums": _chosen(primals, argnums, argnames), "argnames": argnames, "has_aux": has_aux,
+    }  # fmt: skip
+    gradient = _gradient("hvp", f, **options)
     _, *rest = jvp(gradient, primals, _floating(tangents), **options, **kwargs)
     return tuple(rest) if has_aux else rest[0]
+
+
+def _gradient(
+    transform: str,
+    f: Callable[..., Any],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """Return the gradient as `grad` does, with the name of a transform for messages."""
+    selection = Selection(f, transform, argnums, argnames)
+    return gradient_function(f, selection, has_aux=has_aux, holomorphic=False)
 
 
 @overload
@@ -223,10 +239,11 @@ def vhp(
     >>> fd.vhp(lambda x: x[0] * x[1] ** 2, (np.array([1.0, 2.0]),), (np.array([0.0, 1.0]),))
     array([4., 2.])
     """
+    check_function(f, "vhp", "f")
     check_tuples("vhp", primals, cotangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
-    gradient: Any = grad(f, **options)
+    gradient = _gradient("vhp", f, **options)
     _, pullback, *aux = vjp(gradient, *primals, **options, **kwargs)
     if not is_single(chosen, argnames):
         value = pullback(_floating(cotangents))
@@ -321,14 +338,20 @@ def gauss_newton_product(
     >>> fd.gauss_newton_product(lambda x: A @ x, (np.zeros(2),), (np.array([1.0, 0.0]),))
     array([1., 2.])
     """
+    check_function(f, "gauss_newton_product", "f")
+    if loss is not None:
+        check_function(loss, "gauss_newton_product", "loss")
     check_tuples("gauss_newton_product", primals, tangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
-    inputs, _ = call_parts(f, Selection(f, chosen, argnames), primals, kwargs)
+    selection = Selection(f, "gauss_newton_product", chosen, argnames)
+    inputs, _ = call_parts(f, selection, primals, kwargs)
     ts = inputs.rebuild(checked_per_argument(_floating(tangents), inputs))
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
     pushed, pullback = vjp(f_jvp, *ts)
-    pulled = pullback(pushed if loss is None else hvp(loss, (y,), (pushed,)))
+    if loss is not None:
+        _, pushed = jvp(_gradient("gauss_newton_product", loss), (y,), (pushed,))
+    pulled = pullback(pushed)
     value = pulled[0] if is_single(chosen, argnames) else pulled
     return (value, *aux) if has_aux else value
 

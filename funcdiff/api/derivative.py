@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Literal, overload
 
-from funcdiff.api.arguments import is_int, type_of
+from funcdiff.api.arguments import check_function, is_int, type_of
 from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.products import check_tuples, jvp
 from funcdiff.api.programs import derivative_program
@@ -126,15 +126,15 @@ def derivative(
             f"the order of a derivative is an int, at least 0, got n={n!r}, at {user_location()}. "
             "Write fd.derivative(f, n=2) for the second derivative."
         )
-    selection = Selection(f, argnums, argnames)
+    selection = Selection(f, "derivative", argnums, argnames)
 
     @wraps(f)
     def derived(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)
-        check_outputs(trace, selection, "derivative")
+        check_outputs(trace, selection)
         if holomorphic:
-            check_holomorphic(inputs, trace, selection, "derivative")
+            check_holomorphic(inputs, trace, selection)
         count = sum(trace.numeric)
         results: list[Any] = []
         found = []
@@ -248,6 +248,7 @@ def directional_derivative(
     >>> fd.directional_derivative(lambda x: np.sum(x**3), (x,), (t,))
     np.float64(12.0)
     """
+    check_function(f, "directional_derivative", "f")
     check_tuples("directional_derivative", primals, tangents)
     options: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
     _, *rest = jvp(f, primals, tangents, **options, **kwargs)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, overload
 
-from funcdiff.api.gradient import grad, value_and_grad
-from funcdiff.api.jacobian import jacfwd, value_and_jacobian
+from funcdiff.api.dense import jacobian_function, value_and_jacobian_function
+from funcdiff.api.scalars import gradient_function, value_and_gradient_function
+from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
     Argnums,
@@ -122,10 +123,12 @@ def hessian(
     array([[4., 6.],
            [6., 0.]])
     """
-    choice: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
-    gradient: Any = grad(f, holomorphic=holomorphic, **choice)
-    second: Any = jacfwd(gradient, chunk_size=chunk_size, holomorphic=holomorphic, **choice)
-    return second
+    selection = Selection(f, "hessian", argnums, argnames)
+    gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
+    return jacobian_function(
+        gradient, Selection(gradient, "hessian", argnums, argnames), mode="forward",
+        chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux,
+    )  # fmt: skip
 
 
 @overload
@@ -216,22 +219,19 @@ def value_grad_and_hessian(
     array([[4., 6.],
            [6., 0.]])
     """
-    choice: dict[str, Any] = {"argnums": argnums, "argnames": argnames}
-    first: Any = value_and_grad(f, holomorphic=holomorphic, has_aux=has_aux, **choice)
+    selection = Selection(f, "value_grad_and_hessian", argnums, argnames)
+    first = value_and_gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
 
     @wraps(f)
     def gradient_beside_value(*args: Any, **kwargs: Any) -> Any:
         value, gradient = first(*args, **kwargs)
         return gradient, value
 
-    second: Any = value_and_jacobian(
+    second = value_and_jacobian_function(
         gradient_beside_value,
-        mode="forward",
-        chunk_size=chunk_size,
-        holomorphic=holomorphic,
-        has_aux=True,
-        **choice,
-    )
+        Selection(gradient_beside_value, "value_grad_and_hessian", argnums, argnames),
+        mode="forward", chunk_size=chunk_size, holomorphic=holomorphic, has_aux=True,
+    )  # fmt: skip
 
     @wraps(f)
     def all_three(*args: Any, **kwargs: Any) -> Any:

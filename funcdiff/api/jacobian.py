@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, overload
 
 from funcdiff.api.blocks import Mode
-from funcdiff.api.dense import jacobian_of_call
+from funcdiff.api.dense import jacobian_function, value_and_jacobian_function
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -120,28 +119,10 @@ def jacobian(
     array([[1., 2.],
            [3., 4.]])
     """
-    return _matrix(f, Selection(f, argnums, argnames), mode, chunk_size, holomorphic, has_aux)
-
-
-def _matrix(
-    f: Callable[..., Any],
-    selection: Selection,
-    mode: Mode,
-    chunk_size: int | None,
-    holomorphic: bool,  # noqa: FBT001
-    has_aux: bool,  # noqa: FBT001
-) -> Callable[..., Any]:
-    derive = jacobian_of_call(
-        f, selection, mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
-    )  # fmt: skip
-
-    @wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), J = derive(args, kwargs)
-        return (J, aux) if has_aux else J
-
-    return jacobian_of
+    selection = Selection(f, "jacobian", argnums, argnames)
+    return jacobian_function(
+        f, selection, mode=mode, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux
+    )
 
 
 @overload
@@ -201,7 +182,15 @@ def jacfwd(
     >>> fd.jacfwd(lambda x: np.stack([x, x**2]))(3.0)
     array([1., 6.])
     """
-    return _matrix(f, Selection(f, argnums, argnames), "forward", chunk_size, holomorphic, has_aux)
+    selection = Selection(f, "jacfwd", argnums, argnames)
+    return jacobian_function(
+        f,
+        selection,
+        mode="forward",
+        chunk_size=chunk_size,
+        holomorphic=holomorphic,
+        has_aux=has_aux,
+    )
 
 
 @overload
@@ -261,7 +250,15 @@ def jacrev(
     >>> fd.jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
     array([5., 2.])
     """
-    return _matrix(f, Selection(f, argnums, argnames), "reverse", chunk_size, holomorphic, has_aux)
+    selection = Selection(f, "jacrev", argnums, argnames)
+    return jacobian_function(
+        f,
+        selection,
+        mode="reverse",
+        chunk_size=chunk_size,
+        holomorphic=holomorphic,
+        has_aux=has_aux,
+    )
 
 
 @overload
@@ -341,14 +338,7 @@ def value_and_jacobian(
     array([[2., 0.],
            [0., 6.]])
     """
-    derive = jacobian_of_call(
-        f, Selection(f, argnums, argnames), mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
-    )  # fmt: skip
-
-    @wraps(f)
-    def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (value, aux), J = derive(args, kwargs)
-        return ((value, aux) if has_aux else value), J
-
-    return value_and_jacobian_of
+    selection = Selection(f, "value_and_jacobian", argnums, argnames)
+    return value_and_jacobian_function(
+        f, selection, mode=mode, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux
+    )

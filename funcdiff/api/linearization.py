@@ -100,7 +100,7 @@ def linearize(
     (np.float64(12.0), np.float64(6.0))
     """
     check_point("linearize", primals, kwargs)
-    selection = Selection(f, argnums, argnames, every=True)
+    selection = Selection(f, "linearize", argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
     count, results = len(inputs.operands), sum(trace.numeric)
     split = linearize_programs(trace.recording, count, results)

@@ -136,7 +136,7 @@ def vjp(
     (array([ 0.2,  4. , 60. ]),)
     """
     check_point("vjp", primals, kwargs)
-    selection = Selection(f, argnums, argnames, every=True)
+    selection = Selection(f, "vjp", argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
     programs = vjp_programs(trace.recording, len(inputs.operands), sum(trace.numeric))
     results = run(programs.primal, [*inputs.operands, *trace.captures], trace)
@@ -268,7 +268,7 @@ def jvp(
     (np.float64(0.0), np.float64(2.0))
     """
     check_tuples("jvp", primals, tangents)
-    selection = Selection(f, argnums, argnames, every=True)
+    selection = Selection(f, "jvp", argnums, argnames, every=True)
     inputs, call = call_parts(f, selection, primals, kwargs)
     ts = checked_per_argument(tangents, inputs)
     trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)

@@ -73,7 +73,7 @@ def depends_on(
     >>> fd.depends_on(f, derivative=True)(1.0, 2.0)
     {'sum': True, 'rounded': False, 'other': False}
     """
-    selection = Selection(f, argnums, argnames)
+    selection = Selection(f, "depends_on", argnums, argnames)
 
     @wraps(f)
     def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -161,7 +161,7 @@ def is_linear(
     >>> [fd.is_linear(f)(x) for f in (np.cumsum, lambda x: x + 1.0, np.sin, np.abs)]
     [True, False, False, False]
     """
-    selection = Selection(f, argnums, argnames)
+    selection = Selection(f, "is_linear", argnums, argnames)
 
     @wraps(f)
     def linear(*args: P.args, **kwargs: P.kwargs) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, Final, NamedTuple
 
-from funcdiff.api.arguments import FunctionName
 from funcdiff.api.calls import call_traced, check_holomorphic, like_inputs
 from funcdiff.api.programs import gradient_program
 from funcdiff.api.selection import Selection
@@ -13,6 +13,13 @@ from funcdiff.api.tracing import Trace, run
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
 from funcdiff.pytree import LEAF
+
+_OF_SEVERAL: Final = {
+    "grad": ", or use fd.jacobian or fd.vjp",
+    "value_and_grad": ", or use fd.value_and_jacobian or fd.vjp",
+    "hessian": ", or use fd.jacobian(fd.jacobian(f))",
+}
+"""What does the same for functions with several results."""
 
 
 class Parts(NamedTuple):
@@ -23,7 +30,43 @@ class Parts(NamedTuple):
     aux: Any
 
 
-def parts_of(
+def gradient_function(
+    f: Callable[..., Any],
+    selection: Selection,
+    *,
+    has_aux: bool,
+    holomorphic: bool,
+    elementwise: bool = False,
+) -> Callable[..., Any]:
+    """Return a function that computes a gradient; `elementwise`, that of the sum of an array."""
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = _parts_of(
+            f, selection, args, kwargs,
+            has_aux=has_aux, holomorphic=holomorphic, wants_value=False, elementwise=elementwise,
+        )  # fmt: skip
+        return (parts.gradient, parts.aux) if has_aux else parts.gradient
+
+    return gradient
+
+
+def value_and_gradient_function(
+    f: Callable[..., Any], selection: Selection, *, has_aux: bool, holomorphic: bool
+) -> Callable[..., Any]:
+    """Return a function that computes a value and the gradient."""
+
+    @wraps(f)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = _parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        )
+        return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
+
+    return value_and_gradient
+
+
+def _parts_of(
     f: Callable[..., Any],
     selection: Selection,
     args: tuple[Any, ...],
@@ -53,10 +96,11 @@ def parts_of(
         elementwise=elementwise,
     )
     if program is None or not trace.is_array:
-        raise _unsuitable(f, trace, output, holomorphic=holomorphic, elementwise=elementwise)
+        raise _unsuitable(
+            selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+        )
     if holomorphic:
-        transform = "elementwise_grad" if elementwise else "grad"
-        check_holomorphic(inputs, trace, selection, transform)
+        check_holomorphic(inputs, trace, selection)
     results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs))
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
@@ -64,16 +108,17 @@ def parts_of(
 
 
 def _unsuitable(
-    f: Callable[..., Any],
+    selection: Selection,
     trace: Trace,
     output: ArrayType | None,
     *,
     holomorphic: bool,
     elementwise: bool,
 ) -> OutputError:
-    transform, wanted = ("elementwise_grad", "array") if elementwise else ("grad", "scalar")
+    wanted = "array" if elementwise else "scalar"
     got: object = output
-    cure = "Return one element (y[0]) or a sum (y.sum()), or use fd.jacobian or fd.vjp."
+    several = _OF_SEVERAL.get(selection.transform, "")
+    cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
     if output is None or not trace.is_array:
         got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
         cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
@@ -86,6 +131,6 @@ def _unsuitable(
         }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
     kind = "complex" if holomorphic else "real"
     return OutputError(
-        f"{transform} needs a function that returns a {kind} {wanted}; {FunctionName(f)} returned "
-        f"{got}, at {user_location()}. {cure}"
+        f"{selection.transform} needs a function that returns a {kind} {wanted}; "
+        f"{selection.name} returned {got}, at {user_location()}. {cure}"
     )

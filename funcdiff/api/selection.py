@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
-from funcdiff.api.arguments import FunctionName, described, ints_of, is_int
+from funcdiff.api.arguments import FunctionName, check_function, ints_of, is_int
 from funcdiff.api.signatures import Argnames, Argnums
 from funcdiff.errors import InputError, user_location
 
@@ -25,6 +25,8 @@ class Selection:
     ----------
     function
         The user's function.
+    transform
+        Name of what differentiates it, for messages.
     argnums, argnames
         Their numbers and their names.
     every
@@ -32,6 +34,10 @@ class Selection:
 
     Attributes
     ----------
+    name
+        What messages call the function.
+    transform
+        As given.
     single
         Whether one argument is chosen without a tuple, so that the derivative comes without one.
     """
@@ -39,17 +45,15 @@ class Selection:
     def __init__(
         self,
         function: Callable[..., Any],
+        transform: str,
         argnums: Argnums | None = None,
         argnames: Argnames | None = None,
         *,
         every: bool = False,
     ) -> None:
-        if not callable(function):
-            raise InputError(
-                f"a function is differentiated, but {described(function)} was given, at "
-                f"{user_location()}. Give the function itself, not its result: fd.grad(f)(x)."
-            )
+        check_function(function, transform, "f" if every else None)
         self.name = FunctionName(function)
+        self.transform = transform
         self._function = function
         nothing = argnums is None and argnames is None
         self._every = nothing and every

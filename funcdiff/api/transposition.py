@@ -94,7 +94,7 @@ def linear_transpose(
     (array([-1., -9., 10.]),)
     """
     check_point("linear_transpose", primals, kwargs)
-    selection = Selection(f, argnums, argnames, every=True)
+    selection = Selection(f, "linear_transpose", argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs)
     count = len(inputs.operands)
     types = [y.type for y in trace.outputs]

@@ -28,12 +28,67 @@ def _total(x: Any) -> Any:
 @pytest.mark.parametrize(
     "name",
     ["vmap", "jit", "checkpoint", "custom_jvp", "custom_vjp", "primitive", "trace", "source",
-     "cost", "tap_values", "tap_grads"],
+     "cost", "tap_values", "tap_grads", "grad", "value_and_grad", "elementwise_grad", "jacobian",
+     "jacfwd", "jacrev", "value_and_jacobian", "hessian", "value_grad_and_hessian", "derivative",
+     "depends_on", "is_linear"],
 )  # fmt: skip
 def test_the_result_of_a_function_is_not_taken_for_the_function(name: str) -> None:
     transform: Any = getattr(fd, name)
     with pytest.raises(InputError, match=rf"fd\.{name} takes a function, but a float64 was given"):
         transform(_total(X))
+
+
+THREE: Any = 3.0
+BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
+    "vjp": ("f", lambda: fd.vjp(THREE, X)),
+    "jvp": ("f", lambda: fd.jvp(THREE, (X,), (X,))),
+    "linearize": ("f", lambda: fd.linearize(THREE, X)),
+    "linear_transpose": ("f", lambda: fd.linear_transpose(THREE, X)),
+    "directional_derivative": ("f", lambda: fd.directional_derivative(THREE, (X,), (X,))),
+    "hvp": ("f", lambda: fd.hvp(THREE, (X,), (X,))),
+    "vhp": ("f", lambda: fd.vhp(THREE, (X,), (X,))),
+    "gauss_newton_product": (
+        "loss",
+        lambda: fd.gauss_newton_product(_total, (X,), (X,), loss=THREE),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_function_among_other_arguments_is_told_by_its_name(name: str) -> None:
+    parameter, call = BODIES[name]
+    with pytest.raises(
+        InputError,
+        match=rf"fd\.{name} takes a function as {parameter}, but a float was given, at '.*misuse",
+    ):
+        call()
+
+
+SCALAR: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda f: fd.grad(f)(X),
+    "value_and_grad": lambda f: fd.value_and_grad(f)(X),
+    "hessian": lambda f: fd.hessian(f)(X),
+    "value_grad_and_hessian": lambda f: fd.value_grad_and_hessian(f)(X),
+    "hvp": lambda f: fd.hvp(f, (X,), (X,)),
+    "vhp": lambda f: fd.vhp(f, (X,), (X,)),
+    "gauss_newton_product": lambda f: fd.gauss_newton_product(lambda x: x, (X,), (X,), loss=f),
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_the_transform_that_was_called_needs_a_scalar(name: str) -> None:
+    with pytest.raises(OutputError, match=rf"^{name} needs a function that returns a real scalar"):
+        SCALAR[name](lambda x: 2 * x)
+
+
+HOLOMORPHIC = ["grad", "value_and_grad", "hessian", "value_grad_and_hessian", "jacobian", "jacfwd",
+               "jacrev", "value_and_jacobian", "elementwise_grad"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_the_transform_that_was_called_needs_complex_arguments(name: str) -> None:
+    with pytest.raises(InputError, match=rf"^{name} with holomorphic=True differentiates"):
+        getattr(fd, name)(lambda x: 1j * _total(x), holomorphic=True)(X)
 
 
 def test_a_rule_is_a_function() -> None:

@@ -88,7 +88,7 @@ def main() -> None:
 
     def look_up() -> None:
         f = lambda a: chain(np, a)
-        inputs, trace = call_traced(f, Selection(f), (x,), {})
+        inputs, trace = call_traced(f, Selection(f, "grad"), (x,), {})
         gradient_program(
             trace.recording, len(inputs.operands), holomorphic=False, wants_value=False
         )
