@@ -57,6 +57,13 @@ def check_function(f: Any, transform: str, parameter: str | None = None) -> None
         )
 
 
+def check_optional_functions(transform: str, **given: Any) -> None:
+    """Refuse what was given for functions that may be left out, by their parameters."""
+    for parameter, f in given.items():
+        if f is not None:
+            check_function(f, transform, parameter)
+
+
 def is_int(value: object) -> bool:
     """Whether a value is an integer of Python or NumPy, and no boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

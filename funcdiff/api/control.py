@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, described, type_of
+from funcdiff.api.arguments import FunctionName, check_function, described, type_of
 from funcdiff.api.bodies import (
     Operands,
     detached,
@@ -78,6 +78,8 @@ def cond(
     >>> fd.vmap(f)(np.array([0.0, np.pi / 2]))
     array([1., 1.])
     """
+    check_function(true_fn, "cond", "true_fn")
+    check_function(false_fn, "cond", "false_fn")
     if not is_array(pred):
         raise InputError(
             f"cond needs a boolean as its condition, got {described(pred)}, at "
@@ -141,6 +143,8 @@ def switch(
     functions = tuple(branches)
     if not functions:
         raise InputError(f"switch needs at least one branch, at {user_location()}.")
+    for k, branch in enumerate(functions):
+        check_function(branch, "switch", f"branches[{k}]")
     dtype, shape = (
         (index.dtype, index.shape)
         if isinstance(index, Tracer)

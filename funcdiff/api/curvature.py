@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function
+from funcdiff.api.arguments import check_function, check_optional_functions
 from funcdiff.api.calls import call_parts
 from funcdiff.api.linearization import linearize
 from funcdiff.api.products import check_count, check_tuples, checked_per_argument, jvp, vjp
@@ -339,8 +339,7 @@ def gauss_newton_product(
     array([1., 2.])
     """
     check_function(f, "gauss_newton_product", "f")
-    if loss is not None:
-        check_function(loss, "gauss_newton_product", "loss")
+    check_optional_functions("gauss_newton_product", loss=loss)
     check_tuples("gauss_newton_product", primals, tangents)
     chosen = _chosen(primals, argnums, argnames)
     options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}

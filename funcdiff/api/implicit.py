@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import traced
+from funcdiff.api.arguments import check_function, check_optional_functions, traced
 from funcdiff.api.signatures import Aux, No, Primals, X, Yes
 from funcdiff.api.solver_names import named
 from funcdiff.api.solving import any_traced, auxiliary, directly, function_name, rebuilt
@@ -108,6 +108,9 @@ def custom_root(
     >>> print(fd.grad(eccentric_anomaly)(0.0, 0.5))
     2.0
     """
+    check_function(f, "custom_root", "f")
+    check_function(solve, "custom_root", "solve")
+    check_optional_functions("custom_root", tangent_solve=tangent_solve)
     name = f"custom_root({function_name(f)})"
     x = unknowns(initial_guess, f"the initial guess of {name}")
     return _root(name, f, x, solve, tangent_solve, fixed=False, has_aux=has_aux)
@@ -201,6 +204,8 @@ def fixed_point(
     >>> print(root(4.0), fd.grad(root)(4.0))
     2.0 0.25
     """
+    check_function(f, "fixed_point", "f")
+    check_optional_functions("fixed_point", solve=solve, linear_solve=linear_solve)
     name = f"fixed_point({function_name(f)})"
     if max_iterations < 1 or (tol is not None and not tol > 0):
         raise InputError(

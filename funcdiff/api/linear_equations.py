@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 from funcdiff import pytree
-from funcdiff.api.arguments import traced
+from funcdiff.api.arguments import check_function, check_optional_functions, traced
 from funcdiff.api.signatures import Aux, No, X, Yes
 from funcdiff.api.solver_names import named
 from funcdiff.api.solving import (
@@ -112,6 +112,8 @@ def custom_linear_solve(
     >>> print(np.round(fd.grad(energy)(3.0), 6))
     -1.0
     """
+    check_function(matvec, "custom_linear_solve", "matvec")
+    check_optional_functions("custom_linear_solve", solve=solve, transpose_solve=transpose_solve)
     name = f"custom_linear_solve({function_name(matvec)})"
     x = unknowns(b, f"the right-hand side of {name}")
     if solve is None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, operand, traced, type_of
+from funcdiff.api.arguments import check_optional_functions, is_numeric, operand, traced, type_of
 from funcdiff.api.custom import CustomFunction
 from funcdiff.api.tracing import rebuild
 from funcdiff.core.builder import current_builder, suspended
@@ -43,6 +43,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         batch: Callable[..., Any] | None,
     ) -> None:
         super().__init__(f, "primitive", nondiff_argnums)
+        check_optional_functions("primitive", result=result, batch=batch)
         self._result = result
         self._batch = batch
         self._names: dict[Any, str] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName
+from funcdiff.api.arguments import FunctionName, check_function
 from funcdiff.api.bodies import Operands
 from funcdiff.api.signatures import X
 from funcdiff.errors import InputError, OutputError, user_location
@@ -56,6 +56,7 @@ def associative_scan(
     >>> fd.associative_scan(np.multiply, np.array([1.0, 2.0, 3.0, 4.0]))
     array([ 1.,  2.,  6., 24.])
     """
+    check_function(fn, "associative_scan", "fn")
     given = Operands(elems)
     xs, paths = given.xs, given.paths
     structure = pytree.flatten(elems)[1]

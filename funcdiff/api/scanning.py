@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from funcdiff.api.arguments import FunctionName, described, is_int, type_of
+from funcdiff.api.arguments import FunctionName, check_function, described, is_int, type_of
 from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
 from funcdiff.api.bodies import Operands, emit, record_body
@@ -106,10 +106,11 @@ def scan(
     >>> fd.scan(lambda total, x: (total + x, total * x), 0.0, np.arange(4.0))
     (np.float64(6.0), array([0., 0., 2., 9.]))
     """
+    check_function(f, "scan", "f")
     state = CarryOf(init, "scan", "init")
     given = Operands(xs)
     rows = given.xs
-    length = _length(given, length)
+    length = _length(given, length, "scan")
     segment = _segment(checkpoint, length)
     count = len(state.operands)
     types = [*state.types, *(type_of(x).with_shape(x.shape[1:]) for x in rows)]
@@ -134,19 +135,23 @@ def _constants_first(program: Program, count: int) -> Program:
         return builder.program(inline(program, [*own, *constants]))
 
 
-def _length(rows: Operands, length: int | None) -> int:
+def _length(rows: Operands, length: int | None, name: str) -> int:
     for x, path in zip(rows.xs, rows.paths, strict=True):
         if not x.shape:
             raise InputError(
-                f"scan walks along the first axis, but xs{path} is 0-d, at {user_location()}. "
+                f"{name} walks along the first axis, but xs{path} is 0-d, at {user_location()}. "
                 "Let the function close over values that all iterations share."
             )
         if length is not None and x.shape[0] != length:
             raise InputError(
-                f"scan: xs{path} has length {x.shape[0]}, not {length}, at {user_location()}. "
+                f"{name}: xs{path} has length {x.shape[0]}, not {length}, at {user_location()}. "
                 "Every array of xs needs the same length."
             )
         length = x.shape[0]
+    if length is None and name == "map":
+        raise InputError(
+            f"map needs an array in xs, at {user_location()}: it calls the function for each row."
+        )
     if length is None:
         raise InputError(
             f"scan without an array in xs needs length=, at {user_location()}. Give the number of "
@@ -262,10 +267,11 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> fd.map(lambda x: fd.cond(x > 0, np.sqrt, lambda x: -x, x), np.array([4.0, -3.0]))
     array([2., 3.])
     """
+    check_function(f, "map", "f")
+    rows = Operands(xs)
+    length = _length(rows, None, "map")
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    rows = Operands(xs)
-    length = _length(rows, None)
     if not is_int(batch_size) or batch_size < 1:
         raise InputError(
             f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}. Give the "

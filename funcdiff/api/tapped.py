@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,22 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, nested, opened, walk
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.checkpoint import Checkpoint
+from funcdiff.ops.custom_rules import Custom, Tangent
+from funcdiff.ops.linear_solve import LinearSolve
+from funcdiff.ops.root import Root
 from funcdiff.ops.tap import Tap
 from funcdiff.passes.simplify import simplify
 from funcdiff.space import add
+
+_BODIES: Final = {
+    "scan": (
+        "scan, map or fori_loop",
+        "as part of y from scan, of the result of map, in the carry of fori_loop",
+    ),
+    "while_loop": ("while_loop", "in the carry"),
+    "cond": ("cond or switch", "as a result of every branch"),
+}
+"""What users call the bodies that primitives have, and how these return one value more."""
 
 
 class Named(NamedTuple):
@@ -119,25 +132,42 @@ def _checked(recording: Recording, wanted: Sequence[Named]) -> Program:
         lambda eq: eq.params.body if isinstance(eq.params, Checkpoint) else None,
     )
     counts: dict[Params, int] = {}
-    hidden: dict[str, str] = {}
+    hidden: dict[str, Equation] = {}
     for eq in program.equations:
         if isinstance(eq.params, Tap):
             counts[eq.params] = counts.get(eq.params, 0) + 1
         else:
-            hidden |= dict.fromkeys(_names(eq.params), eq.primitive.name)
+            hidden |= dict.fromkeys(_names(eq.params), eq)
     for name in wanted:
         _check_found(name, hidden, [counts.get(p, 0) for p in name.taps])
     return program
 
 
-def _check_found(name: Named, hidden: dict[str, str], counts: Sequence[int]) -> None:
+def _where_and_cure(eq: Equation) -> tuple[str, str]:
+    """Return what messages say of a tap in a program that an equation holds."""
+    p, name = eq.params, eq.primitive.name
+    if isinstance(p, Custom | Tangent):
+        return (
+            f"in {p.name}, which has derivative rules of its own: only its results are seen",
+            f"Return it from {p.name} beside the result, and tap it where {p.name} is called.",
+        )
+    if isinstance(p, Root | LinearSolve):
+        return (
+            f"in a function of {p.name}, where it has no single value",
+            "Compute it from the solution, and tap that.",
+        )
+    loop, returned = _BODIES.get(name, (name, "among its results"))
+    return (
+        f"in the body of a {loop}, where it has no single value",
+        f"Return it from the body, {returned}. Then tap that.",
+    )
+
+
+def _check_found(name: Named, hidden: dict[str, Equation], counts: Sequence[int]) -> None:
     given = f'fd.tap("{name.name}", ...) at {name.places[-1]}'
     if name.name in hidden:
-        raise InputError(
-            f"{given} is in the body of a {hidden[name.name]}, where it has no single value, at "
-            f"{user_location()}. Return it from the body: as part of y from scan, in the carry "
-            "of while_loop, as a result of cond. Then tap that."
-        )
+        where, cure = _where_and_cure(hidden[name.name])
+        raise InputError(f"{given} is {where}, at {user_location()}. {cure}")
     if any(n > 1 for n in counts):
         before = f", and before at {name.places[-2]}" if len(name.places) > 1 else ""
         raise InputError(

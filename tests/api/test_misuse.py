@@ -38,6 +38,14 @@ def test_the_result_of_a_function_is_not_taken_for_the_function(name: str) -> No
         transform(_total(X))
 
 
+def _first(_: Any, x: Any) -> Any:
+    return x
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
 THREE: Any = 3.0
 BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
     "vjp": ("f", lambda: fd.vjp(THREE, X)),
@@ -47,6 +55,37 @@ BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
     "directional_derivative": ("f", lambda: fd.directional_derivative(THREE, (X,), (X,))),
     "hvp": ("f", lambda: fd.hvp(THREE, (X,), (X,))),
     "vhp": ("f", lambda: fd.vhp(THREE, (X,), (X,))),
+    "scan": ("f", lambda: fd.scan(THREE, 0.0, X)),
+    "map": ("f", lambda: fd.map(THREE, X)),
+    "while_loop": ("cond_fun", lambda: fd.while_loop(THREE, np.sin, 0.0)),
+    "while_loop of no body": ("body_fun", lambda: fd.while_loop(np.isfinite, THREE, 0.0)),
+    "fori_loop": ("body_fun", lambda: fd.fori_loop(0, 3, THREE, 0.0)),
+    "associative_scan": ("fn", lambda: fd.associative_scan(THREE, X)),
+    "cond": ("false_fn", lambda: fd.cond(True, np.sin, THREE, X)),
+    "switch": (r"branches\[1\]", lambda: fd.switch(0, [np.sin, THREE], X)),
+    "custom_root": ("f", lambda: fd.custom_root(THREE, 1.0, _first)),
+    "custom_root without solver": ("solve", lambda: fd.custom_root(np.sin, 1.0, THREE)),
+    "custom_root of tangents": (
+        "tangent_solve",
+        lambda: fd.custom_root(np.sin, 1.0, _first, THREE),
+    ),
+    "fixed_point": ("f", lambda: fd.fixed_point(THREE, 1.0)),
+    "fixed_point by a solver": ("solve", lambda: fd.fixed_point(np.sin, 1.0, solve=THREE)),
+    "fixed_point of tangents": (
+        "linear_solve",
+        lambda: fd.fixed_point(np.sin, 1.0, linear_solve=THREE),
+    ),
+    "custom_linear_solve": ("matvec", lambda: fd.custom_linear_solve(THREE, X)),
+    "custom_linear_solve by a solver": (
+        "solve",
+        lambda: fd.custom_linear_solve(_same, X, THREE),
+    ),
+    "custom_linear_solve of the transpose": (
+        "transpose_solve",
+        lambda: fd.custom_linear_solve(_same, X, _first, THREE),
+    ),
+    "primitive": ("result", lambda: fd.primitive(_total, result=THREE)),
+    "primitive of batches": ("batch", lambda: fd.primitive(_total, batch=THREE)),
     "gauss_newton_product": (
         "loss",
         lambda: fd.gauss_newton_product(_total, (X,), (X,), loss=THREE),
@@ -57,10 +96,8 @@ BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", BODIES)
 def test_a_function_among_other_arguments_is_told_by_its_name(name: str) -> None:
     parameter, call = BODIES[name]
-    with pytest.raises(
-        InputError,
-        match=rf"fd\.{name} takes a function as {parameter}, but a float was given, at '.*misuse",
-    ):
+    told = rf"fd\.{name.split()[0]} takes a function as {parameter}, but a float was given, at "
+    with pytest.raises(InputError, match=told + "'.*misuse"):
         call()
 
 

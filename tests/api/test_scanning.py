@@ -137,6 +137,16 @@ def test_map_needs_rows_of_one_length() -> None:
         fd.map(np.sin, np.ones(3), batch_size=0)
 
 
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_map_speaks_of_map(batch_size: int | None) -> None:
+    with pytest.raises(InputError, match=r"^map walks along the first axis, but xs is 0-d"):
+        fd.map(np.sin, 1.0, batch_size=batch_size)
+    with pytest.raises(InputError, match=r"^map: xs\[1\] has length 2, not 3"):
+        fd.map(lambda x: x[0], (np.ones(3), np.ones(2)), batch_size=batch_size)
+    with pytest.raises(InputError, match=r"^map needs an array in xs"):
+        fd.map(lambda x: 1.0, None, batch_size=batch_size)
+
+
 # ---- associative_scan ------------------------------------------------------------------------
 
 

@@ -225,6 +225,34 @@ def test_a_tap_in_a_body_is_refused_with_the_cure(body: Any, name: str) -> None:
     assert fd.tap_values(body, names=())(X) == {}
 
 
+@fd.custom_vjp
+def _tapping(x: Any) -> Any:
+    return fd.tap("h", x * 2) ** 2
+
+
+_tapping.defvjp(lambda x: (_tapping(x), x), lambda x, ct: (8 * x * ct,))
+
+
+def test_a_tap_in_a_function_with_rules_is_refused_with_the_cure() -> None:
+    message = r"in _tapping, which has derivative rules.*Return it from _tapping beside the result"
+    for transform in (fd.tap_values, fd.tap_grads):
+        with pytest.raises(InputError, match=message):
+            transform(lambda x: np.sum(_tapping(x)))(X)
+
+
+def test_a_tap_in_an_equation_is_refused_with_the_cure() -> None:
+    def root(x: Any) -> Any:
+        return fd.custom_root(lambda y: fd.tap("h", y * y) - x, x, lambda _, x: np.sqrt(x))
+
+    with pytest.raises(InputError, match=r"in a function of custom_root.*from the solution"):
+        fd.tap_values(root)(2.0)
+
+
+def test_a_tap_in_the_function_of_map_is_told_about_map() -> None:
+    with pytest.raises(InputError, match=r"body of a scan, map or fori_loop.*the result of map"):
+        fd.tap_values(lambda x: fd.map(lambda row: fd.tap("h", row * row), x))(X)
+
+
 def test_a_gradient_that_would_be_lost_is_refused() -> None:
     def f(x: Any) -> Any:
         y = x**2
