@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from funcdiff.api.arguments import is_int, type_of
@@ -14,53 +13,7 @@ from funcdiff.api.tracing import Trace, rebuild, run
 from funcdiff.errors import InputError, user_location
 
 
-def jacobian_function(
-    f: Callable[..., Any],
-    selection: Selection,
-    *,
-    mode: Mode,
-    chunk_size: int | None,
-    holomorphic: bool,
-    has_aux: bool,
-) -> Callable[..., Any]:
-    """Return a function that computes a Jacobian."""
-    derive = _jacobian_of_call(
-        f, selection, mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
-    )  # fmt: skip
-
-    @wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), J = derive(args, kwargs)
-        return (J, aux) if has_aux else J
-
-    return jacobian_of
-
-
-def value_and_jacobian_function(
-    f: Callable[..., Any],
-    selection: Selection,
-    *,
-    mode: Mode,
-    chunk_size: int | None,
-    holomorphic: bool,
-    has_aux: bool,
-) -> Callable[..., Any]:
-    """Return a function that computes a value and the Jacobian."""
-    derive = _jacobian_of_call(
-        f, selection, mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
-    )  # fmt: skip
-
-    @wraps(f)
-    def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (value, aux), J = derive(args, kwargs)
-        return ((value, aux) if has_aux else value), J
-
-    return value_and_jacobian_of
-
-
-def _jacobian_of_call(
+def jacobian_of_call(
     f: Callable[..., Any],
     selection: Selection,
     *,

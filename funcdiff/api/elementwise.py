@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal, overload
 
-from funcdiff.api.scalars import gradient_function
+from funcdiff.api.scalars import parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -102,6 +103,13 @@ def elementwise_grad(
            [6., 8.]])
     """
     selection = Selection(f, "elementwise_grad", argnums, argnames)
-    return gradient_function(
-        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True
-    )
+
+    @wraps(f)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs,
+            has_aux=has_aux, holomorphic=holomorphic, wants_value=False, elementwise=True,
+        )  # fmt: skip
+        return (parts.gradient, parts.aux) if has_aux else parts.gradient
+
+    return derivative

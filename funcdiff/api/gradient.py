@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal, overload
 
-from funcdiff.api.scalars import gradient_function, value_and_gradient_function
+from funcdiff.api.scalars import parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -204,7 +205,15 @@ def grad(
     np.float64(9.0)
     """
     selection = Selection(f, "grad", argnums, argnames)
-    return gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        )
+        return (parts.gradient, parts.aux) if has_aux else parts.gradient
+
+    return gradient
 
 
 @overload
@@ -365,4 +374,12 @@ def value_and_grad(
     (np.float64(0.0), array([0., 0., 6.]))
     """
     selection = Selection(f, "value_and_grad", argnums, argnames)
-    return value_and_gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
+
+    @wraps(f)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        )
+        return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
+
+    return value_and_gradient

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, overload
 
-from funcdiff.api.dense import jacobian_function, value_and_jacobian_function
-from funcdiff.api.scalars import gradient_function, value_and_gradient_function
+from funcdiff.api.dense import jacobian_of_call
+from funcdiff.api.scalars import gradient_function, parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -125,10 +125,17 @@ def hessian(
     """
     selection = Selection(f, "hessian", argnums, argnames)
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
-    return jacobian_function(
-        gradient, Selection(gradient, "hessian", argnums, argnames), mode="forward",
-        chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux,
+    derive = jacobian_of_call(
+        gradient, selection, mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
     )  # fmt: skip
+
+    @wraps(f)
+    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), H = derive(args, kwargs)
+        return (H, aux) if has_aux else H
+
+    return hessian_of
 
 
 @overload
@@ -220,22 +227,22 @@ def value_grad_and_hessian(
            [6., 0.]])
     """
     selection = Selection(f, "value_grad_and_hessian", argnums, argnames)
-    first = value_and_gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
 
     @wraps(f)
     def gradient_beside_value(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = first(*args, **kwargs)
-        return gradient, value
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        )
+        return parts.gradient, ((parts.value, parts.aux) if has_aux else parts.value)
 
-    second = value_and_jacobian_function(
-        gradient_beside_value,
-        Selection(gradient_beside_value, "value_grad_and_hessian", argnums, argnames),
-        mode="forward", chunk_size=chunk_size, holomorphic=holomorphic, has_aux=True,
+    derive = jacobian_of_call(
+        gradient_beside_value, selection, mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=True, wants_value=True,
     )  # fmt: skip
 
     @wraps(f)
     def all_three(*args: Any, **kwargs: Any) -> Any:
-        (gradient, value), H = second(*args, **kwargs)
+        (gradient, value), H = derive(args, kwargs)
         return value, gradient, H
 
     return all_three

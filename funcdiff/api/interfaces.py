@@ -188,8 +188,6 @@ def _chain(f: Callable[..., Any]) -> list[str]:
             found.append(inner.removesuffix("_of") if outer.startswith("_") else outer)
         f = f.__wrapped__
     own = getattr(f, "__name__", "f")
-    if found[-2:] == ["jacobian", "grad"]:
-        found[-2:] = ["hessian"]
     return [*found, own if own.isidentifier() else "f"]
 
 

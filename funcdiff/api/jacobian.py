@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, overload
 
 from funcdiff.api.blocks import Mode
-from funcdiff.api.dense import jacobian_function, value_and_jacobian_function
+from funcdiff.api.dense import jacobian_of_call
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -120,9 +121,28 @@ def jacobian(
            [3., 4.]])
     """
     selection = Selection(f, "jacobian", argnums, argnames)
-    return jacobian_function(
-        f, selection, mode=mode, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux
-    )
+    return _matrix(f, selection, mode, chunk_size, holomorphic, has_aux)
+
+
+def _matrix(
+    f: Callable[..., Any],
+    selection: Selection,
+    mode: Mode,
+    chunk_size: int | None,
+    holomorphic: bool,  # noqa: FBT001
+    has_aux: bool,  # noqa: FBT001
+) -> Callable[..., Any]:
+    derive = jacobian_of_call(
+        f, selection, mode=mode, chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    )  # fmt: skip
+
+    @wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), J = derive(args, kwargs)
+        return (J, aux) if has_aux else J
+
+    return jacobian_of
 
 
 @overload
@@ -183,14 +203,7 @@ def jacfwd(
     array([1., 6.])
     """
     selection = Selection(f, "jacfwd", argnums, argnames)
-    return jacobian_function(
-        f,
-        selection,
-        mode="forward",
-        chunk_size=chunk_size,
-        holomorphic=holomorphic,
-        has_aux=has_aux,
-    )
+    return _matrix(f, selection, "forward", chunk_size, holomorphic, has_aux)
 
 
 @overload
@@ -251,14 +264,7 @@ def jacrev(
     array([5., 2.])
     """
     selection = Selection(f, "jacrev", argnums, argnames)
-    return jacobian_function(
-        f,
-        selection,
-        mode="reverse",
-        chunk_size=chunk_size,
-        holomorphic=holomorphic,
-        has_aux=has_aux,
-    )
+    return _matrix(f, selection, "reverse", chunk_size, holomorphic, has_aux)
 
 
 @overload
@@ -338,7 +344,14 @@ def value_and_jacobian(
     array([[2., 0.],
            [0., 6.]])
     """
-    selection = Selection(f, "value_and_jacobian", argnums, argnames)
-    return value_and_jacobian_function(
-        f, selection, mode=mode, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux
-    )
+    derive = jacobian_of_call(
+        f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
+    )  # fmt: skip
+
+    @wraps(f)
+    def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        (value, aux), J = derive(args, kwargs)
+        return ((value, aux) if has_aux else value), J
+
+    return value_and_jacobian_of

@@ -36,37 +36,20 @@ def gradient_function(
     *,
     has_aux: bool,
     holomorphic: bool,
-    elementwise: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function that computes a gradient; `elementwise`, that of the sum of an array."""
+    """Return a function that computes a gradient, for transforms that differentiate it again."""
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _parts_of(
-            f, selection, args, kwargs,
-            has_aux=has_aux, holomorphic=holomorphic, wants_value=False, elementwise=elementwise,
-        )  # fmt: skip
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        )
         return (parts.gradient, parts.aux) if has_aux else parts.gradient
 
     return gradient
 
 
-def value_and_gradient_function(
-    f: Callable[..., Any], selection: Selection, *, has_aux: bool, holomorphic: bool
-) -> Callable[..., Any]:
-    """Return a function that computes a value and the gradient."""
-
-    @wraps(f)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = _parts_of(
-            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
-        )
-        return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
-
-    return value_and_gradient
-
-
-def _parts_of(
+def parts_of(
     f: Callable[..., Any],
     selection: Selection,
     args: tuple[Any, ...],
