@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from funcdiff.core.memo import caches
+from funcdiff.core.primitive import forget_operations
 
 
 class CacheInfo(NamedTuple):
@@ -58,3 +59,4 @@ def clear_caches() -> None:
     """
     for cache in caches:
         cache.cache_clear()
+    forget_operations()

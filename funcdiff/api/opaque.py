@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
@@ -17,10 +19,15 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.numpy.values import known
-from funcdiff.ops.opaque import Opaque, enter, lent, opaque
+from funcdiff.ops.entered import Name
+from funcdiff.ops.opaque import Function, Opaque, entered, lent, opaque
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+_RECENT: Final = 64
+"""How many kinds of arguments a function is kept for where no program calls it with them."""
 
 
 class _Result(NamedTuple):
@@ -46,8 +53,9 @@ class OpaqueFunction(CustomFunction[P, R]):
         check_optional_functions("primitive", result=result, batch=batch)
         self._result = result
         self._batch = batch
-        self._names: dict[Any, str] = {}
-        self._results: dict[Any, _Result] = {}
+        self._names: WeakValueDictionary[Any, Name[Function]] = WeakValueDictionary()
+        self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
+        self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
 
     def _traced_function(self, *args: Any) -> Any:
         """Record the call; the numbers among the arguments become operands."""
@@ -58,10 +66,10 @@ class OpaqueFunction(CustomFunction[P, R]):
         xs, weak = list(map(operand, numbers)), tuple(map(is_weak, numbers))
         rebuilt = functools.partial(_rebuilt, structure, numeric, statics, weak)
         name = self._name_of(structure, numeric, statics, weak)
-        key = (name, *map(type_of, xs))
-        if key not in self._results:
-            self._results[key] = self._result_of(rebuilt, xs)
-        found = self._results[key]
+        results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
+        if types not in results:
+            results[types] = self._result_of(rebuilt, xs)
+        found = results[types]
         ys = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
         return rebuild(found.structure, found.numeric, ys, found.others)
 
@@ -71,17 +79,18 @@ class OpaqueFunction(CustomFunction[P, R]):
         numeric: tuple[bool, ...],
         statics: tuple[Any, ...],
         weak: tuple[bool, ...],
-    ) -> str:
+    ) -> Name[Function]:
         """Return the name for arguments of this kind, entering the function if it is new."""
         key = (structure, numeric, statics, weak)
         try:
-            if key in self._names:
-                return self._names[key]
+            found = self._names.get(key)
         except TypeError as error:
             raise InputError(
                 f"an argument of {self._name} that is not a number is not hashable ({error}), at "
                 f"{user_location()}. Use tuples and frozen objects for options."
             ) from error
+        if found is not None:
+            return found
         rebuilt = functools.partial(_rebuilt, structure, numeric, statics)
         strong = (False,) * len(weak)  # a batch of Python numbers is an array
         function: Callable[..., Any] = self._function
@@ -93,8 +102,10 @@ class OpaqueFunction(CustomFunction[P, R]):
             assert self._batch is not None
             return _numbers(self._batch(size, *rebuilt(strong, xs)))
 
-        name = enter(self._name, run, run_batch if self._batch is not None else None)
+        batch = run_batch if self._batch is not None else None
+        name = entered.enter(self._name, Function(run, batch))
         self._names[key] = name
+        self._recent.append(name)
         return name
 
     def _result_of(self, rebuilt: Callable[..., Any], xs: Sequence[Any]) -> _Result:

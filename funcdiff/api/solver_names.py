@@ -19,15 +19,16 @@ from funcdiff import pytree
 from funcdiff.api.solving import Calls
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
-from funcdiff.ops.solvers import Solver, enter
+from funcdiff.ops.entered import Name
+from funcdiff.ops.solvers import Run, entered
 
-_entered: Final[WeakValueDictionary[Hashable, Solver]] = WeakValueDictionary()
+_entered: Final[WeakValueDictionary[Hashable, Name[Run]]] = WeakValueDictionary()
 """The solvers that are in use, by what tells them apart."""
 
 
 def named(
     solve: Callable[..., Any], structure: pytree.Structure, what: str, *, has_aux: bool
-) -> Solver:
+) -> Name[Run]:
     """Return the name of a solver for unknowns of a structure, entering it if it is new.
 
     Raises
@@ -40,7 +41,7 @@ def named(
     found = _entered.get(whole)
     if found is None:
         name = getattr(solve, "__name__", type(solve).__name__)
-        found = enter(name, Calls(frozen, structure, has_aux=has_aux))
+        found = entered.enter(name, Calls(frozen, structure, has_aux=has_aux))
         _entered[whole] = found
     return found
 

@@ -18,7 +18,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.values import known
-from funcdiff.ops.solvers import Solver
+from funcdiff.ops.entered import Name
+from funcdiff.ops.solvers import Run
 
 
 class Calls:
@@ -134,12 +135,12 @@ def directly(
 
 
 def auxiliary(
-    solver: Solver, name: str, program: Program, operands: Sequence[Any]
+    solver: Name[Run], name: str, program: Program, operands: Sequence[Any]
 ) -> tuple[Any, pytree.Structure | None]:
     """Return types and structure of what a solver returns beside the solution."""
-    assert isinstance(solver.run, Calls)
+    assert isinstance(solver.code, Calls)
     try:
-        return solver.run.aux(name, program, operands)
+        return solver.code.aux(name, program, operands)
     except ConcreteValueError as error:
         raise ConcreteValueError(
             f"what the solver of {name} returns beside the solution is not known at "

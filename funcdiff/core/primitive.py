@@ -173,3 +173,8 @@ def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Ope
     """
     key = (primitive, params, operands)
     return _operations.recent.get(key) or _operations.add(key)
+
+
+def forget_operations() -> None:
+    """Forget the operations, with the parameters that they hold."""
+    _operations.clear()

@@ -1,7 +1,6 @@
 """Functions that cannot be traced: `opaque`, which calls Python with concrete arrays.
 
-A parameter holds the name under which the function was entered, never the function: names are
-not given twice, so equal programs compute the same.
+A parameter holds the name under which the function was entered, never the function.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +16,7 @@ from funcdiff.core.builder import Tracer, bind, suspended
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
+from funcdiff.ops.entered import Entered
 from funcdiff.ops.examples import Batches, batched_types, looped
 from funcdiff.ops.families import several
 from funcdiff.space import Maybe, align
@@ -26,24 +25,15 @@ Run: TypeAlias = Callable[..., Sequence[Any]]
 """Of arrays, to the leaves of the result."""
 
 
-class Entered(NamedTuple):
+class Function(NamedTuple):
     """A function of arrays, and the same for operands that all have a batch axis in front."""
 
     run: Run
     batch: Callable[..., Sequence[Any]] | None
 
 
-entered: Final[dict[str, Entered]] = {}
+entered: Final[Entered[Function]] = Entered()
 """Opaque functions by name."""
-
-_numbers = count(2)
-
-
-def enter(name: str, run: Run, batch: Callable[..., Sequence[Any]] | None) -> str:
-    """Enter a function; return its name, numbered if it is taken."""
-    unique = name if name not in entered else f"{name}.{next(_numbers)}"
-    entered[unique] = Entered(run, batch)
-    return unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +60,28 @@ def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    def run(*xs: Any) -> Sequence[Any]:
-        if p.name not in entered:
-            raise ProgramError(
-                f"a program calls the opaque function {p.name!r}, which is not declared in this "
-                "process. Import the module that declares it with fd.primitive."
-            )
-        return _called(p, entered[p.name], xs)
-
-    return several(run)
+    return several(lambda *xs: _called(p, function_of(p), xs))
 
 
-def _called(p: Opaque, function: Entered, xs: Sequence[Any]) -> Sequence[Any]:
+def function_of(p: Opaque) -> Function:
+    """Return the function that was entered.
+
+    Raises
+    ------
+    ProgramError
+        If it was not, in this process, or nobody holds its name any more.
+    """
+    found = entered.find(p.name)
+    if found is None:
+        raise ProgramError(
+            f"a program calls the opaque function {p.name!r}, which is not known in this "
+            "process, or not any more. Import the module that declares it with fd.primitive, and "
+            "trace the program there."
+        )
+    return found
+
+
+def _called(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
     """Call the function once per example, or for all of the innermost batch axis at once."""
     batch = function.batch
     if batch is None or not p.batches:
@@ -136,7 +136,7 @@ def _shown(p: Opaque) -> str:
 def _opaque_batch(
     p: Opaque, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
 ) -> Sequence[Tracer]:
-    if not p.batches and entered[p.name].batch is not None:
+    if not p.batches and function_of(p).batch is not None:
         xs, batched = align(size, xs, batched), (True,) * len(xs)
     return opaque(Opaque(p.name, p.results, ((size, tuple(batched)), *p.batches)), xs)
 

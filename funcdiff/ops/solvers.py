@@ -1,17 +1,13 @@
 """Solvers of the user's: Python code that runs with concrete arrays, known to programs by name.
 
-Whoever holds a name keeps the solver, so that it lives as long as a program that calls it.  Names
-are not given twice, so equal programs compute the same.
+A solver lives as long as a program that calls it, which holds its name.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -21,6 +17,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
+from funcdiff.ops.entered import Entered
 from funcdiff.ops.examples import Batches, batched_types, looped
 from funcdiff.ops.families import several
 from funcdiff.space import Maybe, align
@@ -35,29 +32,8 @@ The program is a function of `known`, which come first among its inputs, and of 
 """
 
 
-class Solver(str):
-    """The name of a solver, with the solver itself."""
-
-    __slots__ = ("__weakref__", "run")
-    run: Run
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str(self),)
-
-
-_living: Final[WeakValueDictionary[str, Solver]] = WeakValueDictionary()
-_given: Final[Counter[str]] = Counter()
-_lock: Final = threading.Lock()
-
-
-def enter(name: str, run: Run) -> Solver:
-    """Enter a solver; return its name, numbered if it was given before."""
-    with _lock:
-        _given[name] += 1
-        solver = Solver(name if _given[name] == 1 else f"{name}.{_given[name]}")
-        solver.run = run
-        _living[str(solver)] = solver  # a copy: the key must not keep the value
-    return solver
+entered: Final[Entered[Run]] = Entered()
+"""Solvers by name."""
 
 
 class Problem(Protocol):
@@ -121,14 +97,14 @@ def impl(p: Problem) -> Callable[..., Any]:
 
 
 def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
-    solver = _living.get(p.solver)
-    if solver is None:
+    run = entered.find(p.solver)
+    if run is None:
         raise ProgramError(
             f"a program calls the solver {p.solver!r} of {p.name}, which is not known in this "
             "process any more. Trace the function again, there where its solver is defined."
         )
     first = known(p)
-    results = solver.run(p.name, p.program, operands[:first], operands[first:])
+    results = run(p.name, p.program, operands[:first], operands[first:])
     kept = [np.asarray(y)[()] for y in results[: p.unknowns + len(p.aux)]]
     found = tuple(ArrayType(y.shape, y.dtype) for y in kept)
     if found != _results(p):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -18,7 +20,9 @@ from funcdiff.errors import (
     LostDerivativeError,
     NotDifferentiableError,
     OutputError,
+    ProgramError,
 )
+from funcdiff.ops.opaque import entered
 
 X, Y = np.array([0.3, 0.7]), np.array([1.5, -0.4])
 A, B = np.array([[3.0, 1.0], [0.5, 2.0]]), np.array([1.0, 2.0])
@@ -258,6 +262,42 @@ def test_nondiff_argnums_out_of_range_raise() -> None:
 
 
 # ---- opaque functions ----------------------------------------------------------------------------
+
+
+def test_functions_given_to_an_opaque_function_are_forgotten() -> None:
+    apply: Any = fd.primitive(lambda f, x: f(x), result=lambda f, x: x, nondiff_argnums=0)
+    apply.defjvp(lambda f, primals, tangents: (apply(f, *primals), f(*tangents)))
+    before, alive = len(entered), []
+
+    def scaled(k: float) -> Any:
+        def f(x: Any) -> Any:
+            return k * x
+
+        alive.append(weakref.ref(f))
+        return fd.grad(lambda x: apply(f, x))(1.0)
+
+    assert [scaled(float(k)) for k in range(200)] == list(range(200))
+    assert apply(np.sin, 0.5) == fd.vmap(lambda x: apply(np.sin, x))(np.array([0.5]))
+    fd.clear_caches()
+    gc.collect()
+    assert sum(ref() is not None for ref in alive) < 100
+    assert len(entered) < before + 100
+
+
+def test_a_program_keeps_the_opaque_function_that_it_calls() -> None:
+    apply: Any = fd.primitive(lambda f, x: f(x), nondiff_argnums=0)
+    program = fd.trace(lambda x: apply(lambda y: 3 * y, x))(1.0)
+    for _ in range(100):
+        fd.trace(lambda x: apply(lambda y: 5 * y, x))(1.0)
+    copied = fd.parse(str(program))
+    fd.clear_caches()
+    gc.collect()
+    assert fd.evaluate(program, [2.0]) == fd.evaluate(copied, [2.0]) == [6.0]
+    del program
+    fd.clear_caches()
+    gc.collect()
+    with pytest.raises(ProgramError, match="which is not known in this process, or not any more"):
+        fd.evaluate(copied, [2.0])
 
 
 @cache

@@ -15,7 +15,7 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.memo import caches
 from funcdiff.core.program import Program
 from funcdiff.ops.root import Root, root
-from funcdiff.ops.solvers import enter
+from funcdiff.ops.solvers import entered
 from tests.api.equations import newton
 from tests.rules.sample import body
 
@@ -83,13 +83,13 @@ def test_a_solver_is_forgotten_with_the_programs_that_call_it() -> None:
         p = Root("f", equation, False, 1, name, "", (), ())
         return body(lambda a, x: root(p, [a, x]), 0.0, 0.0)
 
-    solver = enter("shift", solve)
+    solver = entered.enter("shift", solve)
     named = str(solver)
     kept = calling(solver)
     assert fd.parse(str(kept)) == kept
     del solver
     assert evaluate(calling(named), [3.0, 1.0]) == [3.0]
-    unknown = calling(str(enter("shift", solve)))
+    unknown = calling(str(entered.enter("shift", solve)))
     with pytest.raises(errors.ProgramError, match=r"solver 'shift.*' of f, which is not known"):
         evaluate(unknown, [3.0, 1.0])
     assert kept == calling(named)

@@ -34,7 +34,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program, literal
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, NotDifferentiableError, ProgramError
-from funcdiff.ops.opaque import Opaque, entered
+from funcdiff.ops.opaque import Opaque, function_of
 from tests.backend.readable import KEPT, Kept, network
 from tests.backend.test_source import gradient
 from tests.rules.sample import Sample
@@ -97,7 +97,7 @@ def outside(program: Program) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for eq in equations(program):
         if isinstance(eq.params, Opaque):
-            names[identifier(eq.params.name)] = one_by_one(entered[eq.params.name].run)
+            names[identifier(eq.params.name)] = one_by_one(function_of(eq.params).run)
         solver = getattr(eq.params, "solver", "")
         if solver:
             names[identifier(solver)] = SOLVERS[solver.split(".")[0]]

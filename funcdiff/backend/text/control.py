@@ -25,7 +25,7 @@ from funcdiff.ops.cond import cond_p
 from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.linear_solve import linear_solve_p
-from funcdiff.ops.opaque import entered, opaque_p
+from funcdiff.ops.opaque import function_of, opaque_p
 from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.structural import convert_p
@@ -281,7 +281,7 @@ def _stacked(
 
 def _opaque(b: Body, eq: Equation, _path: Path) -> None:
     p: Any = eq.params
-    if p.batches and entered[p.name].batch is not None:
+    if p.batches and function_of(p).batch is not None:
         raise ProgramError(
             f"{p.name} cannot be written as NumPy code: it has a function of its own for batches "
             "(fd.primitive(..., batch=...)). Write the program of one example, and call it in a "

@@ -11,7 +11,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_rules import Custom, Tangent
 from funcdiff.ops.custom_tangent import tangent_p
-from funcdiff.ops.opaque import Opaque, enter, opaque
+from funcdiff.ops.opaque import Function, Opaque, entered, opaque
 from tests.rules.sample import Sample, body, integers, real, sample
 
 X, Y = real(3), real(3, start=8)
@@ -53,7 +53,7 @@ def _opaque(n: Any, m: Any) -> Any:
     return opaque(Opaque(NAME, (ArrayType((3,), np.dtype(np.int64)),), ()), (n, m))
 
 
-NAME = enter("remainders", lambda n, m: [n % m], None)
+NAME = entered.enter("remainders", Function(lambda n, m: [n % m], None))
 
 SAMPLES: dict[str, list[Sample]] = {
     "custom": [

@@ -13,7 +13,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linear_solve import LinearSolve, Named, linear_solve, named_solve_p
 from funcdiff.ops.root import Root, root
-from funcdiff.ops.solvers import enter
+from funcdiff.ops.solvers import entered
 from tests.rules.sample import Sample, body, complex_, real, sample
 
 A, B = real(2, start=3), np.float64(0.7)
@@ -56,10 +56,10 @@ def _by_columns(
     return [x[:-1], x[-1]]
 
 
-NEWTON = enter("newton", _newton)
-REPEAT = enter("repeat", _repeat)
-COLUMNS = enter("by_columns", _by_columns)
-ROWS = enter("by_rows", _by_columns)
+NEWTON = entered.enter("newton", _newton)
+REPEAT = entered.enter("repeat", _repeat)
+COLUMNS = entered.enter("by_columns", _by_columns)
+ROWS = entered.enter("by_rows", _by_columns)
 
 
 def _equation(a: Any, b: Any, x: Any, y: Any) -> Any:

@@ -1,0 +1,52 @@
+"""Python code that programs call by name: it lives as long as somebody holds the name.
+
+Parameters of equations hold names, never code.  Names are not given twice, so equal programs
+compute the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Final, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+T = TypeVar("T")
+
+
+class Name(str, Generic[T]):
+    """The name of some code, with the code itself; pickled and copied without it."""
+
+    __slots__ = ("__weakref__", "code")
+    code: T
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+class Entered(Generic[T]):
+    """The code that is in use, by name."""
+
+    def __init__(self) -> None:
+        self._living: Final[WeakValueDictionary[str, Name[T]]] = WeakValueDictionary()
+        self._given: Final[Counter[str]] = Counter()
+        self._lock: Final = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._living)
+
+    def enter(self, name: str, code: T) -> Name[T]:
+        """Enter code; return its name, numbered if it was given before."""
+        with self._lock:
+            self._given[name] += 1
+            unique: Name[T] = Name(
+                name if self._given[name] == 1 else f"{name}.{self._given[name]}"
+            )
+            unique.code = code
+            self._living[str(unique)] = unique  # a copy: the key must not keep the value
+        return unique
+
+    def find(self, name: str) -> T | None:
+        """Return the code of that name, or None if nobody holds the name any more."""
+        found = self._living.get(name)
+        return None if found is None else found.code
