@@ -50,14 +50,18 @@ from funcdiff.space import (
     instantiate,
     mul,
     neg,
+    splat,
     sum_tangents,
     zeros,
 )
-from funcdiff.transforms.jvp import push
+from funcdiff.transforms.jvp import present, push
 from funcdiff.transforms.vmap import vmap
 
 Pair: TypeAlias = tuple[Tracer, Tracer]
 """The blocks X and Y of [[0, X], [Y, 0]]."""
+
+Direction: TypeAlias = tuple[Maybe, Maybe]
+"""The same of a direction, None where a block is a structural zero."""
 
 # ---- the function and its factors ----------------------------------------------------------------
 
@@ -123,40 +127,74 @@ def batched_body(body: Program, size: int) -> Program:
 
 
 def _blocks(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Pair]
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
 ) -> Pair:
     """Return both blocks, from f, f', f''/2, … at the singular values."""
     u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
+    if any(x is None and y is None for x, y in directions):
+        return _nothing(u, v)
     if len(directions) == 1:
         return _along_one(series, u, s, v, *directions[0])
     return _along_many(series, u, s, v, directions)
 
 
+def _nothing(u: Tracer, v: Tracer) -> Pair:
+    shape = (*u.shape[:-1], v.shape[-2])
+    upper = zeros(u.type.with_shape(shape))
+    return upper, transposed(upper)
+
+
 def _along_one(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, x: Tracer, y: Tracer
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Maybe
 ) -> Pair:
     """Return both blocks of the first derivative, by the formula above."""
     known = ties(s)
     table = Paths(series, s, known.same).table()
     sums = _sums(series[0], s, table, known)
-    right, left = matmul(x, v), matmul(y, u)
-    inner, opposite = matmul(adjoint(u), right), matmul(adjoint(v), left)
-    even = mul(add(inner, opposite), constant(0.5, inner.type))
-    straight, crossed = mul(table, even), mul(sums, add(inner, neg(even)))
+    inner, opposite = _projected(u, x, v), _projected(v, y, u)
+    even, odd = _halves(inner, opposite)
+    straight, crossed = mul(table, even), mul(sums, odd)
     upper = matmul(matmul(u, add(straight, crossed)), adjoint(v))
     lower = matmul(matmul(v, add(straight, neg(crossed))), adjoint(u))
     slopes = diagonal(sums)  # f(s)/s, and f'(0)
-    if u.shape[-2] > u.shape[-1]:
-        leaving = add(right, neg(matmul(u, inner)))
-        entering = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
-        upper = add(upper, matmul(scaled_columns(leaving, slopes), adjoint(v)))
-        lower = add(lower, matmul(scaled_columns(v, slopes), entering))
-    if v.shape[-2] > v.shape[-1]:
-        leaving = add(left, neg(matmul(v, opposite)))
-        entering = add(matmul(adjoint(u), x), neg(matmul(inner, adjoint(v))))
-        lower = add(lower, matmul(scaled_columns(leaving, slopes), adjoint(u)))
-        upper = add(upper, matmul(scaled_columns(u, slopes), entering))
-    return upper, lower
+    outside, inside = _beyond(slopes, u, v, (x, y), (inner, opposite))
+    below, above = _beyond(slopes, v, u, (y, x), (opposite, inner))
+    uppers, lowers = sum_tangents([upper, outside, above]), sum_tangents([lower, inside, below])
+    assert uppers is not None
+    assert lowers is not None
+    return uppers, lowers
+
+
+def _projected(u: Tracer, x: Maybe, v: Tracer) -> Maybe:
+    """Return Uᴴ·X·V."""
+    return None if x is None else matmul(adjoint(u), matmul(x, v))
+
+
+def _halves(x: Maybe, y: Maybe) -> Pair:
+    """Return (X + Y)/2 and (X - Y)/2."""
+    total = sum_tangents([x, y])
+    assert total is not None, "a direction has a block"
+    half = mul(total, constant(0.5, total.type))
+    if x is None:
+        return half, neg(half)
+    return half, half if y is None else add(x, neg(half))
+
+
+def _beyond(
+    slopes: Tracer, u: Tracer, v: Tracer, direction: Direction, projected: Direction
+) -> Direction:
+    """Return what X and Y contribute outside the columns of U, to the blocks where they are."""
+    if u.shape[-2] == u.shape[-1]:
+        return None, None
+    (x, y), (inner, opposite) = direction, projected
+    leaving = entering = None
+    if x is not None and inner is not None:
+        rest = add(matmul(x, v), neg(matmul(u, inner)))
+        leaving = matmul(scaled_columns(rest, slopes), adjoint(v))
+    if y is not None and opposite is not None:
+        rest = add(matmul(adjoint(v), y), neg(matmul(opposite, adjoint(u))))
+        entering = matmul(scaled_columns(v, slopes), rest)
+    return leaving, entering
 
 
 def _sums(values: Tracer, s: Tracer, table: Tracer, known: Ties) -> Tracer:
@@ -170,7 +208,7 @@ def _sums(values: Tracer, s: Tracer, table: Tracer, known: Ties) -> Tracer:
 
 
 def _along_many(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Pair]
+    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
 ) -> Pair:
     """Return both blocks, by sums over paths between the eigenvectors of [[0, A], [Aᴴ, 0]].
 
@@ -182,8 +220,8 @@ def _along_many(
         return upper, lower
     last, count = s.ndim - 1, s.shape[-1]
     if not count:
-        return matmul(u, adjoint(v)), matmul(v, adjoint(u))  # zeros: there is nothing to sum
-    reached = _reached(u, [z for x, y in directions for z in (matmul(x, v), matmul(adjoint(y), v))])
+        return _nothing(u, v)
+    reached = _reached(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
     rows = reached.shape[-1]
     zero = ties(s).zero
     w = select(zero, zeros(s.type), s)
@@ -192,8 +230,7 @@ def _along_many(
     extended = [_odd(values, k, zero, rows - count) for k, values in enumerate(series)]
     paths = Paths(extended, points, tied(points))
     inner = [
-        _signed(matmul(adjoint(reached), matmul(x, v)), matmul(matmul(adjoint(v), y), reached))
-        for x, y in directions
+        _signed(_projected(reached, x, v), _projected(v, y, reached), rows) for x, y in directions
     ]
     total = sum_tangents([paths.sum(order, rows=rows) for order in permutations(inner)])
     assert total is not None
@@ -215,16 +252,29 @@ def _reached(u: Tracer, further: Sequence[Tracer]) -> Tracer:
     return concatenate([u, mul(rest, constant(np.sqrt(0.5), rest.type))], last)
 
 
-def _signed(down: Tracer, up: Tracer) -> Tracer:
+def _columns(x: Maybe, y: Maybe) -> list[Tracer]:
+    """Return X and Yᴴ, those that there are."""
+    return present([x, None if y is None else adjoint(y)])
+
+
+def _signed(down: Maybe, up: Maybe, rows: int) -> Tracer:
     """Return [[0, X], [Y, 0]] in the basis of eigenvectors, from what X and Y are in that of A."""
-    last, count, rows = up.ndim - 1, up.shape[-2], up.shape[-1]
-    first, below, _ = _parted(down, last - 1, count, rows)
-    second, beside, _ = _parted(up, last, count, rows)
-    half = constant(0.5, first.type)
-    even, odd = mul(add(first, second), half), mul(add(second, neg(first)), half)
-    corner = zeros(even.type.with_shape((*even.shape[:-2], rows - count, rows - count)))
-    lines = [[even, beside, odd], [below, corner, neg(below)], [neg(odd), neg(beside), neg(even)]]
-    return concatenate([concatenate(line, last) for line in lines], last - 1)
+    first = below = second = beside = None
+    if down is not None:
+        first, below, _ = _parted(down, down.ndim - 2, down.shape[-1], rows)
+    if up is not None:
+        second, beside, _ = _parted(up, up.ndim - 1, up.shape[-2], rows)
+    even, odd = _halves(second, first)
+    last, count = even.ndim - 1, even.shape[-1]
+    beside = instantiate(beside, even.type.with_shape((*even.shape[:-1], rows - count)))
+    middle = zeros(even.type.with_shape((*even.shape[:-2], rows - count, rows + count)))
+    if below is not None:
+        corner = slice_along(middle, last, count, rows)
+        middle = concatenate([below, corner, neg(below)], last)
+    above = concatenate([even, beside, odd], last)
+    return concatenate(
+        [above, middle, concatenate([neg(odd), neg(beside), neg(even)], last)], last - 1
+    )
 
 
 def _parted(x: Tracer, axis: int, count: int, rows: int) -> tuple[Tracer, Tracer, Tracer]:
@@ -282,13 +332,11 @@ def _derivative_jvp(
     if t is not None:
         further = along(p, t, upper.dtype)
         parts.append(derivative(p, a, parameters, [*directions, further]))
-    for k, (x, y) in enumerate(directions):
+    for k in range(len(directions)):
         dx, dy = turned[2 * k : 2 * k + 2]
         if dx is not None or dy is not None:
-            other = (instantiate(dx, x.type), instantiate(dy, y.type))
-            parts.append(
-                derivative(p, a, parameters, [*directions[:k], other, *directions[k + 1 :]])
-            )
+            replaced = [*directions[:k], (dx, dy), *directions[k + 1 :]]
+            parts.append(derivative(p, a, parameters, replaced))
     for body, factor in single(p.body, moved):
         blocks = derivative(replace(p, body=body), a, parameters, directions)
         parts.append([mul(everywhere(factor, z.type), z) for z in blocks])
@@ -298,12 +346,14 @@ def _derivative_jvp(
     return singular_derivative(p, xs), [sum_tangents(column) for column in columns]
 
 
-def _paired(xs: Sequence[Tracer]) -> list[Pair]:
-    return list(zip(xs[::2], xs[1::2], strict=True))
+def _paired(xs: Sequence[Maybe]) -> list[Direction]:
+    """Return the directions that operands are: a block that a literal fills with zero is none."""
+    blocks = [None if x is None or splat(x) == 0 else x for x in xs]
+    return list(zip(blocks[::2], blocks[1::2], strict=True))
 
 
 def derivative(
-    p: SingularFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Pair]
+    p: SingularFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Direction]
 ) -> Sequence[Tracer]:
     """Return both blocks of the derivative along the directions, known to be that."""
     u, s, v = factors(p, a)
@@ -311,9 +361,11 @@ def derivative(
     known = [shared(x, ties_.same, strict=True) if x.shape == s.shape else x for x in parameters]
     series = [inline(taylor(p.body, k), [s, *known])[0] for k in range(1 + len(directions))]
     *others, (x, y) = directions
-    last = (vanishing(x, series[0], ties_.zero), vanishing(y, series[0], ties_.zero))
-    blocks = _blocks(series, u, s, v, [*others, last])
-    flat = [block for pair in directions for block in pair]
+    safe = [None if z is None else vanishing(z, series[0], ties_.zero) for z in (x, y)]
+    blocks = _blocks(series, u, s, v, [*others, (safe[0], safe[1])])
+    flat = [
+        instantiate(z, b.type) for pair in directions for z, b in zip(pair, blocks, strict=True)
+    ]
     return singular_derivative(p, [*blocks, a, *parameters, *flat])
 
 
@@ -322,7 +374,7 @@ def _moved(
     a: Tracer,
     parameters: Sequence[Tracer],
     moved: Sequence[Maybe],
-    directions: Sequence[Pair],
+    directions: Sequence[Direction],
 ) -> Sequence[Tracer]:
     """Return what changes of parameters that differ from value to value do."""
     u, s, v = factors(p, a)
@@ -335,19 +387,18 @@ def _moved(
 
 
 def _derivative_transpose(
-    p: SingularFunction, types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+    p: SingularFunction, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Use that tr([[0, X₀], [Y₀, 0]]·D F[…]) is symmetric in all directions."""
     _, _, a, *others = xs
     assert a is not None
     count = len(p.body.inputs) - 1
-    upper, lower = (instantiate(ct, t) for ct, t in zip(cts, types[:2], strict=True))
-    operands = list(others)
-    for k in range(count, len(others), 2):
-        if others[k] is None or others[k + 1] is None:
-            operands[k : k + 2] = [transposed(lower), transposed(upper)]
-    known = [x for x in operands if x is not None]
-    blocks = derivative(p, a, known[:count], _paired(known[count:]))
+    upper, lower = (None if ct is None else transposed(ct) for ct in cts)
+    operands = others[count:]
+    for k in range(0, len(operands), 2):
+        if operands[k] is None or operands[k + 1] is None:
+            operands[k : k + 2] = [lower, upper]
+    blocks = derivative(p, a, present(others[:count]), _paired(operands))
     turned = [transposed(blocks[1]), transposed(blocks[0])]
     result = [turned[(k - count) % 2] if x is None else None for k, x in enumerate(others)]
     return [None, None, None, *result]

@@ -38,6 +38,7 @@ from funcdiff.ops.orthogonal import complement_p, divergent_p
 from funcdiff.ops.pseudoinverse import constant_rank_p
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p, reduce_any_p
+from funcdiff.ops.reflectors import reflected_p
 from funcdiff.ops.slicing import Slice, add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.sliding_windows import overlap_add_p, sliding_windows_p
 from funcdiff.ops.spectral import spectral_p
@@ -303,7 +304,7 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
     **dict.fromkeys(
         (
             complement_p, constant_rank_p, distinct_p, divergent_p, existing_p, gauge_p, leaving_p,
-            part_p, regular_p, spectral_p, tap_p, vanishing_p,
+            part_p, reflected_p, regular_p, spectral_p, tap_p, vanishing_p,
         ),
         _first,
     ),

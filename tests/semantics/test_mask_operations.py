@@ -43,6 +43,16 @@ def _cubed(v: Any) -> Any:
     return (q * np.exp(w / 30)[:, None, :]) @ np.swapaxes(q, 1, 2)
 
 
+def _saturated(a: Any) -> Any:
+    """Return U·f(s)·Vᴴ of a stack of matrices, f(s) = s/(1 + s)."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return (u * (s / (1 + s))[:, None, :]) @ vh
+
+
+def _nuclear(a: Any) -> Any:
+    return np.linalg.norm(a, "nuc", axis=(1, 2))
+
+
 def _added_at(v: Any, x: Any) -> Any:
     z = x * 0.0
     np.add.at(z, [0, 1, 2, 1], v)
@@ -148,6 +158,15 @@ DECOMPOSED: Final[dict[str, Operation]] = {
     "qr": lambda v, x: np.linalg.qr(_stack(v))[0][KEPT] ** 2,
     "svd": lambda v, x: np.linalg.svd(_stack(v))[1][KEPT],
     "svd, vectors": lambda v, x: np.linalg.svd(_stack(v))[0][KEPT] ** 2,
+    "svd, a function": lambda v, x: _saturated(_stack(v))[KEPT] ** 2,
+    "svd, a function, chosen": lambda v, x: np.where(
+        KEPT[:, None, None], _saturated(_stack(v)[:, :, :3]), 0
+    ),
+    "svd, a function of wide": lambda v, x: _saturated(_stack(v)[:, :3])[KEPT] ** 2,
+    "svd, a sum": lambda v, x: np.sum(np.linalg.svd(_stack(v))[1] ** 3, axis=1)[KEPT],
+    "nuclear norm": lambda v, x: _nuclear(_stack(v))[KEPT],
+    "nuclear norm, chosen": lambda v, x: np.where(KEPT, _nuclear(_stack(v)[:, :, :3]), 0),
+    "qr, raw": lambda v, x: np.linalg.qr(_stack(v)[:, :, :3], mode="raw")[0][KEPT] ** 2,
     "eigh": lambda v, x: np.linalg.eigh(_symmetric(v))[0][KEPT],
     "eigh, vectors": lambda v, x: np.linalg.eigh(_symmetric(v))[1][KEPT] ** 2,
     "eigh, a function": lambda v, x: _cubed(v)[KEPT] ** 2,
