@@ -39,6 +39,7 @@ from funcdiff.ops.orthogonal import Complement, complement_p, divergent_p
 from funcdiff.ops.pseudoinverse import constant_rank_p
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.reductions import cumsum_p
+from funcdiff.ops.reflectors import reflected_p
 from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.sliding_windows import Window, overlap_add_p, sliding_windows_p
 from funcdiff.ops.spectral import Spectral, spectral_p
@@ -194,6 +195,7 @@ SAMPLES = [
     Sample(existing_p, Existing(vectors=True), (_masked(2, 3), NOWHERE)),
     Sample(distinct_p, NONE, (_masked(2, 3), APIECE)),
     Sample(divergent_p, NONE, (_masked(3, 4), MASK)),
+    Sample(reflected_p, NONE, (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
     Sample(regular_p, NONE, (_masked(2, 3, 3), NOWHERE)),
     Sample(vanishing_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
     Sample(constant_rank_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), np.zeros(2))),
