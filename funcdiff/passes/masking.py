@@ -12,7 +12,7 @@ on a tangent or cotangent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.elementwise import div
 from funcdiff.ops.indexing import gather_p, scatter_add_p
 from funcdiff.ops.linalg import solve_p, triangular_solve_p
-from funcdiff.ops.linear_solve import named_solve_p
+from funcdiff.ops.linear_solve import linear_solve_p, named_solve_p
 from funcdiff.ops.masked import (
     masked_contract_p,
     masked_contraction,
@@ -287,6 +287,19 @@ class LinearRewriter(Rewriter):
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation that no rule rewrites, a product masked by a support."""
+        if primitive is linear_solve_p:
+            return self._solved_by_user(params, xs)
         rule = self._supported.get(primitive)
         y = None if rule is None else rule(self._single, params, *xs)
         return super().record(primitive, params, *xs) if y is None else (y,)
+
+    def _solved_by_user(self, params: Params, xs: Sequence[Tracer]) -> tuple[Tracer, ...]:
+        """Record the solution of an equation: zero for examples without a right-hand side."""
+        supports = self.supports.results(linear_solve_p, params, xs)
+        ys = super().record(linear_solve_p, params, *xs)
+        return tuple(
+            _mask(self._single, self.supports.record(s), y, swapped=False)
+            if isinstance(s, Support)
+            else y
+            for y, s in zip(ys, supports, strict=True)
+        )

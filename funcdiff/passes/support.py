@@ -9,7 +9,7 @@ recorded only where it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -29,7 +29,7 @@ from funcdiff.ops.elementwise import div, sub
 from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.linalg import solve_p, triangular_solve_p
-from funcdiff.ops.linear_solve import named_solve_p
+from funcdiff.ops.linear_solve import LinearSolve, linear_solve_p, named_solve_p
 from funcdiff.ops.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.masked import masked_contract_p, masked_convolve_p, masked_sum_p
 from funcdiff.ops.matrices import part_p
@@ -106,6 +106,7 @@ Maybe: TypeAlias = Support | bool
 """A support; True is everywhere, False nowhere."""
 
 Rule: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Maybe]
+RuleOfSeveral: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Sequence[Maybe]]
 
 
 def _given(mask: Tracer) -> Support:
@@ -280,11 +281,40 @@ def _solved(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support
     return Support(broadcast_p, Broadcast(b.shape, kept_axes(b.ndim, (b.ndim - 2,))), [some])
 
 
+def _solved_by_user(
+    p: LinearSolve, xs: Sequence[Tracer], supports: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    """Every unknown of an example depends on all right-hand sides of that example."""
+    right, given = xs[-p.unknowns :], supports[-p.unknowns :]
+    if True in given:
+        return [True for _ in right]
+    axes = tuple(range(len(p.batches)))
+    some = [
+        _any(Axes(tuple(range(len(axes), b.ndim))), [b], [support])
+        for b, support in zip(right, given, strict=True)
+        if isinstance(support, Support)
+    ]
+    if not some:
+        return [False for _ in right]
+    either = reduce(lambda a, b: Support(logical_or.primitive, NONE, [a, b]), some)
+    return [Support(broadcast_p, Broadcast(b.shape, axes), [either]) for b in right]
+
+
 def _averaged(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Values that are equal share what belongs to any of them."""
     axis = xs[0].ndim - 1
     some = _any(Axes((axis,)), xs, supports)
     return Support(broadcast_p, Broadcast(xs[0].shape, tuple(range(axis))), [some])
+
+
+def _one_by_one(*rules: Rule) -> RuleOfSeveral:
+    """Return the rule of an operation that does something of its own to each of the operands."""
+
+    def rule(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequence[Maybe]:
+        each = zip(rules, xs, supports, strict=False)
+        return [s if s is True else of_one(p, [x], [s]) for of_one, x, s in each]
+
+    return rule
 
 
 _RULES: Final[dict[Primitive[Any], Rule]] = {
@@ -328,11 +358,12 @@ _PRODUCTS: Final = frozenset({
     solve_p, triangular_solve_p, named_solve_p,
 })  # fmt: skip
 
-_SEVERAL: Final[dict[Primitive[Any], tuple[Rule, ...]]] = {
-    settled_p: (_averaged, _first),
-    singular_derivative_p: (_first, _first),
+_SEVERAL: Final[dict[Primitive[Any], RuleOfSeveral]] = {
+    settled_p: _one_by_one(_averaged, _first),
+    singular_derivative_p: _one_by_one(_first, _first),
+    linear_solve_p: _solved_by_user,
 }
-"""For operations of several results: how the support of each comes from the operand it is of."""
+"""For operations of several results."""
 
 _MASKED: Final = (masked_contract_p, masked_convolve_p)
 """Products of which one factor, whether it is linear or not, has the support that it comes with."""
@@ -376,11 +407,12 @@ class Supports:
         self, ys: Sequence[Tracer], primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
     ) -> None:
         """Work out the supports of results that have just been recorded."""
-        if len(ys) == 1:
+        several = _SEVERAL.get(primitive)
+        if several is not None:
+            found = several(params, xs, [self.of(x) for x in xs])
+            self._known.update((y.atom, s) for y, s in zip(ys, found, strict=True) if s is not True)
+        elif len(ys) == 1:
             self._note(ys[0], primitive, params, xs)
-        for y, x, rule in zip(ys, xs, _SEVERAL.get(primitive, ()), strict=False):
-            if self.of(x) is not True:
-                self._known[y.atom] = rule(params, [x], [self.of(x)])
 
     def _note(
         self, y: Tracer, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
@@ -424,6 +456,14 @@ class Supports:
         if not isinstance(support, Support) or self.is_everywhere(support):
             return None
         return support
+
+    def results(
+        self, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
+    ) -> Sequence[Maybe]:
+        """Return the supports of several results, True where they turn out to be everywhere."""
+        found = _SEVERAL[primitive](params, xs, [self.settled(x) for x in xs])
+        everywhere = [isinstance(s, Support) and self.is_everywhere(s) for s in found]
+        return [whole or s for whole, s in zip(everywhere, found, strict=True)]
 
     def forget(self, x: Tracer) -> None:
         """Take the support of `x` for everywhere."""

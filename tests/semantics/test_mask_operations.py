@@ -70,6 +70,25 @@ def _linear(a: Any, b: Any) -> Any:
     return fd.associative_scan(lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), (a, b))[1]
 
 
+def _by_matrix(matvec: Any, b: Any) -> Any:
+    """Solve A·x = b for a dictionary of two vectors."""
+    count = b["p"].size
+    parts = [{"p": e[:count], "q": e[count:]} for e in np.eye(2 * count)]
+    a = np.stack([np.concatenate([y["p"], y["q"]]) for y in map(matvec, parts)], axis=1)
+    x = np.linalg.solve(a, np.concatenate([b["p"], b["q"]]))
+    return {"p": x[:count], "q": x[count:]}
+
+
+def _solved_by_user(s: Any, p: Any, q: Any) -> Any:
+    """Return half of the solution of a symmetric equation that `s` couples."""
+
+    def matvec(z: Any) -> Any:
+        return {"p": POSITIVE @ z["p"] + s * z["q"], "q": POSITIVE @ z["q"] + s * z["p"]}
+
+    b = {"p": p, "q": q}
+    return fd.custom_linear_solve(matvec, b, _by_matrix, symmetric=True)["p"]
+
+
 Operation = Callable[[Any, Any], Any]
 
 MASKED: Final[dict[str, Operation]] = {
@@ -104,6 +123,7 @@ MASKED: Final[dict[str, Operation]] = {
     "convolve with itself": lambda y, x: np.convolve(y, y),
     "convolve with x": lambda y, x: np.convolve(y, x),
     "correlate": lambda y, x: np.correlate(y, ROW, "same") ** 2,
+    "custom_linear_solve": lambda y, x: _solved_by_user(1.0, y, x) + _solved_by_user(1.0, x, y),
     "conv": lambda y, x: nn.conv(y.reshape(1, 1, 4), KERNEL) ** 2,
     "conv, kernel": lambda y, x: nn.conv(np.ones((1, 1, 6)) * x[1], y.reshape(1, 1, 4)) ** 2,
     "max_pool": lambda y, x: nn.max_pool(y.reshape(1, 1, 4), 2) ** 2,
@@ -149,11 +169,20 @@ DROPPED: Final[dict[str, Operation]] = {
     "matmul": lambda v, x: ((v[:, None] * ROW) @ A[:3])[KEPT] ** 2,
     "matmul, columns": lambda v, x: (A @ (v[None, :] * WEIGHTS[:, None]))[:, KEPT] ** 2,
     "vmap of solve": lambda v, x: fd.vmap(lambda s: np.linalg.solve(A, s * x))(v)[KEPT] ** 2,
+    "vmap of custom_linear_solve": lambda v, x: (
+        fd.vmap(lambda s: _solved_by_user(1.0, s * x, x))(v)[KEPT] ** 2
+    ),
+    "vmap of custom_linear_solve, twice": lambda v, x: (
+        fd.vmap(lambda s: fd.vmap(lambda r: _solved_by_user(r, s * x, x))(x))(v)[KEPT] ** 2
+    ),
     "vmap of convolve": lambda v, x: fd.vmap(lambda s: np.convolve(s * x, ROW))(v)[KEPT] ** 2,
 }
 """Of values of which some are unsafe, but dropped later."""
 
 DECOMPOSED: Final[dict[str, Operation]] = {
+    "custom_linear_solve": lambda v, x: (
+        fd.vmap(lambda s: _solved_by_user(s, x + 1, s * x))(v)[KEPT] ** 2
+    ),
     "cholesky": lambda v, x: np.linalg.cholesky(_symmetric(v))[KEPT],
     "qr": lambda v, x: np.linalg.qr(_stack(v))[0][KEPT] ** 2,
     "svd": lambda v, x: np.linalg.svd(_stack(v))[1][KEPT],
