@@ -37,7 +37,7 @@ from funcdiff.ops.masked import (
 )
 from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.slicing import Slice, add_slice_p, slice_p
-from funcdiff.ops.structural import Axis, select_p
+from funcdiff.ops.structural import Axis, Shape, reshape_p, select_p
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
 from funcdiff.passes.support import Support, Supports, shifted
 from funcdiff.space import mul_p, splat, zeros
@@ -158,6 +158,24 @@ def _convolve_padded(emit: Any, p: Convolution, x: Tracer, y: Tracer) -> Tracer 
     return None
 
 
+def _reshape_padded(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+    """reshape(add_slice(0, u)) = add_slice(0, reshape(u)), if only axes of length 1 come and go."""
+    found = made_by(x, add_slice_p)
+    if not found or not _is_zero(found[1][0]):
+        return None
+    pad, (_, u) = found
+    axes = zip(x.shape, pad.starts, pad.stops, pad.steps, strict=True)
+    long = [axis for axis in axes if axis[0] != 1]
+    if [n for n in p.shape if n != 1] != [n for n, *_ in long] or not u.type.size:
+        return None
+    bounds = iter(long)
+    moved = [(0, 1, 1) if n == 1 else next(bounds)[1:] for n in p.shape]
+    starts, stops, steps = zip(*moved, strict=True) if moved else ((), (), ())
+    place = Slice(starts, stops, steps)
+    small = emit(reshape_p, Shape(place.lengths), u)
+    return emit(add_slice_p, place, zeros(x.type.with_shape(p.shape)), small)  # type: ignore[no-any-return]
+
+
 def _at_slice(
     k: int, steps: tuple[int, int, int], offset: int, start: int, step: int
 ) -> tuple[tuple[int, int, int], int]:
@@ -179,14 +197,27 @@ def _sliced(
 # ---- any other support: the product is masked by it ----------------------------------------------
 
 
+def _padded(supports: Supports, emit: Any, u: Tracer, support: Support) -> Tracer | None:
+    """Return u = add_slice(0, slice(u)), if its support is a box and a mask would take more."""
+    if not supports.takes_more_than(2, support):
+        return None
+    box = supports.box(support)
+    if box is None:
+        return None
+    return emit(add_slice_p, box, zeros(u.type), emit(slice_p, box, u))  # type: ignore[no-any-return]
+
+
 def _scale_supported(supports: Supports) -> Rule:
     def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
-        """u · c = select(support(u), u · c, 0)."""
+        """u · c = select(support(u), u · c, 0), or a padded product."""
         for u, c in ((x, y), (y, x)):
             if supports.of(u) is True or _is_finite(c):
                 continue
             support = supports.settled(u)
             if isinstance(support, Support):
+                padded = _padded(supports, emit, u, support)
+                if padded is not None:
+                    return emit(mul_p, p, padded, c)  # type: ignore[no-any-return]
                 return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
         return None
 
@@ -254,6 +285,7 @@ rules: Final[Rules] = {
     (mul_p, scatter_add_p): (_scale_scattered,),
     (contract_p, add_slice_p): (_contract_padded,),
     (convolve_p, add_slice_p): (_convolve_padded,),
+    (reshape_p, add_slice_p): (_reshape_padded,),
     (_div_p, select_p): (_divide_masked,),
 }
 

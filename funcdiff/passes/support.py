@@ -485,14 +485,40 @@ class Supports:
                 self._recorded[id(node)] = node, _emit(node, xs)
         return self._recorded[id(support)][1]
 
+    def takes_more_than(self, count: int, support: Support) -> bool:
+        """Whether a support takes more steps than `count`, those recorded before excepted."""
+        steps: set[int] = set()
+        pending = [support]
+        while pending and len(steps) <= count:
+            node = pending.pop()
+            if not self._has(node):
+                steps.add(id(node))
+                pending.extend(x for x in node.operands if isinstance(x, Support))
+        return len(steps) > count
+
     def is_everywhere(self, support: Support) -> bool:
-        """Whether a support that depends on shapes only turns out to be everywhere.
+        """Whether a support that depends on shapes only turns out to be everywhere."""
+        return support.fixed and bool(np.all(self._value(support)))
+
+    def box(self, support: Support) -> Slice | None:
+        """Return the box that a support is that depends on shapes only, if it is one."""
+        if not support.fixed or not np.any(self._value(support)):
+            return None
+        value = self._value(support)
+        places = [np.flatnonzero(np.any(value, _others(value.ndim, k))) for k in range(value.ndim)]
+        starts = tuple(int(along[0]) for along in places)
+        stops = tuple(int(along[-1]) + 1 for along in places)
+        found = Slice(starts, stops, (1,) * value.ndim)
+        return found if np.all(value[found.index]) else None
+
+    def _value(self, support: Support) -> Any:
+        """Return a support that depends on shapes only.
 
         The one evaluated last is kept: a sum that is multiplied whenever a piece has been added
         is evaluated piece by piece, too.
         """
-        if not support.fixed:
-            return False
+        if self._evaluated is not None and self._evaluated[0] is support:
+            return self._evaluated[1]
         inner = Supports()
         arrays = []
         with Builder("a support", closed=True, shares=True) as builder:
@@ -503,10 +529,14 @@ class Supports:
             program = builder.program([inner.record(support)])
         (value,) = Executable(program)(*arrays)
         self._evaluated = support, value
-        return bool(np.all(value))
+        return value
 
     def _has(self, node: Support) -> bool:
         return id(node) in self._recorded
+
+
+def _others(ndim: int, axis: int) -> tuple[int, ...]:
+    return tuple(k for k in range(ndim) if k != axis)
 
 
 def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:

@@ -161,6 +161,19 @@ def test_a_gradient_costs_two_convolutions_of_as_many_products() -> None:
     assert max(eq.results[0].type.size for eq in program.equations) == x.size
 
 
+def test_what_a_stride_leaves_over_at_the_end_costs_no_masks() -> None:
+    x, first, second = np.ones((2, 1, 8, 8)), np.ones((3, 1, 3, 3)), np.ones((4, 3, 3, 3))
+
+    def loss(first: Any, second: Any) -> Any:
+        hidden = np.tanh(nn.conv(x, first))  # 6 rows, of which the second layer reads 5
+        return np.sum(np.tanh(nn.conv(hidden, second, stride=2)) ** 2)
+
+    program = fd.trace(fd.grad(loss, argnums=(0, 1)))(first, second)
+    names = [eq.primitive.name for eq in program.equations]
+    assert names.count("convolve") == 5
+    assert not {"select", "masked_convolve", "add_slice"} & set(names)
+
+
 # ---- dtypes and empty arrays ---------------------------------------------------------------------
 
 

@@ -339,15 +339,11 @@ CASES = [
         """,
         """
         %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0
-        %3: f64[1] = slice{starts=(2,), stops=(3,), steps=(1,)} %2
-        %4: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %2
-        %5: f64[3] = concatenate{axis=0} %3, %4
-        %6: bool[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} False:bool[3], True:bool[2]
-        %7: bool[1] = slice{starts=(2,), stops=(3,), steps=(1,)} %6
-        %8: bool[3] = concatenate{axis=0} %7, True:bool[2]
-        %9: f64[3] = mul %5, %1
-        %10: f64[3] = select %8, %9, 0.0:f64[3]
-        return %10
+        %3: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %2
+        %4: f64[2] = slice{starts=(1,), stops=(3,), steps=(1,)} %1
+        %5: f64[2] = mul %3, %4
+        %6: f64[3] = add_slice{starts=(1,), stops=(3,), steps=(1,)} 0.0:f64[3], %5
+        return %6
         """,
         (np.array([NAN, 3, INF]),),
         ([0, 6, INF],),

@@ -76,6 +76,25 @@ CASES = [
         ([6, 0, -INF], [6, 0, -INF]),
     ),
     Masking(
+        "_reshape_padded",
+        "%0: f64[2,1], %1: f64[1,3]",
+        """
+        %2: f64[3,1] = add_slice{starts=(0, 0), stops=(3, 1), steps=(2, 1)} 0.0:f64[3,1], %0
+        %3: f64[1,3] = reshape{shape=(1, 3)} %2
+        %4: f64[1,3] = mul %3, %1
+        return %4
+        """,
+        """
+        %2: f64[1,2] = reshape{shape=(1, 2)} %0
+        %3: f64[1,2] = slice{starts=(0, 0), stops=(1, 3), steps=(1, 2)} %1
+        %4: f64[1,2] = mul %2, %3
+        %5: f64[1,3] = add_slice{starts=(0, 0), stops=(1, 3), steps=(1, 2)} 0.0:f64[1,3], %4
+        return %5
+        """,
+        (np.array([[3, INF, -INF]]),),
+        ([[6, 0, -INF]],),
+    ),
+    Masking(
         "_scale_scattered",
         "%0: f64[2], %1: f64[3], %2: i64[2]",
         """

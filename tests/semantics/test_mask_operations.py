@@ -27,6 +27,7 @@ A: Final = np.array([[4.0, 1, 0, 2], [-1, 5, 2, 0], [1, 2, 6, -1], [0, -2, 1, 3]
 POSITIVE: Final = A @ A.T
 ORDER: Final = np.array([1, 3, 0, 2])
 KERNEL: Final = np.array([[[3.0, 1.0]]])
+WIDE: Final = np.array([[[[2.0, -1.0]]]])
 
 
 def _stack(v: Any) -> Any:
@@ -163,6 +164,10 @@ DROPPED: Final[dict[str, Operation]] = {
     ),
     "conv, strided": lambda v, x: (
         nn.conv(v[[1, 0, 3, 2]].reshape(1, 1, 4), KERNEL[:, :, :1], stride=2) ** 2
+    ),
+    "conv, stopped": lambda v, x: nn.conv(v[ORDER].reshape(1, 1, 4), KERNEL, stride=3) ** 2,
+    "conv, stopped, twice": lambda v, x: nn.conv(
+        nn.conv(v[ORDER].reshape(1, 1, 4, 1) * x, KERNEL[..., None], stride=(3, 1)), WIDE
     ),
     "conv, dilated": lambda v, x: nn.conv(v[[1, 0, 3]].reshape(1, 1, 3), KERNEL, dilation=2) ** 2,
     "softmax": lambda v, x: nn.softmax(v[:, None] * ROW)[KEPT],
