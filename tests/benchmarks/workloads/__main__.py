@@ -27,7 +27,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="5 rounds, a second for each workload")
     parser.add_argument("--cpu-time", action="store_true", help="for one thread on a busy machine")
     parser.add_argument(
-        "--largest", type=int, default=16_000, help="reads in the loop whose growth is shown"
+        "--largest", type=int, default=100_000, help="reads in the loop whose growth is shown"
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--write", action="store_true", help="regenerate docs/benchmarks.md")
