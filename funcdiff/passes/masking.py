@@ -39,7 +39,9 @@ from funcdiff.ops.recurrence import recurrence_p
 from funcdiff.ops.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structural import Axis, Shape, reshape_p, select_p
 from funcdiff.passes.rewriting import Rewriter, Rule, Rules
-from funcdiff.passes.support import Support, Supports, shifted
+from funcdiff.passes.support import Support
+from funcdiff.passes.support_rules import shifted
+from funcdiff.passes.supports import Supports
 from funcdiff.space import mul_p, splat, zeros
 
 _MIXING: Final = (adjugate_p, solve_p, triangular_solve_p, named_solve_p)

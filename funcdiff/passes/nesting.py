@@ -21,7 +21,8 @@ from funcdiff.ops.scan import Scan
 from funcdiff.ops.sweeps import While
 from funcdiff.passes import branches, loops
 from funcdiff.passes.extension import Call, Extended, Restricted, Simplify
-from funcdiff.passes.support import Support, Supports
+from funcdiff.passes.support import Support
+from funcdiff.passes.supports import Supports
 from funcdiff.transforms.jvp import Mask
 
 _EXTENSIONS: Final[dict[type[Params], Callable[[Any, Call, Simplify], Extended]]] = {

@@ -58,9 +58,10 @@ from funcdiff.ops.structural import (
     select_p,
 )
 from funcdiff.ops.tap import Tap, tap_p
-from funcdiff.passes import support
+from funcdiff.passes import support_rules, supports
 from funcdiff.passes.simplify import simplify_linear
-from funcdiff.passes.support import Support, Supports
+from funcdiff.passes.support import Support
+from funcdiff.passes.supports import Supports
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -252,7 +253,7 @@ def _is_sum(sample: Sample) -> bool:
 
 
 def test_every_operation_with_a_rule_has_a_sample() -> None:
-    assert {sample.primitive for sample in SAMPLES} == set(support._RULES)
+    assert {sample.primitive for sample in SAMPLES} == set(support_rules.RULES)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
@@ -368,13 +369,13 @@ def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.M
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Support]:
     """Return a list that every step that is recorded from now on will be in."""
     emitted: list[Support] = []
-    emit = support._emit
+    emit = supports._emit
 
     def counting(node: Support, xs: Sequence[Tracer]) -> Tracer:
         emitted.append(node)
         return emit(node, xs)
 
-    monkeypatch.setattr(support, "_emit", counting)
+    monkeypatch.setattr(supports, "_emit", counting)
     return emitted
 
 
