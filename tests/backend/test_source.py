@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,18 @@ def gradient(f: Any, *args: Any) -> Any:
         return sum((np.sum(np.real(y) * 0.5 + np.imag(y)) for y in ys), 0.0 * np.real(xs[0]).sum())
 
     return fd.grad(total, tuple(range(len(places))))(*(args[k] for k in places))
+
+
+def derivatives(case: Sample) -> Iterator[tuple[Program, list[Any]]]:
+    """Yield the program of the gradient of a sample, and its arguments, if it has a derivative."""
+    args = [np.asarray(x)[()] for x in case.args]
+    if not any(x.dtype.kind in "fc" for x in args):
+        return
+    try:
+        program = fd.trace(lambda *xs: gradient(case.f, *xs))(*args)
+    except NotDifferentiableError:
+        return  # in a parameter
+    yield program, args
 
 
 SMOOTH = [
@@ -194,11 +207,5 @@ def test_a_failure_in_compiled_code_names_the_equation() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SMOOTH)
 def test_every_derivative_computes_the_same_bits(case: Sample) -> None:
-    args = [np.asarray(x)[()] for x in case.args]
-    if not any(x.dtype.kind in "fc" for x in args):
-        return
-    try:
-        program = fd.trace(lambda *xs: gradient(case.f, *xs))(*args)
-    except NotDifferentiableError:
-        return  # a parameter without a derivative
-    assert_same_bits(program, args)
+    for program, args in derivatives(case):
+        assert_same_bits(program, args)
