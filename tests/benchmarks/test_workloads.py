@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from funcdiff.pytree import flatten_with_paths
+from tests.benchmarks.workloads.causes import CAUSES
 from tests.benchmarks.workloads.contestants import funcdiff_eager, funcdiff_jit
-from tests.benchmarks.workloads.page import cell, means
+from tests.benchmarks.workloads.page import cell, means, shortfalls
 from tests.benchmarks.workloads.registry import TINY, WORKLOADS
 from tests.benchmarks.workloads.timing import Figures, must_agree
 from tests.benchmarks.workloads.workload import Workload
@@ -41,6 +42,17 @@ def test_the_page_marks_what_is_slower_than_the_other() -> None:
     assert cell(None) == "–"
     figures = [Figures("a", {"fd": [1.0], "by hand": [4.0]}), Figures("b", {"fd": [1.0]})]
     assert "| by hand | – | 4.00 (0 of 1 below 1) |" in means({1: figures})
+
+
+def test_the_page_says_why_a_workload_is_slower() -> None:
+    for start in CAUSES:
+        assert any(w.name.startswith(start) for w in WORKLOADS)
+    seconds: dict[str, list[float | None]] = {"fd.jit": [1.0], "by hand": [0.5], "jax.jit": [2.0]}
+    slow, quick = Figures("embedding", seconds), Figures("LSTM", {"fd.jit": [1.0]})
+    section = shortfalls({1: [slow, quick], 2: [slow, quick]})
+    assert f"| embedding | 0.50 ▼ | 2.00 | {CAUSES['embedding']} |" in section
+    assert "LSTM" not in section
+    assert shortfalls({1: [quick]}) == ""
 
 
 def test_a_wrong_value_is_noticed_before_timing() -> None:

@@ -9,6 +9,7 @@ from math import log
 from pathlib import Path
 from typing import Any, Final
 
+from tests.benchmarks.workloads.causes import TOLERATED, cause
 from tests.benchmarks.workloads.tables import milliseconds
 from tests.benchmarks.workloads.timing import Figures
 
@@ -85,6 +86,7 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
             versions=", ".join(f"{name} {v}" for name, v in first["versions"].items()),
         ),
         means(measured),
+        shortfalls(measured),
         *(question(measured, *q) for q in QUESTIONS),
         times(measured),
         memory(measured),
@@ -142,6 +144,26 @@ def question(
             rows.append([same[0].name, *map(cell, ratios)])
     body = table(["workload", *map(title, shown)], rows)
     return f"## {heading}\n\n{NOTES[other]}\n\n{body}" if body else ""
+
+
+def shortfalls(measured: dict[int, list[Figures]]) -> str:
+    """Return the section of compiled gradients that are much slower than others, with causes."""
+    others = tuple(TOLERATED)
+    rows = []
+    for same in zip(*measured.values(), strict=True):
+        worst = [
+            min((r for f in same if (r := f.ratio(other, "fd.jit")) is not None), default=None)
+            for other in others
+        ]
+        if any(r is not None and r < TOLERATED[o] for r, o in zip(worst, others, strict=True)):
+            rows.append([same[0].name, *map(cell, worst), cause(same[0].name)])
+    bounds = " or ".join(f"{bound:g} ({name})" for name, bound in TOLERATED.items())
+    heading = (
+        "## Where it is slower, and why\n\nThe workloads in which `fd.jit` is below "
+        f"{bounds}, with the lower\nof the ratios for one and two threads.\n\n"
+    )
+    body = table(["workload", *others, "cause"], rows)
+    return heading + body.replace("--:|\n", "---|\n", 1) if body else ""
 
 
 def means(measured: dict[int, list[Figures]]) -> str:
