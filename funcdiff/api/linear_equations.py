@@ -25,6 +25,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.linear_solve import LinearSolve, dense_solve, linear_solve
+from funcdiff.ops.tap import Tap
 from funcdiff.space import add, neg, zeros
 from funcdiff.transforms.linearize import linearize
 
@@ -170,8 +171,14 @@ def _linear_map(program: Program, count: int, name: str) -> _LinearMap:
     Raises
     ------
     InputError
-        If its derivative is not the same everywhere.
+        If its derivative is not the same everywhere, or a value in it is named, which is asked for.
     """
+    tap = next((eq.params.name for eq in program.equations if isinstance(eq.params, Tap)), None)
+    if tap is not None:
+        raise InputError(
+            f"the map of {name} gives a value the name {tap!r}, at {user_location()}: it is taken "
+            "apart, and applied to many vectors. Apply it to the solution and name what it returns."
+        )
     found = _taken_apart(program, count)
     if found is None:
         raise InputError(

@@ -248,6 +248,17 @@ def test_a_tap_in_an_equation_is_refused_with_the_cure() -> None:
         fd.tap_values(root)(2.0)
 
 
+@pytest.mark.parametrize("solve", [None, lambda _matvec, b: np.linalg.solve(np.eye(2) * 2.0, b)])
+def test_a_tap_in_a_linear_map_is_refused_with_the_cure(solve: Any) -> None:
+    def f(b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return fd.custom_linear_solve(lambda v: fd.tap("product", 2.0 * v), b, solve)
+
+    b = np.array([1.0, 2.0])
+    with pytest.raises(InputError, match="'product'.* Apply it to the solution"):
+        fd.tap_values(f)(b)
+    np.testing.assert_allclose(fd.jacobian(f)(b), np.eye(2) / 2.0)
+
+
 def test_a_tap_in_the_function_of_map_is_told_about_map() -> None:
     with pytest.raises(InputError, match=r"body of a scan, map or fori_loop.*the result of map"):
         fd.tap_values(lambda x: fd.map(lambda row: fd.tap("h", row * row), x))(X)
