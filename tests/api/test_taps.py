@@ -254,7 +254,7 @@ def test_a_tap_in_a_linear_map_is_refused_with_the_cure(solve: Any) -> None:
         return fd.custom_linear_solve(lambda v: fd.tap("product", 2.0 * v), b, solve)
 
     b = np.array([1.0, 2.0])
-    with pytest.raises(InputError, match="'product'.* Apply it to the solution"):
+    with pytest.raises(InputError, match=r"'product'.* Apply it to the solution"):
         fd.tap_values(f)(b)
     np.testing.assert_allclose(fd.jacobian(f)(b), np.eye(2) / 2.0)
 
