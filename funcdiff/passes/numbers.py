@@ -15,7 +15,6 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.overwriting import IN_PLACE
 from funcdiff.core.primitive import NONE, Primitive
 from funcdiff.core.walk import made_by, maker
-from funcdiff.ops.contract import contract_p, contraction
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.indexing import scatter_add_p
 from funcdiff.ops.slicing import Slice, add_slice_p
@@ -32,7 +31,6 @@ from funcdiff.space import (
     neg_p,
     reduce_sum_p,
     splat,
-    without,
 )
 
 # ---- factors -------------------------------------------------------------------------------------
@@ -188,32 +186,11 @@ repeated: Final[Rules] = {
 """These keep every bit, but not how a result lies in memory, nor so the order of a later sum."""
 
 
-def _sum_of_product(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
-    """Σₖ contract(x, y) = contract(Σₖ x, y) for an axis k that only x has, and so for y.
-
-    An axis of both is contracted.  The partial sums are others, with rounding errors of their own.
-    """
-    found = made_by(x, contract_p)
-    if found is None:
-        return None
-    q, operands = found
-    summed = {q.out[axis] for axis in p.axes}
-    sides, alone = [], []
-    for operand, side, other in zip(operands, (q.left, q.right), (q.right, q.left), strict=True):
-        axes = tuple(k for k, label in enumerate(side) if label in summed.difference(other))
-        alone.append(emit(reduce_sum_p, Axes(axes), operand) if axes else operand)
-        sides.append(without(side, axes))
-    left, right = sides
-    out = tuple(label for label in q.out if label not in summed)
-    return emit(contract_p, contraction(left, right, out), *alone)  # type: ignore[no-any-return]
-
-
 rules: Final[Rules] = {
     **repeated,
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
     (mul_p, mul_p): (_scale_twice,),
     (reduce_sum_p, broadcast_p): (_sum_of_repeated,),
-    (reduce_sum_p, contract_p): (_sum_of_product,),
     (add_p, add_slice_p): (_accumulate_slice,),
     (add_p, scatter_add_p): (_accumulate_scattered,),
     (add_slice_p, add_slice_p): (_join_slices,),

@@ -3,7 +3,7 @@
 A rewrite is a function of the parameters and operands of an equation that returns what to use
 instead, or None; its docstring is the identity.  Those of `algebra`, `structure` and `logic` keep
 every bit.  For the linear programs of derivatives there are more: those of `numbers` and `signs`
-keep the number, those of `masking` the zeros.
+keep the number, those of `products` keep it but for rounding, those of `masking` the zeros.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.custom_rules import Tangent
 from funcdiff.ops.custom_tangent import pushed_forward
 from funcdiff.ops.degeneracy import Sharing, settled_p
-from funcdiff.passes import algebra, kinks, logic, masking, numbers, signs, spectra, structure
+from funcdiff.passes import (
+    algebra,
+    kinks,
+    logic,
+    masking,
+    numbers,
+    products,
+    signs,
+    spectra,
+    structure,
+)
 from funcdiff.passes.extension import Supported
 from funcdiff.passes.nesting import emit_nested
 from funcdiff.passes.rewriting import Rewriter
@@ -32,7 +42,7 @@ from funcdiff.passes.support import Support
 from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, structure.rules, logic.rules)
-_numbers: Final = (*_bits, numbers.rules, signs.rules)
+_numbers: Final = (*_bits, numbers.rules, signs.rules, products.rules)
 _plain: Final = Rewriter(*_bits, kinks.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 _spectral: Final = Rewriter(*_bits, kinks.rules, spectra.rules)

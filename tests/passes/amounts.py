@@ -45,23 +45,6 @@ NUMBERS = [
         """,
     ),
     Rewrite(
-        "_sum_of_product",
-        "%0: f64[5,2,3], %1: f64[5,3,4]",
-        """
-        %2: f64[5,2,4] = contract{left=(0, 1, 2), right=(0, 2, 3), out=(0, 1, 3)} %0, %1
-        %3: f64[5,4] = reduce_sum{axes=(1,)} %2
-        %4: f64[2] = reduce_sum{axes=(0, 2)} %2
-        return %3, %4
-        """,
-        """
-        %2: f64[5,3] = reduce_sum{axes=(1,)} %0
-        %3: f64[5,4] = contract{left=(0, 1), right=(0, 1, 2), out=(0, 2)} %2, %1
-        %4: f64[5,3] = reduce_sum{axes=(2,)} %1
-        %5: f64[2] = contract{left=(0, 1, 2), right=(0, 2), out=(1,)} %0, %4
-        return %3, %5
-        """,
-    ),
-    Rewrite(
         "_scale_twice",
         "%0: f64[3], %1: f64[3]",
         """
@@ -270,6 +253,71 @@ SIGNS = [
         %3: f64[3] = add %0, %1
         %4: f64[3] = neg %3
         return %2, %4
+        """,
+    ),
+]
+
+PRODUCTS = [
+    Rewrite(
+        "_sum_of_product",
+        "%0: f64[5,2,3], %1: f64[5,3,4]",
+        """
+        %2: f64[5,2,4] = contract{left=(0, 1, 2), right=(0, 2, 3), out=(0, 1, 3)} %0, %1
+        %3: f64[5,4] = reduce_sum{axes=(1,)} %2
+        %4: f64[2] = reduce_sum{axes=(0, 2)} %2
+        return %3, %4
+        """,
+        """
+        %2: f64[5,3] = reduce_sum{axes=(1,)} %0
+        %3: f64[5,4] = contract{left=(0, 1), right=(0, 1, 2), out=(0, 2)} %2, %1
+        %4: f64[5,3] = reduce_sum{axes=(2,)} %1
+        %5: f64[2] = contract{left=(0, 1, 2), right=(0, 2), out=(1,)} %0, %4
+        return %3, %5
+        """,
+    ),
+    Rewrite(
+        "_regroup",
+        "%0: f64[9,9], %1: f64[9,1], %2: f64[8,1], %3: f64[9,9], %4: f64[9,9]",
+        """
+        %5: f64[9,8] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %1, %2
+        %6: f64[8,9] = contract{left=(0, 1), right=(0, 2), out=(2, 1)} %0, %5
+        %7: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %3, %4
+        %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %7
+        return %6, %8
+        """,
+        """
+        %5: f64[9,1] = contract{left=(0, 1), right=(0, 2), out=(1, 2)} %0, %1
+        %6: f64[8,9] = contract{left=(0, 1), right=(2, 1), out=(2, 0)} %5, %2
+        %7: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %3, %4
+        %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %7
+        return %6, %8
+        """,
+    ),
+    Rewrite(
+        "_distribute",
+        "%0: f64[9,9], %1: f64[9], %2: f64[9,1], %3: f64[9,9]",
+        """
+        %4: f64[81] = add_slice{starts=(0,), stops=(81,), steps=(10,)} 0.0:f64[81], %1
+        %5: f64[9,9] = reshape{shape=(9, 9)} %4
+        %6: f64[9,9] = contract{left=(0, 1), right=(2, 1), out=(0, 2)} %2, %2
+        %7: f64[9,9] = add %5, %6
+        %8: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %7
+        %9: f64[9,9] = add %5, %3
+        %10: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %9
+        return %8, %10
+        """,
+        """
+        %4: f64[81] = add_slice{starts=(0,), stops=(81,), steps=(10,)} 0.0:f64[81], %1
+        %5: f64[9,9] = reshape{shape=(9, 9)} %4
+        %6: f64[9,9] = permute{axes=(1, 0)} %0
+        %7: f64[9,9] = broadcast{shape=(9, 9), axes=(0,)} %1
+        %8: f64[9,9] = mul %6, %7
+        %9: f64[9,1] = contract{left=(0, 1), right=(1, 2), out=(0, 2)} %0, %2
+        %10: f64[9,9] = contract{left=(0, 1), right=(2, 1), out=(2, 0)} %9, %2
+        %11: f64[9,9] = add %8, %10
+        %12: f64[9,9] = add %5, %3
+        %13: f64[9,9] = contract{left=(0, 1), right=(1, 2), out=(2, 0)} %0, %12
+        return %11, %13
         """,
     ),
 ]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from funcdiff.core.parse import parse
-from funcdiff.passes import algebra, logic, numbers, signs, structure
+from funcdiff.passes import algebra, logic, numbers, products, signs, structure
 from funcdiff.passes.simplify import simplify, simplify_linear
-from tests.passes.amounts import NUMBERS, SIGNS
+from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS
 from tests.passes.bits import ALGEBRA, LOGIC
 from tests.passes.rewrites import Rewrite, names, require_same_bits, run, singular_points
 from tests.passes.structures import STRUCTURE
@@ -26,6 +26,7 @@ def test_every_rule_is_named_here() -> None:
         (logic.rules, LOGIC),
         (numbers.rules, NUMBERS),
         (signs.rules, SIGNS),
+        (products.rules, PRODUCTS),
     ]
     for rules, cases in tables:
         assert names(rules) == {case.rule for case in cases}
@@ -43,7 +44,7 @@ def test_both_sides_of_an_identity_have_the_same_bits(case: Rewrite) -> None:
         require_same_bits(run(before, arrays), run(after, arrays))
 
 
-@pytest.mark.parametrize("case", KEEPING_NUMBERS, ids=str)
+@pytest.mark.parametrize("case", [*KEEPING_NUMBERS, *PRODUCTS], ids=str)
 def test_a_rule_for_derivatives_puts_the_other_side_of_its_identity(case: Rewrite) -> None:
     program = case.program
     assert str(simplify_linear(program, (True,) * len(program.inputs))) == case.expected
@@ -57,6 +58,14 @@ def test_both_sides_of_an_identity_for_derivatives_are_the_same_numbers(case: Re
         moderate = [_moderate(x) for x in arrays]
         for x, y in zip(run(before, moderate), run(after, moderate), strict=True):
             assert np.array_equal(x, y, equal_nan=True)
+
+
+@pytest.mark.parametrize("case", PRODUCTS, ids=str)
+def test_both_sides_of_an_identity_of_products_are_the_same_up_to_rounding(case: Rewrite) -> None:
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=t.shape) for t in case.program.input_types]
+    for x, y in zip(run(case.program, arrays), run(parse(case.expected), arrays), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-13)
 
 
 def _moderate(x: Any) -> Any:

@@ -15,9 +15,9 @@ CAUSES: Final = {
     "LSTM": "XLA makes one loop of the elementwise work of a step, NumPy a call for each function.",
     "Gaussian mixture, d = 10": "Elementwise passes over arrays of 8 MB and sums over axes of ten "
     "elements, which XLA fuses.",
-    "Gaussian process": "The derivative of a Cholesky factor takes three products of triangular "
-    "matrices and an inverse; by hand it is known that their sum is symmetric, and one inverse of "
-    "the kernel does. Leaving out the zeros of the triangles halved the time of the products.",
+    "Gaussian process": "The derivative takes a Cholesky factor, its inverse and two products of "
+    "triangular matrices (four full ones before their zeros were left out and what is of rank one "
+    "was multiplied as such); by hand, one inverse of the kernel does.",
     "Runge-Kutta": "Python's floats against machine code. Before the arrays were taken apart it "
     "was 0.05.",
     "reads in a loop": "The same arithmetic as by hand, but every number has a name of its own "
