@@ -16,7 +16,7 @@ CAUSES: Final = {
     "Gaussian mixture, d = 10": "Elementwise passes over arrays of 8 MB and sums over axes of ten "
     "elements, which XLA fuses.",
     "Gaussian process": "The derivative takes a Cholesky factor, its inverse and two products of "
-    "triangular matrices (four full ones before their zeros were left out and what is of rank one "
+    "triangular matrices (three full ones before their zeros were left out and what is of rank one "
     "was multiplied as such); by hand, one inverse of the kernel does.",
     "Runge-Kutta": "Python's floats against machine code. Before the arrays were taken apart it "
     "was 0.05.",
