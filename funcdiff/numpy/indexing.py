@@ -66,14 +66,29 @@ class Advanced(NamedTuple):
 
 def take(x: Tracer, index: Any) -> Any:
     """Return ``x[index]``."""
-    if type(index) is int or (type(index) is tuple and all(type(i) is int for i in index)):
-        return _element(x, index)
+    key = _key(index)
+    if key is not None:
+        return _cut(x, index, key)
     if is_advanced(index):
         found = advanced(x.shape, index)
         y = gather(apply(x, found.basic), found.indices, found.axes)
         return permute(y, found.order)
     result = apply(x, basic(x.shape, index))
     return mutation.view(x, result, lambda base: base[index], index)
+
+
+def _key(index: Any) -> Any:
+    """Return what stands for an index of Python's ints and slices; None if it holds others."""
+    kind = type(index)
+    if kind is int:
+        return index
+    if kind is slice:
+        parts = (index.start, index.stop, index.step)
+        return (slice, *parts) if all(p is None or type(p) is int for p in parts) else None
+    if kind is not tuple:
+        return None
+    keys = tuple([_key(item) for item in index])
+    return None if None in keys else keys
 
 
 def is_advanced(index: Any) -> bool:
@@ -83,25 +98,24 @@ def is_advanced(index: Any) -> bool:
     return any(isinstance(item, kinds) for item in items)
 
 
-def _element(x: Tracer, index: Any) -> Any:
-    """Return ``x[index]`` for integers only; an element is recorded directly the next time."""
+def _cut(x: Tracer, index: Any, key: Any) -> Any:
+    """Return ``x[index]`` for ints and slices; it is recorded directly the next time."""
     builder = innermost(x)
-    key = (take, x.type, index)
+    key = (take, x.type, key)
     chain = builder.direct.get(key) if x.builder is builder else None
     if chain is not None:
         atom, entries = x.atom, builder.entries
         for op in chain:
             entries.append((op, atom))
             atom = len(entries) - 1
-        return builder.handle(builder, atom, chain[-1].result)
-    before = len(builder.entries)
-    result = apply(x, basic(x.shape, index))
-    if result.shape:
-        return mutation.view(x, result, lambda base: base[index], index)
-    chain = [entry[0] for entry in builder.entries[before:]]
-    if x.builder is builder and not builder.shares and chain:
-        remember(key, chain)
-    return result
+        result = builder.handle(builder, atom, chain[-1].result)
+    else:
+        before = len(builder.entries)
+        result = apply(x, basic(x.shape, index))
+        chain = [entry[0] for entry in builder.entries[before:]]
+        if x.builder is builder and not builder.shares and chain:
+            remember(key, chain)
+    return mutation.view(x, result, lambda base: base[index], index) if result.shape else result
 
 
 def basic(shape: tuple[int, ...], index: Any) -> Basic:

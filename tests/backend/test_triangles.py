@@ -40,9 +40,13 @@ def test_the_derivative_of_a_cholesky_factor_multiplies_triangles() -> None:
         z = np.linalg.solve(L, y)
         return 0.5 * (z @ z) + np.sum(np.log(np.diag(L)))
 
+    def weighted(K: Any, y: Any) -> Any:
+        return np.sum(np.linalg.cholesky(K) * np.sin(K) * y)
+
     random = np.random.default_rng(2)
     K, y = random.normal(size=(140, 140)), random.normal(size=140)
     K = K @ K.T / 140 + np.eye(140)
-    program = fd.trace(fd.value_and_grad(likelihood, argnums=(0, 1)))(K, y)
-    assert Kernel(program, None).source.text.count("product_") == 3
-    assert_computes(program, [K, y])
+    for f, products in ((likelihood, 2), (weighted, 3)):  # one of the former is of rank one
+        program = fd.trace(fd.value_and_grad(f, argnums=(0, 1)))(K, y)
+        assert Kernel(program, None).source.text.count("product_") == products
+        assert_computes(program, [K, y])

@@ -208,7 +208,10 @@ def memory(measured: dict[int, list[Figures]]) -> str:
         "## Peak memory\n\nMegabytes that a warm call holds at most, arguments apart, with the "
         "compiled\nprograms and the memory that they keep between calls; as `tracemalloc` counts "
         "it, so for those\nwhose arrays are NumPy's. Workloads that need less than 1 MB by hand "
-        "are not shown.\n\n"
+        "are not shown.\n\nWhat a compiled function has of its own stays allocated between calls, "
+        "and counts here even while\nother arrays are at their peak: matrices of a Gaussian "
+        "process, states and gates of an LSTM. A loop\nof Python is kept as a program with an "
+        "equation for each operation, of about 4 kB.\n\n"
     )
     body = table(["workload", *names], rows)
     return heading + body if body else ""
