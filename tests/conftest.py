@@ -1,7 +1,10 @@
-"""Hypothesis profiles: a quick, reproducible one by default and a thorough one for slow runs."""
+"""For all tests: hypothesis' profiles, and which cases of a large table run by default."""
 
 import gc
+from collections.abc import Sequence
+from zlib import crc32
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile(
@@ -12,3 +15,15 @@ settings.load_profile("quick")
 
 # tens of thousands of tests keep many objects: looking through them all less often saves a third
 gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark as slow what ``@pytest.mark.thinned(n)`` leaves out: all but about one case of n.
+
+    Which ones are left follows from the names of the cases, so that it is the same everywhere.
+    """
+    for item in items:
+        for mark in item.iter_markers("thinned"):
+            if crc32(item.name.encode()) % mark.args[0]:
+                item.add_marker("slow")

@@ -147,6 +147,7 @@ def test_a_loop_over_elements_has_a_gradient_of_linear_size() -> None:
 # ---- long loops ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_loop_of_fifty_thousand_equations_hits_no_recursion_limit() -> None:
     steps = 25_000
     assert steps > 10 * sys.getrecursionlimit()
@@ -172,6 +173,7 @@ def _seconds(steps: int) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 def test_the_time_of_a_long_loop_is_not_quadratic() -> None:
     few, many = (min(_seconds(steps + k) for k in range(2)) for steps in (3_000, 12_000))
     assert many < 10 * few  # four times the work; sixteen times would be quadratic

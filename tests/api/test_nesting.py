@@ -93,6 +93,7 @@ def test_an_inner_function_may_return_the_outer_variable(outer: Mode, inner: Mod
     assert outer(lambda x: x * inner(lambda y: x)(1.0) + x)(3.0) == 1
 
 
+@pytest.mark.thinned(8)
 @OUTER
 @MIDDLE
 @INNER
@@ -103,6 +104,7 @@ def test_third_derivatives(outer: Mode, middle: Mode, inner: Mode) -> None:
     np.testing.assert_allclose(third, expected, rtol=1e-13)
 
 
+@pytest.mark.thinned(8)
 @OUTER
 @MIDDLE
 @INNER

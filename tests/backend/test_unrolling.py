@@ -128,6 +128,7 @@ def test_long_programs_are_functions_of_bounded_length(monkeypatch: pytest.Monke
         assert_agrees(code.function(), program, [x])
 
 
+@pytest.mark.slow
 def test_reads_of_elements_need_no_numpy_calls() -> None:
     program = fd.trace(fd.grad(recursion))(np.ones(5000))
     jitted = fd.jit(fd.grad(recursion))

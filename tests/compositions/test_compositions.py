@@ -60,6 +60,7 @@ every_order = pytest.mark.parametrize("word", list(permutations(STRUCTURAL, 3)),
 every_word = pytest.mark.parametrize("word", list(product(LETTERS, repeat=3)), ids="-".join)
 
 
+@pytest.mark.thinned(2)
 @every_form
 @every_pair
 def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
@@ -68,17 +69,20 @@ def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
     check_value(word, form)
 
 
+@pytest.mark.thinned(4)
 @every_form
 @every_pair
 def test_a_word_of_two_is_differentiated_in_what_it_closes_over(word: Word, form: str) -> None:
     check_weights(word, form)
 
 
+@pytest.mark.thinned(4)
 @every_structure
 def test_a_word_of_three_transforms_has_the_value_of_loops_and_differences(word: Word) -> None:
     check_value(word, "vectors")
 
 
+@pytest.mark.thinned(6)
 @every_order
 def test_a_word_of_three_is_differentiated_in_what_it_closes_over(word: Word) -> None:
     check_weights(word, "vectors")

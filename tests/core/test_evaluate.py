@@ -211,6 +211,7 @@ def chain_of(length: int) -> Program:
         return builder.program([y])
 
 
+@pytest.mark.slow
 def test_fifty_thousand_equations_run_without_recursion() -> None:
     program = chain_of(50_000)
     assert len(program.equations) == 50_000
@@ -221,6 +222,7 @@ def test_fifty_thousand_equations_run_without_recursion() -> None:
     assert y == expected
 
 
+@pytest.mark.slow
 def test_long_programs_are_differentiated_without_recursion() -> None:
     program = chain_of(10_000)
     split = linearize(program, (True,))
@@ -257,6 +259,7 @@ def _round_trip(program: Program) -> None:
     parse(str(program))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

@@ -55,12 +55,14 @@ def test_channels_may_be_last(case: Convolved) -> None:
     assert_frozen(f"conv: {case.name}", y, *pull(case.weights(y)))
 
 
+@pytest.mark.thinned(3)
 @every_case
 def test_both_modes_and_second_derivatives_agree_with_differences(case: Convolved) -> None:
     x, kernel = case.arrays()
     check_grads(lambda x, k: np.sin(CONV(x, k, **case.ours)), (x, kernel), order=2)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
 @every_case
 def test_vmap_is_a_loop_over_inputs_kernels_or_both(

@@ -38,6 +38,7 @@ def _operands(name: str) -> list[Any]:
 # ---- one axis ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [None, 1, 2, 3, 4, 8, 9])
 @pytest.mark.parametrize("name", LINES)
@@ -48,6 +49,7 @@ def test_a_line_is_transformed_as_by_numpy(name: str, n: int | None, norm: str |
             assert_value(lambda x, k=axis: transform(x, n, k, norm), x[:, ::-1])
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [None, 3, 6, 7])
 @pytest.mark.parametrize("name", LINES)
@@ -119,6 +121,7 @@ SEVERAL: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("given", SEVERAL, ids=str)
 @pytest.mark.parametrize("name", [*PLANES, *BOXES])
 def test_several_axes_are_transformed_as_by_numpy(name: str, given: dict[str, Any]) -> None:
@@ -185,6 +188,7 @@ def test_the_spacing_of_frequencies_is_differentiated(frequencies: str, n: int) 
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "F", "D", "G", "i2", "u1", "?"])
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", [*LINES, *PLANES, *BOXES])
@@ -199,6 +203,7 @@ def test_dtypes_are_those_of_numpy(name: str, norm: str | None, dtype: str) -> N
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "g", "F", "G"])
 @pytest.mark.parametrize("name", [*LINES, "fft2", "irfftn"])
 def test_gradients_keep_the_precision_of_their_input(name: str, dtype: str) -> None:

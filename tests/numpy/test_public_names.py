@@ -311,6 +311,7 @@ def test_a_covered_function_has_numpys_signature(name: str) -> None:
                 assert not by_place or known.index((parameter, kind)) == place, parameter
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", sorted(SIGNATURES.keys() - DIFFERENT.keys()))
 def test_a_covered_function_has_numpys_defaults(name: str) -> None:
     theirs, ours = SIGNATURES[name]

@@ -64,6 +64,7 @@ METHODS: list[Function] = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA, *LOGIC])

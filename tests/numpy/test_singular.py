@@ -122,6 +122,7 @@ def test_singular_vectors_are_those_of_numpy_bit_for_bit(full: bool, x: Any) -> 
         assert type(result) is type(f(a))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", OF_SQUARE)
 @pytest.mark.parametrize("x", SQUARE, ids=SQUARE_NAMES)
 def test_functions_of_square_matrices_equal_numpy_and_central_differences(
@@ -132,6 +133,7 @@ def test_functions_of_square_matrices_equal_numpy_and_central_differences(
     check_grads(f, (x,))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("x", EVERY_KIND, ids=KINDS)
 def test_derivatives_equal_central_differences(name: str, x: Any) -> None:
@@ -224,6 +226,7 @@ def test_the_condition_of_a_singular_matrix_is_infinite_without_a_slope() -> Non
 # ---- least squares -------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [None, 1, 2])

@@ -83,6 +83,7 @@ def test_a_python_number_keeps_its_kind_in_every_call() -> None:
         assert_derivatives(lambda x: np.ldexp(x, 2), A)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (2, 1), ()])
 @pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
 def test_a_sum_starts_from_its_initial_value(name: str, axis: Any) -> None:

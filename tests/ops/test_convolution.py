@@ -100,6 +100,7 @@ everywhere = pytest.mark.parametrize("order", list(permutations(range(3))))
 operands = pytest.mark.parametrize("p", OPERANDS, ids=("network", "dilated", "turned"))
 
 
+@pytest.mark.thinned(3)
 @everywhere
 @operands
 @pytest.mark.parametrize("block", [1, 40, 300, 1 << 17])

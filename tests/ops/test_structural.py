@@ -22,6 +22,7 @@ WILD: dict[str, Any] = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("y", WILD)
 @pytest.mark.parametrize("x", WILD)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "i64", "c128", "bool"])

@@ -332,6 +332,7 @@ Step = Callable[[Supports, Tracer, Tracer, Tracer, int], Tracer]
 LENGTH = 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [_write, _scatter, _turn_and_add])
 def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
     step: Step, monkeypatch: pytest.MonkeyPatch
@@ -352,6 +353,7 @@ def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
     assert len(emitted) <= 6 * LENGTH
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     emitted = _counted(monkeypatch)
     supports = Supports()

@@ -84,6 +84,7 @@ def _keywords() -> list[tuple[Callable[..., Any], str]]:
     return found
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("function", "keyword"), [pytest.param(f, k, id=f"{f.__name__}-{k}") for f, k in _keywords()]
 )

@@ -57,7 +57,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
 
 
 @every_pattern
-def test_the_value_is_numpys(family: str, p: Pattern) -> None:
+def test_the_value_is_numpys_and_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
     values = p.values()
     expected = leaves(p.function(np, *values))
     found = leaves(value_under_trace(partial(p.function, np), *values))
@@ -69,14 +69,18 @@ def test_the_value_is_numpys(family: str, p: Pattern) -> None:
             np.testing.assert_array_equal(y, z)
         else:
             np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-12)
+    function, xs = of_floats(p, values)
+    check_grads(function, xs, order=1)
 
 
+@pytest.mark.slow
 @every_pattern
-def test_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
+def test_both_modes_agree_with_differences_in_second_derivatives(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
     check_grads(function, xs, order=p.order)
 
 
+@pytest.mark.thinned(4)
 @every_pattern
 def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
     if not p.batched:
@@ -90,6 +94,7 @@ def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
         np.testing.assert_allclose(g, loop, rtol=1e-9, atol=1e-9 * max(1.0, abs(loop).max()))
 
 
+@pytest.mark.thinned(4)
 @every_pattern
 def test_float32_stays_float32(family: str, p: Pattern) -> None:
     values = p.values()
@@ -119,6 +124,7 @@ COMPARED = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("family", "p"), COMPARED)
 def test_a_peer_agrees(family: str, p: Pattern) -> None:
     frozen = FROZEN[family][p.name]

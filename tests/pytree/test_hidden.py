@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from funcdiff.pytree.hidden import fault_of
+from tests.ids import without_address
 
 
 class Colour(enum.Flag):
@@ -68,7 +69,7 @@ class Series:
         random.Random(0),
         np.random.default_rng(0),
     ],
-    ids=repr,
+    ids=without_address,
 )
 def test_settings_pass_through(leaf: Any) -> None:
     assert fault_of(leaf, alone=False) is None
@@ -94,7 +95,7 @@ def test_settings_pass_through(leaf: Any) -> None:
         (Layer(space=SimpleNamespace(b=np.ones(2))), "holds arrays in .space", "dataclass"),
         (Slotted(np.ones(2)), "holds arrays in .w", "dataclass"),
     ],
-    ids=repr,
+    ids=without_address,
 )
 def test_hidden_numbers_are_found(leaf: Any, problem: str, cure: str) -> None:
     fault = fault_of(leaf, alone=False)
@@ -110,7 +111,7 @@ def test_an_object_alone_is_no_point_to_differentiate_at(leaf: Any) -> None:
     assert "in which no numbers are found" in fault.problem
 
 
-@pytest.mark.parametrize("leaf", ["text", True, len, Layer(units=3)], ids=repr)
+@pytest.mark.parametrize("leaf", ["text", True, len, Layer(units=3)], ids=without_address)
 def test_text_flags_and_functions_pass_alone_as_well(leaf: Any) -> None:
     assert fault_of(leaf, alone=True) is None
 

@@ -13,6 +13,7 @@ import pytest
 import funcdiff as fd
 from funcdiff import pytree
 from funcdiff.errors import InputError, PytreeError
+from tests.ids import without_address
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ RECORDS = [
 ]
 
 
-@pytest.mark.parametrize("record", RECORDS, ids=repr)
+@pytest.mark.parametrize("record", RECORDS, ids=without_address)
 def test_a_record_comes_back_from_its_leaves_and_structure(record: Any) -> None:
     leaves, structure = pytree.flatten(record)
     again = pytree.unflatten(structure, leaves)

@@ -53,6 +53,7 @@ def ids(entry: tuple[Any, ...]) -> str:
     return f"{name}{tuple(point)}"
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("entry", POINTS, ids=ids)
 def test_both_modes_to_second_order_equal_differences(entry: tuple[Any, ...]) -> None:
     name, *point = entry
@@ -81,6 +82,7 @@ def test_single_precision_stays_single_precision(entry: tuple[Any, ...]) -> None
         np.testing.assert_allclose(slope, wanted, rtol=2e-4, atol=1e-5)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("entry", POINTS, ids=ids)
 def test_vmap_of_the_gradient_is_a_loop(entry: tuple[Any, ...]) -> None:
     name, *point = entry

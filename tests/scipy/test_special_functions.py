@@ -119,6 +119,7 @@ def _first(result: Any) -> Any:
 # ---- every function ------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("case", NAMED)
 def test_derivatives_of_both_orders_are_those_of_differences_in_both_modes(case: Case) -> None:
     check_grads(case.f, case.args)
@@ -134,6 +135,7 @@ def test_values_are_those_of_scipy_bit_for_bit(case: Case) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("case", NAMED)
 def test_batches_of_derivatives_are_those_of_a_loop(case: Case) -> None:
     def slope(*args: Any) -> Any:
@@ -144,6 +146,7 @@ def test_batches_of_derivatives_are_those_of_a_loop(case: Case) -> None:
     np.testing.assert_allclose(fd.vmap(slope)(*batch), np.stack(rows), rtol=1e-12)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("case", NAMED)
 def test_single_precision_stays_what_scipy_makes_of_it(case: Case) -> None:
     args = tuple(x.astype(np.complex64 if x.dtype.kind == "c" else np.float32) for x in case.args)
@@ -273,6 +276,7 @@ FRACTIONS = {
 SIGNED = {f"{name}({n}, x)": (name, (n,)) for name in ("kn", "yn") for n in (-1.5, -0.4)}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
 @pytest.mark.parametrize("entry", [*FRACTIONS.items(), *SIGNED.items()], ids=lambda e: e[0])
 def test_derivatives_drop_the_fraction_of_a_whole_number_as_scipy_does(entry: Any) -> None:

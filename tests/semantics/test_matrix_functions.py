@@ -96,6 +96,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("point", SYMMETRIC)
 @pytest.mark.parametrize("name", PAIRS)
@@ -218,6 +219,7 @@ def test_hermitian_matrices_have_second_derivatives_at_equal_eigenvalues() -> No
         np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_stacks_of_matrices_are_batches() -> None:
     stack = np.stack([SYMMETRIC["unit"], SYMMETRIC["double"]])
 
@@ -295,6 +297,7 @@ def _nuclear_by_eigenvalues(a: Any) -> Any:
     return np.sum(np.sqrt(np.linalg.eigvalsh(square))) + np.trace(square @ square)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("f", "oracle", "shape", "values"), [
     (_odd, _odd_by_products, (3, 3), (1.0, 1.0, 1.0)),

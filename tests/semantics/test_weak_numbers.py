@@ -52,6 +52,7 @@ TRANSFORMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("array", ARRAYS)
@@ -211,6 +212,7 @@ CALLS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
 }
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("expression", ARITHMETIC)
 def test_python_arithmetic_of_numbers_alone_leaves_them_weak(expression: str, call: str) -> None:

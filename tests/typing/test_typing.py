@@ -64,6 +64,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {name: [line for line in lines if f"/{name}:" in line] for name in names}
 
 
+@pytest.mark.slow
 def test_the_page_on_types_shows_what_the_checker_says(reports: dict[str, list[str]]) -> None:
     text = program_of_the_page()
     found = list(findings(ERROR, reports["page.py"]))
