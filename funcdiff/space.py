@@ -18,8 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive
 from funcdiff.core.program import Literal
 from funcdiff.core.types import BOOL, ArrayType
 
@@ -98,6 +97,7 @@ add_p: Final = Primitive(
     jvp=_jvp_add,
     transpose=_transpose_add,
     batch=_batch_add,
+    facts=Facts(pointwise=True, linear=slice(None)),
 )
 
 
@@ -120,6 +120,7 @@ neg_p: Final = Primitive(
     jvp=lambda _p, xs, ts: ([neg(*xs)], [neg(t) for t in ts if t is not None]),
     transpose=lambda _p, _types, cts, _xs: [neg(ct) for ct in cts if ct is not None],
     batch=lambda _p, _size, xs, _batched: [neg(*xs)],
+    facts=Facts(pointwise=True, linear=slice(None)),
 )
 
 
@@ -156,6 +157,7 @@ mul_p: Final = Primitive(
     jvp=_jvp_mul,
     transpose=_transpose_mul,
     batch=lambda _p, size, xs, batched: [mul(*align(size, xs, batched))],
+    facts=Facts(pointwise=True, product=True),
 )
 
 
@@ -213,6 +215,7 @@ broadcast_p: Final = Primitive(
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
     batch=_batch_broadcast,
+    facts=Facts(view=True, rearranges=True, linear=slice(None)),
 )
 
 
@@ -272,8 +275,8 @@ reduce_sum_p: Final = Primitive(
     ),
     transpose=_transpose_sum,
     batch=lambda p, _size, xs, _batched: [reduce_sum(xs[0], tuple(axis + 1 for axis in p.axes))],
+    facts=Facts(fresh=True, linear=slice(None)),
 )
-FRESH.add(reduce_sum_p)
 
 
 def reduce_sum(x: Tracer, axes: tuple[int, ...]) -> Tracer:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.overwriting import FRESH
+from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.space import broadcast_p
@@ -106,7 +106,7 @@ def _ends(program: Program) -> tuple[list[int], list[int]]:
 
     for index, eq in enumerate(program.equations):
         operands = [atom.number for atom in eq.operands if isinstance(atom, Var)]
-        if not is_ufunc(eq) and eq.primitive not in FRESH:
+        if not is_fresh(eq):
             behind = set[int]().union(*(roots[k] for k in operands))
             for v in eq.results:
                 roots[v.number] = behind | {v.number}

@@ -13,12 +13,11 @@ from typing import Any, Final
 from funcdiff.backend.flops import flops
 from funcdiff.backend.labels import Label, Labels, Path
 from funcdiff.core.evaluate import last_uses
-from funcdiff.core.overwriting import IN_PLACE, functions
+from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.checkpoint import checkpoint_p
-from funcdiff.ops.complex import imag_p, real_p
 from funcdiff.ops.cond import cond_p
 from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_tangent import pushed_forward, tangent_p
@@ -29,19 +28,9 @@ from funcdiff.ops.opaque import opaque_p
 from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
-from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.sliding_windows import sliding_windows_p
+from funcdiff.ops.slicing import add_slice_p, replace_slice_p
 from funcdiff.ops.spectral import spectral_p, spectral_sum_p
-from funcdiff.ops.structural import permute_p, reshape_p, reverse_p, stop_gradient_p
-from funcdiff.ops.tap import tap_p
 from funcdiff.ops.while_loop import while_p
-from funcdiff.space import broadcast_p
-
-VIEWS: Final = frozenset({
-    reshape_p, permute_p, broadcast_p, slice_p, reverse_p, real_p, imag_p, stop_gradient_p, tap_p,
-    sliding_windows_p,
-})  # fmt: skip
-"""Operations that look at the memory of their operand, and move nothing."""
 
 PASSED: Final[dict[Primitive[Any], int]] = {
     spectral_p: 0, spectral_sum_p: 0, singular_function_p: 0, singular_sum_p: 0,
@@ -291,7 +280,7 @@ class Memory:
     def _follow_views(self) -> None:
         for index, eq in enumerate(self._program.equations):
             first = PASSED.get(eq.primitive, 0)
-            shared = eq.primitive in VIEWS or eq.primitive in PASSED or self._in_place(index)
+            shared = eq.primitive.facts.view or eq.primitive in PASSED or self._in_place(index)
             for k, v in enumerate(eq.results):
                 source = eq.operands[first + k] if shared and first + k < len(eq.operands) else None
                 if isinstance(source, Var):
@@ -302,7 +291,10 @@ class Memory:
 
     def _in_place(self, index: int) -> bool:
         eq = self._program.equations[index]
-        return eq.primitive in IN_PLACE and self._functions[index] is not eq.operation.function
+        return (
+            eq.primitive.facts.in_place is not None
+            and self._functions[index] is not eq.operation.function
+        )
 
     def _last_looks(self) -> list[int]:
         """Return for each owner the last equation that needs its memory."""
@@ -317,7 +309,7 @@ class Memory:
     def traffic(self, index: int) -> tuple[int, int]:
         """Return how many bytes an equation reads and writes."""
         eq = self._program.equations[index]
-        if eq.primitive in VIEWS or eq.primitive in PASSED:
+        if eq.primitive.facts.view or eq.primitive in PASSED:
             return 0, 0
         written = sum(bytes_of(v.type) for v in eq.results)
         operands = [atom for atom in eq.operands if isinstance(atom, Var)]

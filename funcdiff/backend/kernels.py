@@ -34,7 +34,7 @@ from funcdiff.backend.triangles import WORTHWHILE
 from funcdiff.backend.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED
 from funcdiff.core.memo import memoised
-from funcdiff.core.overwriting import FRESH
+from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
@@ -352,10 +352,7 @@ def owns_results(program: Program) -> bool:
     made = {
         eq.results[0]
         for eq in program.equations
-        if is_ufunc(eq)
-        or eq.primitive in {*REDUCTIONS, *FRESH}
-        or is_matrix_product(eq)
-        or is_outer_product(eq)
+        if is_ufunc(eq) or is_fresh(eq) or is_matrix_product(eq) or is_outer_product(eq)
     }
     distinct = len(set(program.outputs)) == len(program.outputs)
     return distinct and all(atom in made for atom in program.outputs)

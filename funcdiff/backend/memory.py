@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from funcdiff.backend.buffers import is_ufunc
 from funcdiff.backend.schedule import Region, Step
-from funcdiff.core.overwriting import FRESH
+from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.core.types import ArrayType
 
@@ -141,4 +141,4 @@ def _last_looks(
 
 
 def _is_fresh(step: Step) -> bool:
-    return isinstance(step, Region) or is_ufunc(step) or step.primitive in FRESH
+    return isinstance(step, Region) or is_fresh(step)

@@ -15,9 +15,7 @@ import numpy as np
 
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Equation
-from funcdiff.ops.complex import conj_p, imag_p, join_p, modulus_p, real_p
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.families import POINTWISE
 from funcdiff.ops.reductions import (
     reduce_all_p,
     reduce_any_p,
@@ -25,8 +23,8 @@ from funcdiff.ops.reductions import (
     reduce_max_p,
     reduce_min_p,
 )
-from funcdiff.ops.structural import convert_p, permute_p, reshape_p, select_p
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p
+from funcdiff.ops.structural import permute_p, reshape_p
+from funcdiff.space import broadcast_p, reduce_sum_p
 
 _FEW_COLUMNS: Final = 4
 """Columns up to which a matrix product costs the reading of its blocked operand."""
@@ -54,13 +52,10 @@ Rule: TypeAlias = Callable[[Equation], Rows | None]
 _ONE: Final = Rows((True,))
 _WHOLE: Final = Rows((False,))
 
-POINTWISE.update((add_p, mul_p, neg_p, convert_p, select_p))
-POINTWISE.update((real_p, imag_p, conj_p, join_p, modulus_p))
-
 
 def rows(eq: Equation) -> Rows | None:
     """Return how an equation works row by row, None if it does not."""
-    if eq.primitive in POINTWISE:
+    if eq.primitive.facts.pointwise:
         return Rows((True,) * len(eq.operands)) if eq.results[0].type.shape else None
     rule = _RULES.get(eq.primitive)
     return rule(eq) if rule else None

@@ -17,7 +17,6 @@ from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.ops.elementwise import root_of_squares, square_of_root
-from funcdiff.ops.families import POINTWISE
 from funcdiff.ops.structural import convert_p, select_p, stop_gradient_p
 
 MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
@@ -117,7 +116,7 @@ def expression(eq: Equation) -> Expression | None:
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
     if function in _FUNCTIONS and (of_floats or function in _LOGIC):
         return Expression(_FUNCTIONS[function])
-    if eq.primitive not in POINTWISE or len(eq.results) != 1 or not of_floats:
+    if not eq.primitive.facts.pointwise or len(eq.results) != 1 or not of_floats:
         return None
     operands = ", ".join(
         "{}" if isinstance(function, np.ufunc) else "float64({})" for _ in eq.operands

@@ -8,29 +8,12 @@ an owner lives and dies with it, but for a slice that outlives a write: that one
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Variant
 from funcdiff.core.program import Equation, Program, Var
-
-Variant: TypeAlias = Callable[[Any], Callable[..., Any]]
-
-IN_PLACE: Final[dict[Primitive[Any], Variant]] = {}
-"""Variants of `impl` that may overwrite their first operand.
-
-Only primitives whose result is a new, writeable array belong here.  Default for the others: none.
-"""
-
-COPYING: Final[dict[Primitive[Any], Variant]] = {}
-"""Variants of `impl`, of one operand, whose result shares no memory with it.  Default: none."""
-
-FRESH: Final[set[Primitive[Any]]] = set()
-"""Primitives whose results never share memory with an operand.
-
-NumPy's ufuncs are such, too; of all others it is assumed that they may.
-"""
 
 
 def on_copy(in_place: Variant) -> Variant:
@@ -60,7 +43,7 @@ class Choice(NamedTuple):
 
 def choices(program: Program, last: list[int]) -> list[Choice]:
     """Return what to call for each equation, given the index of the last use of each variable."""
-    if not any(eq.primitive in IN_PLACE for eq in program.equations):
+    if not any(eq.primitive.facts.in_place for eq in program.equations):
         return [Choice(eq.operation.function) for eq in program.equations]
     return _Plan(program, last).choices
 
@@ -89,11 +72,12 @@ class _Plan:
 
     def _look_back(self, index: int, eq: Equation, written: list[int]) -> None:
         """Let the operands be needed for as long as what may look into them."""
-        if _is_fresh(eq):
+        if is_fresh(eq):
             return
         operands = _variables(eq)
         needed = max((self._needed[v.number] for v in eq.results), default=index)
-        if eq.primitive in COPYING and operands and index < written[operands[0]] < needed:
+        copying = eq.primitive.facts.copying
+        if copying and operands and index < written[operands[0]] < needed:
             self._copied.add(index)
             return
         for number in operands:
@@ -101,14 +85,15 @@ class _Plan:
 
     def _decide(self, index: int, eq: Equation) -> Choice:
         """Return the function of an equation, and note who owns the memory of its results."""
-        function = eq.operation.function
+        function, facts = eq.operation.function, eq.primitive.facts
         if index in self._copied:
             self._own(eq)
-            return Choice(COPYING[eq.primitive](eq.params))
-        if eq.primitive in IN_PLACE:
+            assert facts.copying is not None
+            return Choice(facts.copying(eq.params))
+        if facts.in_place is not None:
             self._own(eq)
-            return self._overwriting(index, eq) or Choice(function)
-        if not _is_fresh(eq):
+            return self._overwriting(index, eq, facts.in_place) or Choice(function)
+        if not is_fresh(eq):
             owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
             for v in eq.results if owners else ():
                 alone = len(eq.operands) == 1
@@ -119,7 +104,7 @@ class _Plan:
         for v in eq.results:
             self._owner[v.number] = v.number
 
-    def _overwriting(self, index: int, eq: Equation) -> Choice | None:
+    def _overwriting(self, index: int, eq: Equation, variant: Variant) -> Choice | None:
         """Return the variant in place if its first operand is an array that dies here."""
         first = eq.operands[0]
         if not isinstance(first, Var):
@@ -128,7 +113,7 @@ class _Plan:
         others = {self._owner[number] for number in _variables(eq)[1:]}
         if owner < 0 or self._needed[owner] > index or others & {owner, _UNCERTAIN}:
             return None
-        in_place, function = IN_PLACE[eq.primitive](eq.params), eq.operation.function
+        in_place, function = variant(eq.params), eq.operation.function
         if owner == first.number:
             return Choice(in_place, in_place=True)
         # a view of it: NumPy's broadcast views and scalars cannot be written to
@@ -141,10 +126,10 @@ def _written(program: Program, count: int) -> list[int]:
     written = [-1] * count
     for index, eq in enumerate(program.equations):
         operands = _variables(eq)
-        if operands and not _is_fresh(eq):
+        if operands and not is_fresh(eq):
             for v in eq.results:
                 group[v.number] = group[operands[0]]
-        if eq.primitive in IN_PLACE and isinstance(eq.operands[0], Var):
+        if eq.primitive.facts.in_place and isinstance(eq.operands[0], Var):
             written[group[operands[0]]] = index
     return [written[k] for k in group]
 
@@ -153,5 +138,6 @@ def _variables(eq: Equation) -> list[int]:
     return [atom.number for atom in eq.operands if isinstance(atom, Var)]
 
 
-def _is_fresh(eq: Equation) -> bool:
-    return eq.primitive in FRESH or isinstance(eq.operation.function, np.ufunc)
+def is_fresh(eq: Equation) -> bool:
+    """Whether the results of an equation share no memory with its operands."""
+    return eq.primitive.facts.fresh or isinstance(eq.operation.function, np.ufunc)

@@ -43,6 +43,51 @@ def _equations_in(value: Any) -> int:
 NONE: Final = Params()
 
 
+Variant: TypeAlias = Callable[[Any], Callable[..., Any]]
+"""As `impl` of a primitive: ``variant(p) -> function`` of the operand arrays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the structure of an operation tells those who analyse programs.
+
+    Every default is right for any operation: a fact that is not stated costs speed, or a zero that
+    is not seen, and never a wrong result.
+
+    Attributes
+    ----------
+    fresh
+        The results share no memory with an operand.  NumPy's ufuncs need not say so.
+    view
+        The result looks at the memory of the first operand and moves nothing.
+    in_place
+        A variant of `impl` that may overwrite its first operand; only where `fresh`.
+    copying
+        A variant of `impl`, of one operand, whose result shares no memory with it.
+    pointwise
+        An element of the result follows from the elements at its place in the operands.
+    rearranges
+        Each element of the result is one of the only operand: of a number repeated, the result
+        is that number repeated.
+    linear
+        The operands in which the operation is linear together: the result is zero if they are.
+    product
+        The operation is linear in each operand alone: the result is zero if one of them is.
+    """
+
+    fresh: bool = False
+    view: bool = False
+    in_place: Variant | None = None
+    copying: Variant | None = None
+    pointwise: bool = False
+    rearranges: bool = False
+    linear: slice | None = None
+    product: bool = False
+
+
+_UNKNOWN: Final = Facts()
+
+
 @dataclass(frozen=True, eq=False)
 class Primitive(Generic[P]):
     """One operation and all its rules.
@@ -72,6 +117,8 @@ class Primitive(Generic[P]):
     linearize
         As `jvp`, but the results do not depend on the tangents: for operations whose `jvp`
         fuses both (cond, scan), this one keeps them in equations of their own.
+    facts
+        What its structure tells analyses of programs.
     """
 
     name: str
@@ -82,6 +129,7 @@ class Primitive(Generic[P]):
     transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None
     batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
     linearize: Callable[[P, Tracers, Tangents], tuple[Tracers, Tangents]] | None = None
+    facts: Facts = _UNKNOWN
 
     def __post_init__(self) -> None:
         if self.name in primitives:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise import reciprocal
 from funcdiff.ops.families import linear
@@ -34,6 +34,7 @@ real_p: Final = linear(
     impl=lambda _p: np.real,
     transpose=lambda _p, types, cts, _zs: [convert(cts[0], types[0].dtype)],
     batch=lambda _p, _size, zs, _batched: [real(zs[0])],
+    facts=Facts(view=True, pointwise=True),
 )
 
 
@@ -55,6 +56,7 @@ imag_p: Final = linear(
     impl=lambda _p: np.imag,
     transpose=_transpose_imag,
     batch=lambda _p, _size, zs, _batched: [imag(zs[0])],
+    facts=Facts(view=True, pointwise=True),
 )
 
 
@@ -70,6 +72,7 @@ conj_p: Final = linear(
     impl=lambda _p: np.conjugate,
     transpose=lambda _p, _types, cts, _zs: [conj(cts[0])],
     batch=lambda _p, _size, zs, _batched: [conj(zs[0])],
+    facts=Facts(pointwise=True),
 )
 
 
@@ -102,6 +105,7 @@ join_p: Final = linear(
     impl=lambda _p: _join,
     transpose=_transpose_join,
     batch=lambda _p, size, xs, batched: [join(*align(size, xs, batched))],
+    facts=Facts(fresh=True, pointwise=True),
 )
 
 
@@ -130,6 +134,7 @@ modulus_p: Final = Primitive(
     impl=lambda _p: np.absolute,
     jvp=_modulus_jvp,
     batch=lambda _p, _size, zs, _batched: [modulus(zs[0])],
+    facts=Facts(pointwise=True),
 )
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.space import Maybe, sum_tangents
 
@@ -124,9 +123,15 @@ def _batch(
 
 
 contract_p: Final = Primitive(
-    "contract", Contraction, _abstract_contract, _impl, _forward, _transpose, _batch
+    "contract",
+    Contraction,
+    _abstract_contract,
+    _impl,
+    _forward,
+    _transpose,
+    _batch,
+    facts=Facts(fresh=True, product=True),
 )
-FRESH.add(contract_p)
 
 
 def contraction(left: Labels, right: Labels, out: Labels) -> Contraction:

@@ -18,8 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import Labels
 from funcdiff.ops.windows import Geometry, multiplied
@@ -207,9 +206,15 @@ def _batch(
 
 
 convolve_p: Final = Primitive(
-    "convolve", Convolution, _abstract, _impl, _forward, _transpose, _batch
+    "convolve",
+    Convolution,
+    _abstract,
+    _impl,
+    _forward,
+    _transpose,
+    _batch,
+    facts=Facts(fresh=True, product=True),
 )
-FRESH.add(convolve_p)
 
 
 def numbered(p: Convolution) -> Convolution:

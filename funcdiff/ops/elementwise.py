@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.primitive import Facts
 from funcdiff.ops.families import Elementwise, by_ufunc, elementwise
 from funcdiff.space import add_p, mul_p, neg_p
 
 LN2: Final = float(np.log(2.0))
 LN10: Final = float(np.log(10.0))
 DEGREE: Final = float(np.pi / 180)
+LINEAR: Final = Facts(linear=slice(None))
 
 add = by_ufunc[np.add] = Elementwise(add_p, np.add)
 mul = by_ufunc[np.multiply] = Elementwise(mul_p, np.multiply)
@@ -26,7 +28,7 @@ neg = by_ufunc[np.negative] = Elementwise(neg_p, np.negative)
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
-sub = elementwise("sub", np.subtract, 1, -1)
+sub = elementwise("sub", np.subtract, 1, -1, facts=LINEAR)
 # the reciprocal is shared, by all orders: one more division than the value has
 div = elementwise("div", np.divide, lambda x, y, z: 1 / y, lambda x, y, z: -(z * (1 / y)))
 floor_divide = elementwise("floor_divide", np.floor_divide, None, None)
@@ -45,8 +47,8 @@ heaviside = elementwise(
 )
 nextafter = elementwise("nextafter", np.nextafter, 1, None)
 spacing = elementwise("spacing", np.spacing, None)
-deg2rad = elementwise("deg2rad", np.deg2rad, DEGREE)
-rad2deg = elementwise("rad2deg", np.rad2deg, 1 / DEGREE)
+deg2rad = elementwise("deg2rad", np.deg2rad, DEGREE, facts=LINEAR)
+rad2deg = elementwise("rad2deg", np.rad2deg, 1 / DEGREE, facts=LINEAR)
 by_ufunc[np.radians], by_ufunc[np.degrees] = deg2rad, rad2deg
 
 

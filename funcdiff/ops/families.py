@@ -9,13 +9,13 @@ without a derivative.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
 
@@ -24,11 +24,10 @@ Partial: TypeAlias = float | Callable[..., Any] | None
 """∂y/∂x: a number, a formula ``lambda *xs, y: ...`` in plain ``np``, or None for no derivative."""
 Jvp: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], tuple[Any, Any]]
 
+_NOTHING: Final = Facts()
+
 by_ufunc: Final[dict[np.ufunc, Elementwise]] = {}
 """The elementwise operation that a NumPy ufunc becomes, once types and shapes are equal."""
-
-POINTWISE: Final[set[Primitive[Any]]] = set()
-"""What `elementwise` has declared: an element of the result follows from those at its place."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ def elementwise(
     *partials: Partial,
     jvp: Jvp | None = None,
     dtypes: Callable[..., np.dtype[Any]] | None = None,
+    facts: Facts = _NOTHING,
 ) -> Elementwise:
     """Declare an elementwise operation by its NumPy function and partial derivatives.
 
@@ -69,6 +69,8 @@ def elementwise(
         A rule of one's own, where the derivative is not a sum of coefficients times tangents.
     dtypes
         Result dtype as a function of the operands' dtypes; by default what the ufunc says.
+    facts
+        What else its structure tells.
     """
     resolve: Callable[..., np.dtype[Any]] = dtypes or resolver(ufunc)
 
@@ -89,9 +91,14 @@ def elementwise(
         return [op(*align(size, xs, batched))]
 
     primitive = Primitive(
-        name, Params, abstract, impl=lambda _p: ufunc, jvp=jvp or forward, batch=batch
+        name,
+        Params,
+        abstract,
+        impl=lambda _p: ufunc,
+        jvp=jvp or forward,
+        batch=batch,
+        facts=replace(facts, pointwise=True),
     )
-    POINTWISE.add(primitive)
     op = Elementwise(primitive, ufunc)
     if isinstance(ufunc, np.ufunc):
         by_ufunc[ufunc] = op
@@ -141,11 +148,13 @@ def linear(
     batch: Callable[[P, int, Any, Any], Any],
     given: tuple[int, ...] = (),
     jvp: Jvp | None = None,
+    facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation that is linear in all its operands together.
 
-    `given` lists the operands in which it is not: masks and indices, which have no tangent.
-    The forward rule follows; `jvp` replaces it for an operation linear only for some types.
+    `given` lists the operands in which it is not, the first ones or the last ones: masks and
+    indices, which have no tangent.  The forward rule follows, and that fact; `jvp` replaces the
+    rule for an operation linear only for some types.
     """
 
     def forward(
@@ -161,7 +170,11 @@ def linear(
         ]
         return ys, bind(primitive, p, *operands)
 
-    primitive = Primitive(name, params, abstract, impl, jvp or forward, transpose, batch)
+    operands = slice(len(given), None) if 0 in given else slice(given[0] if given else None)
+    facts = replace(facts, linear=operands)
+    primitive = Primitive(
+        name, params, abstract, impl, jvp or forward, transpose, batch, facts=facts
+    )
     return primitive
 
 
@@ -191,6 +204,7 @@ def constant_op(
     abstract: Callable[..., Types],
     impl: Callable[[P], Callable[..., Any]],
     batch: Callable[[P, int, Any, Any], Any],
+    facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation whose derivative is zero wherever it exists."""
 
@@ -200,7 +214,7 @@ def constant_op(
         ys = bind(primitive, p, *xs)
         return ys, [None for _ in ys]
 
-    primitive = Primitive(name, params, abstract, impl, forward, None, batch)
+    primitive = Primitive(name, params, abstract, impl, forward, None, batch, facts=facts)
     return primitive
 
 

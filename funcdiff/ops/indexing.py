@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import FRESH, IN_PLACE, on_copy
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.overwriting import on_copy
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structural import iota, permute, select
@@ -124,6 +124,7 @@ gather_p: Final = Primitive(
     jvp=_gather_jvp,
     transpose=_gather_transpose,
     batch=_gather_batch,
+    facts=Facts(fresh=True, linear=slice(1)),
 )
 
 
@@ -176,9 +177,8 @@ scatter_add_p: Final = Primitive(
     jvp=_scatter_jvp,
     transpose=_scatter_transpose,
     batch=_scatter_batch,
+    facts=Facts(fresh=True, in_place=_scatter_into, linear=slice(2)),
 )
-IN_PLACE[scatter_add_p] = _scatter_into
-FRESH.update((gather_p, scatter_add_p))
 
 
 def scatter_add(
@@ -265,9 +265,8 @@ scatter_p: Final = Primitive(
     jvp=_scatter_set_jvp,
     transpose=_scatter_set_transpose,
     batch=_scatter_set_batch,
+    facts=Facts(fresh=True, in_place=_write_into, linear=slice(2)),
 )
-IN_PLACE[scatter_p] = _write_into
-FRESH.add(scatter_p)
 
 
 def scatter(

@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Facts, Params
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.complex import conj
 from funcdiff.ops.contract import contract
@@ -97,10 +96,8 @@ part_p: Final = linear(
     impl=_part_impl,
     transpose=lambda p, _types, cts, _xs: [_part(cts[0], p)],
     batch=lambda p, _size, xs, _batched: [_part(xs[0], p)],
+    facts=Facts(fresh=True),
 )
-
-
-FRESH.add(part_p)
 
 
 def _part(x: Tracer, p: Part) -> Tracer:

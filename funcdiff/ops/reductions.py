@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Facts, Primitive, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.elementwise import mul, reciprocal
 from funcdiff.ops.families import constant_op, linear
@@ -86,6 +85,7 @@ reduce_prod_p: Final = Primitive(
     impl=_reduction_impl(np.multiply),
     jvp=_prod_jvp,
     batch=lambda p, _size, xs, _batched: [reduce_prod(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True),
 )
 
 
@@ -122,7 +122,13 @@ def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
         return bind(primitive, Axes(_shifted(p.axes)), xs[0])
 
     primitive = Primitive(
-        name, Axes, abstract_reduction, _reduction_impl(ufunc), forward, batch=batch
+        name,
+        Axes,
+        abstract_reduction,
+        _reduction_impl(ufunc),
+        forward,
+        batch=batch,
+        facts=Facts(fresh=True),
     )
     return primitive
 
@@ -156,6 +162,7 @@ reduce_all_p: Final = constant_op(
     abstract=_abstract_logic,
     impl=_reduction_impl(np.logical_and),
     batch=lambda p, _size, xs, _batched: [reduce_all(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True),
 )
 reduce_any_p: Final = constant_op(
     "reduce_any",
@@ -163,6 +170,7 @@ reduce_any_p: Final = constant_op(
     abstract=_abstract_logic,
     impl=_reduction_impl(np.logical_or),
     batch=lambda p, _size, xs, _batched: [reduce_any(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True),
 )
 
 
@@ -191,9 +199,7 @@ reduce_count_p: Final = constant_op(
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
     batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
-)
-FRESH.update(
-    (reduce_max_p, reduce_min_p, reduce_prod_p, reduce_all_p, reduce_any_p, reduce_count_p)
+    facts=Facts(fresh=True),
 )
 
 

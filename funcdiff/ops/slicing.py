@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import COPYING, FRESH, IN_PLACE, on_copy
-from funcdiff.core.primitive import Params, Types
+from funcdiff.core.overwriting import on_copy
+from funcdiff.core.primitive import Facts, Params, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
 from funcdiff.space import Maybe, align, zeros
@@ -55,8 +55,8 @@ slice_p: Final = linear(
     impl=lambda p: lambda x: x[p.index],
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
     batch=lambda p, size, xs, _batched: [take_slice(xs[0], p.whole(size))],
+    facts=Facts(view=True, rearranges=True, copying=lambda p: lambda x: x[p.index].copy()),
 )
-COPYING[slice_p] = lambda p: lambda x: x[p.index].copy()
 
 
 def take_slice(x: Tracer, p: Slice) -> Tracer:
@@ -110,9 +110,8 @@ add_slice_p: Final = linear(
     impl=on_copy(_add_slice_into),
     transpose=_transpose_add_slice,
     batch=_batch_add_slice,
+    facts=Facts(fresh=True, in_place=_add_slice_into),
 )
-IN_PLACE[add_slice_p] = _add_slice_into
-FRESH.add(add_slice_p)
 
 
 def add_slice(x: Tracer, u: Tracer, p: Slice) -> Tracer:
@@ -158,9 +157,8 @@ replace_slice_p: Final = linear(
     impl=on_copy(_replace_slice_into),
     transpose=_transpose_replace_slice,
     batch=_batch_replace_slice,
+    facts=Facts(fresh=True, in_place=_replace_slice_into),
 )
-IN_PLACE[replace_slice_p] = _replace_slice_into
-FRESH.add(replace_slice_p)
 
 
 def replace_slice(x: Tracer, v: Tracer, p: Slice) -> Tracer:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.overwriting import COPYING, FRESH
-from funcdiff.core.primitive import Params, Types
+from funcdiff.core.primitive import Facts, Params, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
 
@@ -69,6 +68,10 @@ sliding_windows_p: Final = linear(
     impl=lambda p: lambda x: sliding_window_view(x, p.length, p.axis),
     transpose=lambda p, _types, cts, _xs: [overlap_add(cts[0], p.axis)],
     batch=lambda p, _size, xs, _batched: [sliding_windows(xs[0], p.axis + 1, p.length)],
+    facts=Facts(
+        view=True,
+        copying=lambda p: lambda x: sliding_window_view(x, p.length, p.axis).copy(),
+    ),
 )
 overlap_add_p: Final = linear(
     "overlap_add",
@@ -77,9 +80,8 @@ overlap_add_p: Final = linear(
     impl=_overlap_add_impl,
     transpose=lambda p, _types, cts, _xs: [sliding_windows(cts[0], p.axis, p.length)],
     batch=lambda p, _size, xs, _batched: [overlap_add(xs[0], p.axis + 1)],
+    facts=Facts(fresh=True),
 )
-COPYING[sliding_windows_p] = lambda p: lambda x: sliding_window_view(x, p.length, p.axis).copy()
-FRESH.add(overlap_add_p)
 
 
 def sliding_windows(x: Tracer, axis: int, length: int) -> Tracer:

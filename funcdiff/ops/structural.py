@@ -9,14 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.overwriting import FRESH
-from funcdiff.core.primitive import NONE, Params, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Types
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.slicing import slice_along
 from funcdiff.space import Maybe, align, splat, zeros
 
 # ---- reshape ---------------------------------------------------------------------------------
+
+
+_REARRANGING_VIEW: Final = Facts(view=True, rearranges=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ reshape_p: Final = linear(
     impl=lambda p: lambda x: np.reshape(x, p.shape),
     transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
     batch=lambda p, size, xs, _batched: [reshape(xs[0], (size, *p.shape))],
+    facts=_REARRANGING_VIEW,
 )
 
 
@@ -80,6 +83,7 @@ permute_p: Final = linear(
     impl=lambda p: lambda x: np.transpose(x, p.axes),
     transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
     batch=lambda p, _size, xs, _batched: [permute(xs[0], (0, *(a + 1 for a in p.axes)))],
+    facts=_REARRANGING_VIEW,
 )
 
 
@@ -132,6 +136,7 @@ convert_p: Final = linear(
     jvp=_jvp_convert,
     transpose=_transpose_convert,
     batch=lambda p, _size, xs, _batched: [convert(xs[0], p.dtype)],
+    facts=Facts(fresh=True, pointwise=True),
 )
 
 
@@ -215,6 +220,7 @@ select_p: Final = linear(
     transpose=_transpose_select,
     batch=lambda _p, size, xs, batched: [select(*align(size, xs, batched))],
     given=(0,),
+    facts=Facts(fresh=True, pointwise=True),
 )
 
 
@@ -264,8 +270,8 @@ concatenate_p: Final = linear(
     impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
     transpose=_transpose_concatenate,
     batch=lambda p, size, xs, batched: [concatenate(align(size, xs, batched), p.axis + 1)],
+    facts=Facts(fresh=True),
 )
-FRESH.update((convert_p, select_p, concatenate_p))
 
 
 def concatenate(xs: Sequence[Tracer], axis: int) -> Tracer:
@@ -297,6 +303,7 @@ reverse_p: Final = linear(
     impl=_reverse_impl,
     transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
     batch=lambda p, _size, xs, _batched: [reverse(xs[0], tuple(a + 1 for a in p.axes))],
+    facts=_REARRANGING_VIEW,
 )
 
 
@@ -314,6 +321,7 @@ stop_gradient_p: Final = constant_op(
     abstract=lambda _p, x: (x,),
     impl=lambda _p: lambda x: x,
     batch=lambda _p, _size, xs, _batched: [stop_gradient(xs[0])],
+    facts=Facts(view=True),
 )
 
 

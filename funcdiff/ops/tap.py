@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from funcdiff.core.builder import Tracer, bind
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Facts, Params
 from funcdiff.ops.families import linear
 from funcdiff.space import Maybe
 
@@ -37,6 +37,7 @@ tap_p: Final = linear(
     transpose=lambda _p, _types, cts, _xs: cts,
     batch=lambda p, _size, xs, _batched: [tap(xs[0], p)],
     jvp=_tap_jvp,
+    facts=Facts(view=True),
 )
 
 

@@ -8,47 +8,14 @@ factor is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program
 from funcdiff.ops.checkpoint import Checkpoint
-from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.cond import Cond
-from funcdiff.ops.contract import contract_p
-from funcdiff.ops.elementwise import sub
-from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.reductions import cumsum_p
 from funcdiff.ops.scan import Scan
-from funcdiff.ops.slicing import add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.structural import (
-    concatenate_p,
-    convert_p,
-    permute_p,
-    reshape_p,
-    reverse_p,
-    select_p,
-)
 from funcdiff.ops.sweeps import While
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum_p
-
-_SUMS: Final[dict[Primitive[Any], slice]] = {
-    **dict.fromkeys(
-        (add_p, sub.primitive, join_p, concatenate_p, add_slice_p, replace_slice_p), slice(None)
-    ),
-    select_p: slice(1, None),
-    scatter_p: slice(2),
-    scatter_add_p: slice(2),
-}
-"""Operations that are linear in these operands together: their result needs all to be zero."""
-
-_PRODUCTS: Final = frozenset({mul_p, contract_p})
-
-_MOVES: Final = frozenset({
-    reshape_p, permute_p, reverse_p, broadcast_p, convert_p, slice_p, gather_p, neg_p, conj_p,
-    real_p, imag_p, cumsum_p, reduce_sum_p,
-})  # fmt: skip
-"""Operations that are linear in their first operand."""
 
 
 class Flags(NamedTuple):
@@ -95,12 +62,10 @@ def _results(eq: Equation, given: Flags) -> Flags:
 
 
 def _is_zero(primitive: Primitive[Any], given: Flags) -> bool:
-    if primitive in _SUMS:
-        return all(given.zero[_SUMS[primitive]])
-    if primitive in _PRODUCTS:
+    if primitive.facts.linear is not None:
+        return all(given.zero[primitive.facts.linear])
+    if primitive.facts.product:
         return any(given.zero)
-    if primitive in _MOVES:
-        return given.zero[0]
     # linear in each operand that is varied, or its derivative would not be the same everywhere
     return any(z and v for z, v in zip(*given, strict=True))
 

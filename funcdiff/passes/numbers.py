@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.overwriting import IN_PLACE
 from funcdiff.core.primitive import NONE, Primitive
 from funcdiff.core.walk import made_by, maker
 from funcdiff.ops.families import by_ufunc
@@ -141,7 +140,7 @@ def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | No
 
 def _is_written(x: Tracer) -> bool:
     head = maker(x)
-    return head is not None and head.primitive in IN_PLACE
+    return head is not None and head.primitive.facts.in_place is not None
 
 
 _FEW: Final = 16

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.walk import maker
-from funcdiff.ops import structural
-from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.slicing import slice_p
-from funcdiff.space import broadcast_p, splat
+from funcdiff.space import splat
 
 Rule: TypeAlias = Callable[..., "Tracer | None"]
 """``rule(emit, p, *xs)``; `emit` records an equation after applying the rules to it."""
@@ -26,12 +22,6 @@ Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
 def same(x: Tracer, y: Tracer) -> bool:
     """Whether two handles are on one atom."""
     return x.builder is y.builder and x.atom == y.atom
-
-
-_REARRANGING: Final = {
-    broadcast_p, structural.reshape_p, structural.permute_p, slice_p,
-    structural.reverse_p, structural.convert_p,
-}  # fmt: skip
 
 
 class Rewriter:
@@ -83,18 +73,14 @@ class Rewriter:
         return y
 
 
-@lru_cache(maxsize=1)
-def _pointwise() -> frozenset[Primitive[Any]]:
-    return frozenset(op.primitive for op in by_ufunc.values())
-
-
 def fold(primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]) -> Tracer | None:
     """Compute an operation on literals, of which the result is a literal."""
-    if primitive not in _REARRANGING and primitive not in _pointwise():
+    facts = primitive.facts
+    if not facts.rearranges and not facts.pointwise:
         return None
     values = [splat(x) for x in xs]
     (type_,) = primitive.abstract(params, *(x.type for x in xs))
-    if primitive in _REARRANGING and primitive is not structural.convert_p:
+    if facts.rearranges:
         return constant(values[0], type_)
     with np.errstate(all="ignore"):
         return constant(primitive.impl(params)(*values), type_)
