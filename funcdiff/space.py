@@ -275,7 +275,7 @@ reduce_sum_p: Final = Primitive(
     ),
     transpose=_transpose_sum,
     batch=lambda p, _size, xs, _batched: [reduce_sum(xs[0], tuple(axis + 1 for axis in p.axes))],
-    facts=Facts(fresh=True, linear=slice(None)),
+    facts=Facts(fresh=True, linear=slice(None), reduces=np.add),
 )
 
 

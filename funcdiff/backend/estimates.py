@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.backend.products import REDUCTIONS
+from funcdiff.backend.products import reducing
 from funcdiff.backend.scalars import Expression, expression, is_number
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program
@@ -68,7 +68,7 @@ def _unrolled(eq: Equation) -> float | None:
         return None
     if eq.primitive in REARRANGING:
         return _OPERATOR if eq.primitive is add_slice_p else 0.0
-    if eq.primitive in REDUCTIONS:
+    if reducing(eq) is not None:
         terms = eq.operands[0].type.size
         return _OPERATOR * terms if terms <= _MOST * max(size, 1) else None
     if eq.primitive is contract_p:
@@ -90,7 +90,7 @@ def _called(eq: Equation) -> float:
     type_ = eq.results[0].type
     if eq.primitive in REARRANGING:
         return REARRANGING[eq.primitive]
-    if eq.primitive in REDUCTIONS:
+    if reducing(eq) is not None:
         return 3 * _CALL + eq.operands[0].type.size
     if eq.primitive is contract_p:
         return 2 * _CALL + _terms(eq)

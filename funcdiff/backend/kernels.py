@@ -23,10 +23,10 @@ from funcdiff.backend.constants import hoisted
 from funcdiff.backend.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.memory import arrange
 from funcdiff.backend.products import (
-    REDUCTIONS,
     ProductWriter,
     is_matrix_product,
     is_outer_product,
+    reducing,
 )
 from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, index_text, target
@@ -170,7 +170,7 @@ class _KernelWriter(ProductWriter):
             return True
         return self._spread.isdisjoint(v.number for v in step.results) and (
             is_ufunc(step)
-            or step.primitive in REDUCTIONS
+            or reducing(step) is not None
             or is_matrix_product(step)
             or is_outer_product(step)
         )
@@ -217,13 +217,13 @@ class _KernelWriter(ProductWriter):
             return f"{self._elementwise(eq)})"
         if is_outer_product(eq):
             return self._outer(eq, "")
-        return self._reduced(eq, "") if eq.primitive in REDUCTIONS else super()._call(eq)
+        return self._reduced(eq, "") if reducing(eq) is not None else super()._call(eq)
 
     def _written(self, eq: Equation, place: str) -> str:
         """Return the statement that writes the result of an equation to given memory."""
         if is_ufunc(eq):
             return f"{self._elementwise(eq)}, {target(eq, place)})"
-        if eq.primitive in REDUCTIONS:
+        if reducing(eq) is not None:
             return self._reduced(eq, place)
         if is_outer_product(eq):
             return self._outer(eq, place)

@@ -14,29 +14,19 @@ from funcdiff.backend.triangles import (
     triangular_product,
     wanted_triangles,
 )
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.reductions import (
-    reduce_all_p,
-    reduce_any_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
 from funcdiff.space import reduce_sum_p
 
 _SHORT: Final = 128
 """Elements up to which NumPy sums one after the other, too."""
 
-REDUCTIONS: Final[dict[Primitive[Any], np.ufunc]] = {
-    reduce_sum_p: np.add,
-    reduce_prod_p: np.multiply,
-    reduce_max_p: np.maximum,
-    reduce_min_p: np.minimum,
-    reduce_all_p: np.logical_and,
-    reduce_any_p: np.logical_or,
-}
+
+def reducing(eq: Equation) -> np.ufunc | None:
+    """Return the ufunc of which an equation is a reduction, None if it is none."""
+    ufunc = eq.primitive.facts.reduces
+    same = ufunc is not None and eq.results[0].type.dtype == eq.operands[0].type.dtype
+    return ufunc if same else None
 
 
 class ProductWriter(Writer):
@@ -119,7 +109,8 @@ class ProductWriter(Writer):
     def _summed_by_ufunc(self, eq: Equation, place: str) -> str:
         p: Any = eq.params
         type_ = eq.operands[0].type
-        ufunc = REDUCTIONS[eq.primitive]
+        ufunc = reducing(eq)
+        assert ufunc is not None
         function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
         axes = "None" if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
         dtype = self._bind(type_.dtype, f"dtype_{len(self._bound)}", type_.dtype)

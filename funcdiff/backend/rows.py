@@ -16,15 +16,8 @@ import numpy as np
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Equation
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.reductions import (
-    reduce_all_p,
-    reduce_any_p,
-    reduce_count_p,
-    reduce_max_p,
-    reduce_min_p,
-)
 from funcdiff.ops.structural import permute_p, reshape_p
-from funcdiff.space import broadcast_p, reduce_sum_p
+from funcdiff.space import broadcast_p
 
 _FEW_COLUMNS: Final = 4
 """Columns up to which a matrix product costs the reading of its blocked operand."""
@@ -57,6 +50,8 @@ def rows(eq: Equation) -> Rows | None:
     """Return how an equation works row by row, None if it does not."""
     if eq.primitive.facts.pointwise:
         return Rows((True,) * len(eq.operands)) if eq.results[0].type.shape else None
+    if eq.primitive.facts.reduces is not None:
+        return _reduction(eq, eq.primitive.facts.reduces)
     rule = _RULES.get(eq.primitive)
     return rule(eq) if rule else None
 
@@ -76,14 +71,11 @@ def _permute(eq: Equation) -> Rows | None:
     return _ONE if p.axes[:1] == (0,) else None
 
 
-def _reduction(ufunc: np.ufunc) -> Rule:
-    def rule(eq: Equation) -> Rows | None:
-        p: Any = eq.params
-        if 0 not in p.axes:
-            return _ONE
-        return Rows((True,), ufunc) if eq.results[0].type.size <= _SMALL_SUM else None
-
-    return rule
+def _reduction(eq: Equation, ufunc: np.ufunc) -> Rows | None:
+    p: Any = eq.params
+    if 0 not in p.axes:
+        return _ONE
+    return Rows((True,), ufunc) if eq.results[0].type.size <= _SMALL_SUM else None
 
 
 def _contract(eq: Equation) -> Rows | None:
@@ -130,12 +122,6 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
     broadcast_p: _broadcast,
     reshape_p: _reshape,
     permute_p: _permute,
-    reduce_sum_p: _reduction(np.add),
-    reduce_max_p: _reduction(np.maximum),
-    reduce_min_p: _reduction(np.minimum),
-    reduce_count_p: _reduction(np.add),
-    reduce_all_p: _reduction(np.logical_and),
-    reduce_any_p: _reduction(np.logical_or),
     contract_p: _contract,
 }
 """Default for the others: None."""

@@ -18,38 +18,30 @@ import numpy as np
 
 from funcdiff.backend.attempts import Attempt
 from funcdiff.backend.estimates import REARRANGING, worth_unrolling
+from funcdiff.backend.products import reducing
 from funcdiff.backend.scalars import MAXIMUM, MINIMUM, expression, literal
 from funcdiff.backend.source import Source
 from funcdiff.backend.statements import KEPT, PART, Parts, Statement, function
 from funcdiff.core.evaluate import last_uses
 from funcdiff.core.overwriting import Choice, choices
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program, Var
 from funcdiff.core.types import BOOL
 from funcdiff.ops.contract import contract_p
-from funcdiff.ops.reductions import (
-    reduce_all_p,
-    reduce_any_p,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_prod_p,
-)
 from funcdiff.ops.slicing import add_slice_p
 from funcdiff.ops.structural import stop_gradient_p
-from funcdiff.space import reduce_sum_p
 
 _UNPACKED: Final = 16
 """Elements up to which an argument is unpacked; of a longer one, each is read where it is used."""
 
 _NAMES: Final = {"math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_}
 
-_FOLDS: Final[dict[Primitive[Any], tuple[str, str]]] = {
-    reduce_sum_p: ("{} + {}", "0.0"),
-    reduce_prod_p: ("{} * {}", "1.0"),
-    reduce_max_p: (MAXIMUM, "(-math.inf)"),
-    reduce_min_p: (MINIMUM, "math.inf"),
-    reduce_all_p: ("bool({} and {})", "True"),
-    reduce_any_p: ("bool({} or {})", "False"),
+_FOLDS: Final[dict[np.ufunc, tuple[str, str]]] = {
+    np.add: ("{} + {}", "0.0"),
+    np.multiply: ("{} * {}", "1.0"),
+    np.maximum: (MAXIMUM, "(-math.inf)"),
+    np.minimum: (MINIMUM, "math.inf"),
+    np.logical_and: ("bool({} and {})", "True"),
+    np.logical_or: ("bool({} or {})", "False"),
 }
 """What reductions do to two elements, and the result for none."""
 
@@ -127,7 +119,7 @@ class _Unroller:
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
             return rearranged if shape else rearranged[()]
         number = f"v{eq.results[0].number}"
-        if eq.primitive in _FOLDS:
+        if reducing(eq) in _FOLDS:
             made = [self._folded(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
         elif eq.primitive is contract_p:
             made = [self._product(f"{number}_{k}", *row) for k, row in enumerate(_terms(eq, *xs))]
@@ -165,7 +157,9 @@ class _Unroller:
 
     def _folded(self, eq: Equation, row: Sequence[str], name: str) -> str:
         """Return the element that a reduction makes of some."""
-        text, none = _FOLDS[eq.primitive]
+        ufunc = reducing(eq)
+        assert ufunc is not None
+        text, none = _FOLDS[ufunc]
         result = row[0] if len(row) else none
         for k, element in enumerate(row[1:]):
             result = self._computed(f"{name}_{k}", text, (result, element))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
 
@@ -73,6 +75,8 @@ class Facts:
         The operands in which the operation is linear together: the result is zero if they are.
     product
         The operation is linear in each operand alone: the result is zero if one of them is.
+    reduces
+        The ufunc that puts the results of parts together, of a reduction over axes ``p.axes``.
     """
 
     fresh: bool = False
@@ -83,6 +87,7 @@ class Facts:
     rearranges: bool = False
     linear: slice | None = None
     product: bool = False
+    reduces: np.ufunc | None = None
 
 
 _UNKNOWN: Final = Facts()

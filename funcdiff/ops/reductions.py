@@ -85,7 +85,7 @@ reduce_prod_p: Final = Primitive(
     impl=_reduction_impl(np.multiply),
     jvp=_prod_jvp,
     batch=lambda p, _size, xs, _batched: [reduce_prod(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True),
+    facts=Facts(fresh=True, reduces=np.multiply),
 )
 
 
@@ -128,7 +128,7 @@ def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
         _reduction_impl(ufunc),
         forward,
         batch=batch,
-        facts=Facts(fresh=True),
+        facts=Facts(fresh=True, reduces=ufunc),
     )
     return primitive
 
@@ -162,7 +162,7 @@ reduce_all_p: Final = constant_op(
     abstract=_abstract_logic,
     impl=_reduction_impl(np.logical_and),
     batch=lambda p, _size, xs, _batched: [reduce_all(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True),
+    facts=Facts(fresh=True, reduces=np.logical_and),
 )
 reduce_any_p: Final = constant_op(
     "reduce_any",
@@ -170,7 +170,7 @@ reduce_any_p: Final = constant_op(
     abstract=_abstract_logic,
     impl=_reduction_impl(np.logical_or),
     batch=lambda p, _size, xs, _batched: [reduce_any(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True),
+    facts=Facts(fresh=True, reduces=np.logical_or),
 )
 
 
@@ -199,7 +199,7 @@ reduce_count_p: Final = constant_op(
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
     batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True),
+    facts=Facts(fresh=True, reduces=np.add),
 )
 
 
