@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.liveness import lifetimes
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.core.types import ArrayType
@@ -46,7 +47,7 @@ def is_ufunc(eq: Equation) -> bool:
 
 def plan(program: Program) -> Plan:
     """Decide which memory every result takes."""
-    own, looked_into = _ends(program)
+    own, looked_into = lifetimes(program, program.equations, is_fresh)
     count = len(own)
     buffer, layout = list(range(count)), list(range(count))
     types = [v.type for v in program.inputs]
@@ -91,28 +92,3 @@ def _layout(eq: Equation, layout: list[int]) -> int:
         return _LINE
     found = {layout[atom.number] for atom in eq.operands if isinstance(atom, Var)} - {_NEUTRAL}
     return found.pop() if len(found) == 1 else result.number
-
-
-def _ends(program: Program) -> tuple[list[int], list[int]]:
-    """Return for each variable where it, and where its memory, is looked at last."""
-    count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
-    roots: list[set[int]] = [{k} for k in range(count)]
-    own, memory = [-1] * count, [-1] * count
-
-    def use(number: int, index: int) -> None:
-        own[number] = index
-        for root in roots[number]:
-            memory[root] = index
-
-    for index, eq in enumerate(program.equations):
-        operands = [atom.number for atom in eq.operands if isinstance(atom, Var)]
-        if not is_fresh(eq):
-            behind = set[int]().union(*(roots[k] for k in operands))
-            for v in eq.results:
-                roots[v.number] = behind | {v.number}
-        for number in (*operands, *(v.number for v in eq.results)):
-            use(number, index)
-    for atom in program.outputs:
-        if isinstance(atom, Var):
-            use(atom.number, len(program.equations))
-    return own, memory

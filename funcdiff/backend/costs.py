@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from funcdiff.backend.flops import flops
 from funcdiff.backend.labels import Label, Labels, Path
-from funcdiff.core.evaluate import last_uses
+from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program, Var

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from funcdiff.backend.buffers import is_ufunc
 from funcdiff.backend.schedule import Region, Step
+from funcdiff.core.liveness import lifetimes
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.core.types import ArrayType
@@ -53,7 +54,7 @@ def arrange(
     keeps
         Whether a step may hold on to its operands after the call.
     """
-    last = _last_looks(program, steps, writes, keeps)
+    last = lifetimes(program, steps, lambda step: writes(step) or _is_fresh(step), keeps).memory
     ending: list[list[int]] = [[] for _ in steps]
     for number, index in enumerate(last):
         if len(program.inputs) <= number and 0 <= index < len(steps):
@@ -111,33 +112,6 @@ def _bytes(type_: ArrayType) -> int:
 def _targets(step: Step) -> Sequence[Var]:
     """Return the results that could be written to given memory."""
     return step.stored if isinstance(step, Region) else step.results
-
-
-def _last_looks(
-    program: Program,
-    steps: Sequence[Step],
-    writes: Callable[[Step], bool],
-    keeps: Callable[[Step], bool],
-) -> list[int]:
-    """Return for each variable the last step that looks into its memory."""
-    count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
-    roots: list[set[int]] = [{k} for k in range(count)]
-    last = [-1] * count
-    for index, step in enumerate(steps):
-        operands = [atom.number for atom in step.operands if isinstance(atom, Var)]
-        if not (writes(step) or _is_fresh(step)):
-            behind = set[int]().union(*(roots[k] for k in operands))
-            for v in step.results:
-                roots[v.number] = behind | {v.number}
-        until = len(steps) if keeps(step) else index
-        for number in (*operands, *(v.number for v in step.results)):
-            for root in roots[number]:
-                last[root] = max(last[root], until)
-    for atom in program.outputs:
-        if isinstance(atom, Var):
-            for root in roots[atom.number]:
-                last[root] = len(steps)
-    return last
 
 
 def _is_fresh(step: Step) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.backend.buffers import is_ufunc, plan
-from funcdiff.core.evaluate import last_uses
+from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var

@@ -22,7 +22,7 @@ from funcdiff.backend.products import reducing
 from funcdiff.backend.scalars import MAXIMUM, MINIMUM, expression, literal
 from funcdiff.backend.source import Source
 from funcdiff.backend.statements import KEPT, PART, Parts, Statement, function
-from funcdiff.core.evaluate import last_uses
+from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Atom, Equation, Program, Var
 from funcdiff.core.types import BOOL

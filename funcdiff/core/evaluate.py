@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
@@ -142,22 +143,6 @@ def _step(function: Callable[..., Any], operands: list[int], results: list[int])
     if len(operands) == 2:
         return function, operands[0], operands[1], results[0]
     return function, operands, 0, results[0]
-
-
-def last_uses(program: Program) -> list[int]:
-    """Return, for each variable, the index of the equation that uses it last."""
-    count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
-    last = [-1] * count
-    for index, eq in enumerate(program.equations):
-        for result in eq.results:
-            last[result.number] = index
-        for atom in eq.operands:
-            if isinstance(atom, Var):
-                last[atom.number] = index
-    for atom in program.outputs:
-        if isinstance(atom, Var):
-            last[atom.number] = len(program.equations)
-    return last
 
 
 @memoised
