@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,14 +11,13 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.primitive import NONE, Primitive
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.contract import Contraction, Labels, contract_p
 from funcdiff.ops.convolution import Convolution, convolve_p
 from funcdiff.ops.degeneracy import distinct_p, gauge_p, settled_p, shared_p
 from funcdiff.ops.determinants import adjugate_p
 from funcdiff.ops.dilation import singular_derivative_p
 from funcdiff.ops.eigen import existing_p
-from funcdiff.ops.elementwise import div, sub
+from funcdiff.ops.elementwise import div
 from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.linalg import solve_p, triangular_solve_p
@@ -39,10 +38,7 @@ from funcdiff.ops.structural import (
     Axis,
     Permutation,
     concatenate_p,
-    convert_p,
     permute_p,
-    reshape_p,
-    reverse_p,
     select_p,
 )
 from funcdiff.ops.tap import tap_p
@@ -50,12 +46,8 @@ from funcdiff.passes.support import Maybe, Support, booleans
 from funcdiff.space import (
     Axes,
     Broadcast,
-    add_p,
     broadcast_p,
     kept_axes,
-    mul_p,
-    neg_p,
-    reduce_sum_p,
 )
 
 Rule: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], Maybe]
@@ -88,11 +80,15 @@ def _first(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     return supports[0]
 
 
-def _either(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
-    if False in supports:
-        return supports[0] or supports[1]
-    pair = [booleans(x, s) for x, s in zip(xs, supports, strict=True)]
-    return Support(logical_or.primitive, NONE, pair)
+def _union(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
+    """Return where any of the operands may differ from zero."""
+    terms = [(x, s) for x, s in zip(xs, supports, strict=True) if s is not False]
+    if len(terms) < 2:
+        return terms[0][1] if terms else False
+    union = booleans(*terms[0])
+    for x, s in terms[1:]:
+        union = Support(logical_or.primitive, NONE, [union, booleans(x, s)])
+    return union
 
 
 def _any(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
@@ -262,15 +258,13 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     **{
         primitive: _as_itself(primitive)
         for primitive in (
-            reshape_p, permute_p, reverse_p, broadcast_p, slice_p, add_slice_p, replace_slice_p,
-            concatenate_p, cumsum_p, sliding_windows_p, overlap_add_p,
+            add_slice_p, replace_slice_p, concatenate_p, cumsum_p, sliding_windows_p, overlap_add_p,
         )
     },
     select_p: _as_itself(select_p, 0),
     gather_p: _as_itself(gather_p, start=1),
     scatter_add_p: _as_itself(scatter_add_p, start=2),
     scatter_p: _as_itself(scatter_p, start=2),
-    **dict.fromkeys((neg_p, mul_p, convert_p, conj_p, real_p, imag_p), _elementwise),
     div.primitive: _elementwise,
     **dict.fromkeys(
         (
@@ -279,8 +273,6 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
         ),
         _first,
     ),
-    **dict.fromkeys((add_p, sub.primitive, join_p), _either),
-    reduce_sum_p: _any,
     contract_p: _contracted,
     masked_contract_p: _contracted,
     convolve_p: _convolved,
@@ -292,11 +284,38 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     recurrence_p: _recurrent,
     **{primitive: _mixed(primitive) for primitive in (fft_p, ifft_p, rfft_p, irfft_p)},
 }  # fmt: skip
-"""How a support goes through an operation; through others it does not: everywhere."""
+"""How a support goes through an operation, where its facts do not tell."""
 
-PRODUCTS: Final = frozenset({
-    mul_p, div.primitive, contract_p, masked_contract_p, convolve_p, masked_convolve_p, adjugate_p,
-    solve_p, triangular_solve_p, named_solve_p,
+
+@cache
+def rule_of(primitive: Primitive[Any]) -> Rule | None:
+    """Return how a support goes through an operation; None if the result may be anywhere."""
+    rule = RULES.get(primitive)
+    if rule is not None:
+        return rule
+    facts = primitive.facts
+    if facts.rearranges:
+        return _as_itself(primitive)
+    if facts.reduces is np.add and facts.linear is not None:
+        return _any
+    if facts.pointwise and facts.product:
+        return _elementwise
+    return _union if is_pointwise_sum(primitive) else None
+
+
+def is_pointwise_sum(primitive: Primitive[Any]) -> bool:
+    """Whether an element of the result is a sum of multiples of those at its place."""
+    return primitive.facts.pointwise and primitive.facts.linear == slice(None)
+
+
+def is_product(primitive: Primitive[Any]) -> bool:
+    """Whether an operation is linear in an operand for every value of the others."""
+    return primitive.facts.product or primitive in _QUOTIENTS
+
+
+_QUOTIENTS: Final = frozenset({
+    div.primitive, masked_contract_p, masked_convolve_p, adjugate_p, solve_p, triangular_solve_p,
+    named_solve_p,
 })  # fmt: skip
 
 SEVERAL: Final[dict[Primitive[Any], RuleOfSeveral]] = {

@@ -10,8 +10,6 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import Primitive
-from funcdiff.ops.complex import join_p
-from funcdiff.ops.elementwise import sub
 from funcdiff.ops.indexing import scatter_add_p
 from funcdiff.ops.logic import logical_not, logical_or
 from funcdiff.ops.recurrence import recurrence_p
@@ -20,9 +18,16 @@ from funcdiff.ops.structural import select_p
 from funcdiff.passes import logic, structure
 from funcdiff.passes.rewriting import Rewriter, same
 from funcdiff.passes.support import Maybe, Support, given
-from funcdiff.passes.support_rules import MASKED, OWN, PRODUCTS, RULES, SEVERAL
+from funcdiff.passes.support_rules import (
+    MASKED,
+    OWN,
+    SEVERAL,
+    is_pointwise_sum,
+    is_product,
+    rule_of,
+)
 from funcdiff.passes.tiles import Tiles
-from funcdiff.space import add_p, splat
+from funcdiff.space import splat
 
 _rewriter: Final = Rewriter(structure.rules, logic.rules)
 
@@ -69,7 +74,7 @@ class Supports:
     def _note(
         self, y: Tracer, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
     ) -> None:
-        rule = RULES.get(primitive)
+        rule = rule_of(primitive)
         if rule is None or y.atom in self._known or splat(y) is not None:
             return
         if primitive not in OWN and all(
@@ -85,12 +90,12 @@ class Supports:
             self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
         if primitive is slice_p and self._tiles.read(xs[0], params):
             return
-        if primitive in (add_p, sub.primitive, join_p) and True in supports:
+        if is_pointwise_sum(primitive) and True in supports:
             return
         if primitive in (add_slice_p, scatter_add_p) and supports[0] is True:
             return
         # A zero coefficient is a number like any other.
-        if primitive in PRODUCTS:
+        if is_product(primitive):
             supports = [s if isinstance(s, Support) else True for s in supports]
         if primitive in (select_p, recurrence_p):
             supports[0] = True
@@ -104,7 +109,9 @@ class Supports:
         supports = [s if isinstance(s, Support) else True for s in map(self.settled, xs)]
         if all(s is True for s in supports):
             return None
-        support = RULES[primitive](params, xs, supports)
+        rule = rule_of(primitive)
+        assert rule is not None
+        support = rule(params, xs, supports)
         if not isinstance(support, Support) or self.is_everywhere(support):
             return None
         return support

@@ -253,7 +253,7 @@ def _is_sum(sample: Sample) -> bool:
 
 
 def test_every_operation_with_a_rule_has_a_sample() -> None:
-    assert {sample.primitive for sample in SAMPLES} == set(support_rules.RULES)
+    assert {sample.primitive for sample in SAMPLES} >= set(support_rules.RULES)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
