@@ -85,9 +85,10 @@ def _union(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     terms = [(x, s) for x, s in zip(xs, supports, strict=True) if s is not False]
     if len(terms) < 2:
         return terms[0][1] if terms else False
-    union = booleans(*terms[0])
-    for x, s in terms[1:]:
-        union = Support(logical_or.primitive, NONE, [union, booleans(x, s)])
+    first, *others = [booleans(x, s) for x, s in terms]
+    union = Support(logical_or.primitive, NONE, [first, others[0]])
+    for other in others[1:]:
+        union = Support(logical_or.primitive, NONE, [union, other])
     return union
 
 
