@@ -68,7 +68,8 @@ def elementwise(
     jvp
         A rule of one's own, where the derivative is not a sum of coefficients times tangents.
     dtypes
-        Result dtype as a function of the operands' dtypes; by default what the ufunc says.
+        Result dtype as a function of the operands' dtypes; by default what the ufunc says, and
+        of another function that of its operands.
     facts
         What else its structure tells.
     """
@@ -106,7 +107,15 @@ def elementwise(
 
 
 def resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
-    """Return the result dtype of a ufunc as a function of its operands' dtypes."""
+    """Return the result dtype of a ufunc as a function of its operands' dtypes.
+
+    Another function is taken to have operands, and a result, of one dtype.
+    """
+
+    def common(first: np.dtype[Any], *others: np.dtype[Any]) -> np.dtype[Any]:
+        if any(dtype != first for dtype in others):
+            raise TypeError(f"operands must have one dtype, got {(first, *others)}")
+        return first
 
     def resolve(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
         *operands, result = ufunc.resolve_dtypes((*dtypes, None))
@@ -115,7 +124,7 @@ def resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
         found: np.dtype[Any] = result
         return found
 
-    return resolve
+    return resolve if isinstance(ufunc, np.ufunc) else common
 
 
 def _scaled(partial: Partial, t: Maybe, xs: Sequence[Tracer], y: Tracer) -> Maybe:
