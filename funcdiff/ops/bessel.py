@@ -34,9 +34,5 @@ def _second_derivative(x: Any, y: Any) -> Any:
     return np.where(zero, 0.5, bessel_i0(x) - y / np.where(zero, 1, x))
 
 
-bessel_i0: Elementwise = elementwise(
-    "bessel_i0", lambda x: np.i0(x)[()], lambda x, y: bessel_i1(x), dtypes=lambda dtype: dtype
-)
-bessel_i1: Elementwise = elementwise(
-    "bessel_i1", _first_order, _second_derivative, dtypes=lambda dtype: dtype
-)
+bessel_i0: Elementwise = elementwise("bessel_i0", lambda x: np.i0(x)[()], lambda x, y: bessel_i1(x))
+bessel_i1: Elementwise = elementwise("bessel_i1", _first_order, _second_derivative)

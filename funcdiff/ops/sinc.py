@@ -30,6 +30,4 @@ def _slope(x: Any, y: Any) -> Any:
     return np.where(near, close * series, (np.cos(pi * far) - y) / far)
 
 
-normalized_sinc: Final = elementwise(
-    "sinc", lambda x: np.sinc(x)[()], _slope, dtypes=lambda dtype: dtype
-)
+normalized_sinc: Final = elementwise("sinc", lambda x: np.sinc(x)[()], _slope)

@@ -36,6 +36,5 @@ exponential_ratio: Callable[..., Any] = elementwise(
     "exponential_ratio",
     _exponential_ratio,
     lambda z, y: y * (1 - 1 / z),
-    dtypes=lambda dtype: dtype,
 )
 """eᶻ/z, in which the pole at 0 wins over eᶻ, and eᶻ over z at ∞."""

@@ -67,7 +67,7 @@ def _excess(x: Any, top: Any) -> Any:
         return np.where(x == top, 0, x - top).astype(x.dtype)[()]
 
 
-_excess_op: Callable[..., Any] = elementwise("excess", _excess, 1, -1, dtypes=lambda x, top: x)
+_excess_op: Callable[..., Any] = elementwise("excess", _excess, 1, -1)
 
 
 def excess(x: Any, top: Any) -> Any:

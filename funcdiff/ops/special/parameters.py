@@ -46,9 +46,7 @@ def _refuse_order(*_operands: Any) -> Any:
     )
 
 
-whole_part: Final = elementwise(
-    "whole_part", lambda n: np.trunc(n), _refuse_order, dtypes=lambda dtype: dtype
-)
+whole_part: Final = elementwise("whole_part", lambda n: np.trunc(n), _refuse_order)
 """What SciPy takes for a whole number n; there is no derivative in it, not even 0."""
 
 
