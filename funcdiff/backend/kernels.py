@@ -119,7 +119,8 @@ class _KernelWriter(ProductWriter):
         self._limits, self._steps = limits, steps
         # of an operand of a region, rows are taken
         regions = [step for step in steps if isinstance(step, Region)]
-        self._spread -= {v.number for region in regions for v in region.operands}
+        for v in (v for region in regions for v in region.operands):
+            self._views.pop(v.number, None)
         self._given = {
             atom.number: f"o{k}"
             for k, atom in enumerate(program.outputs[place] for place in stored)
@@ -168,7 +169,7 @@ class _KernelWriter(ProductWriter):
     def _writes(self, step: Step) -> bool:
         if isinstance(step, Region):
             return True
-        return self._spread.isdisjoint(v.number for v in step.results) and (
+        return (
             is_ufunc(step)
             or reducing(step) is not None
             or is_matrix_product(step)
@@ -177,8 +178,8 @@ class _KernelWriter(ProductWriter):
 
     def _equation(self, eq: Equation) -> list[str]:
         v = eq.results[0]
-        if v.number in self._spread:
-            return [self._reshaped(eq)]
+        if v.number in self._views:
+            return [self._view(eq)]
         names = ", ".join(self._own_name(r) for r in eq.results)
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
         if place is not None and self._writes(eq):

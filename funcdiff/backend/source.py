@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcdiff.backend.broadcasting import left_to_numpy
 from funcdiff.backend.buffers import is_ufunc, plan
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
@@ -15,7 +16,7 @@ from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.ops.slicing import slice_p
 from funcdiff.ops.structural import permute_p, reshape_p
-from funcdiff.space import broadcast_p, reduce_sum_p
+from funcdiff.space import reduce_sum_p
 
 _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 """NumPy deprecates a third argument by position for these."""
@@ -105,7 +106,7 @@ class Writer:
         self._program = program
         self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
         self._bound: dict[Any, str] = {}
-        self._spread = _spread(program)
+        self._views = left_to_numpy(program, is_ufunc)
         pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
         self._choices = {eq.results[0].number: choice for eq, choice in pairs}
 
@@ -127,17 +128,12 @@ class Writer:
             operands[0] = self._operand(eq.operands[0])
         return f"{self._function(eq)}({', '.join(operands)}"
 
-    def _reshaped(self, eq: Equation) -> str:
-        """Return what a broadcast becomes if only ufuncs use it, which broadcast themselves."""
-        (atom,) = eq.operands
-        (result,) = eq.results
-        ndim = len(result.type.shape)
-        axes = eq.params.axes  # type: ignore[attr-defined]
-        operand = self._operand(atom)
-        if axes == tuple(range(ndim - len(axes), ndim)):
-            return f"{self._name(result)} = {operand}"
-        shape = tuple(n if k in axes else 1 for k, n in enumerate(result.type.shape))
-        return f"{self._name(result)} = {operand}.reshape({shape})"
+    def _view(self, eq: Equation) -> str:
+        """Return the statement for a broadcast that is left to NumPy."""
+        (atom,), (result,) = eq.operands, eq.results
+        shape = self._views[result.number]
+        reshaped = "" if shape == atom.type.shape else f".reshape({shape})"
+        return f"{self._name(result)} = {self._operand(atom)}{reshaped}"
 
     # ---- names -----------------------------------------------------------------------------
 
@@ -210,8 +206,8 @@ class _Faithful(Writer):
 
     def _statement(self, eq: Equation) -> str:
         number = eq.results[0].number
-        if number in self._spread:
-            return self._reshaped(eq)
+        if number in self._views:
+            return self._view(eq)
         if not is_ufunc(eq):
             return f"{', '.join(self._name(v) for v in eq.results)} = {self._call(eq)}"
         name, call = self._name(eq.results[0]), self._elementwise(eq)
@@ -233,35 +229,3 @@ class _Faithful(Writer):
 
     def _name(self, v: Var) -> str:
         return super()._name(Var(self._buffer[v.number], v.type))
-
-
-def _spread(program: Program) -> set[int]:
-    """Return the broadcasts that ufuncs do by themselves: no use needs the array."""
-    spread: dict[int, tuple[int, ...]] = {  # the axes of the result that the operand has
-        eq.results[0].number: eq.params.axes  # type: ignore[attr-defined]
-        for eq in program.equations
-        if eq.primitive is broadcast_p and isinstance(eq.operands[0], Var)
-    }
-    for atom in program.outputs:
-        spread.pop(getattr(atom, "number", -1), None)
-    changed = bool(spread)
-    while changed:
-        changed = False
-        for eq in program.equations:
-            used = [k for a in eq.operands if (k := getattr(a, "number", -1)) in spread]
-            if used and not (is_ufunc(eq) and _covered(eq, spread)):
-                changed = True
-                for number in used:
-                    spread.pop(number, None)
-    return set(spread)
-
-
-def _covered(eq: Equation, spread: Mapping[int, tuple[int, ...]]) -> bool:
-    """Whether the operands of a ufunc, some not broadcast, still make a result of its shape."""
-    shape = eq.results[0].type.shape
-    every = range(len(shape))
-    there: set[int] = set()
-    for atom in eq.operands:
-        if isinstance(atom, Var):
-            there.update(spread.get(atom.number, every))
-    return there.issuperset(axis for axis in every if shape[axis] != 1)

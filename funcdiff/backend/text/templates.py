@@ -173,19 +173,20 @@ def _permute(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     return transposed(xs[0], p.axes)
 
 
-def expanded(eq: Equation, x: ast.expr) -> ast.expr:
-    """Return the operand of a broadcast such that NumPy will broadcast it by itself."""
+def expanded(eq: Equation, x: ast.expr, count: int) -> ast.expr:
+    """Return the operand of a broadcast with the last axes of the result, new ones of length 1."""
     p: Any = eq.params
-    ndim = len(p.shape)
-    if p.axes == tuple(range(ndim - len(p.axes), ndim)):
-        return x
-    first = p.axes[0] if p.axes else ndim
+    new = [axis not in p.axes for axis in range(len(p.shape))][len(p.shape) - count :]
+    if all(new) and new:  # of a number, which has no index
+        return call("np.reshape", x, constant((1,) * count))
     whole = [build("x[:]", x=x).slice, constant(None)]  # type: ignore[attr-defined]
-    return item(x, [whole[0] if k in p.axes else whole[1] for k in range(first, ndim)])
+    return item(x, [whole[flag] for flag in new]) if any(new) else x
 
 
 def _broadcast(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    return call("np.broadcast_to", expanded(eq, xs[0]), constant(eq.results[0].type.shape))
+    p: Any = eq.params
+    inner = len(p.shape) - p.axes[0] if p.axes else 0
+    return call("np.broadcast_to", expanded(eq, xs[0], inner), constant(p.shape))
 
 
 def _convert(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.backend.broadcasting import left_to_numpy
 from funcdiff.backend.labels import Label, Labels, Path
 from funcdiff.backend.text.control import STATEMENTS
 from funcdiff.backend.text.definitions import UnwritableError, definition, parameters, returned
@@ -28,7 +29,7 @@ from funcdiff.backend.text.literals import filled, number, repeated
 from funcdiff.backend.text.names import SHORT_WORDS, LocalNames, Names
 from funcdiff.backend.text.places import IN_PLACE
 from funcdiff.backend.text.templates import TEMPLATES, expanded
-from funcdiff.backend.text.uses import is_elementwise, is_view, spread, uses_of
+from funcdiff.backend.text.uses import is_elementwise, is_view, uses_of
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
@@ -181,7 +182,7 @@ class Body:
         self._env: dict[int, ast.expr] = dict(enumerate(operands))
         self._uses = uses_of(program)
         self._made = {v.number: eq for eq in program.equations for v in eq.results}
-        self._spread = spread(program)
+        self._views = left_to_numpy(program, is_elementwise)
         self._owned: set[int] = set()
         self._labels = writer.module.labels
         self._plain = plain
@@ -249,11 +250,11 @@ class Body:
             STATEMENTS[eq.primitive](self, eq, (*self.path, index))
         elif eq.primitive in IN_PLACE:
             self._written_into(eq)
-        elif eq.results[0].number in self._spread:
+        elif eq.results[0].number in self._views:
             (x,), (y,) = eq.operands, eq.results
             if self._uses[y.number] > 1:
                 self.simple(x)
-            self.define(y, expanded(eq, self.whole(x)))
+            self.define(y, expanded(eq, self.whole(x), len(self._views[y.number])))
         else:
             self._expression(eq)
 
