@@ -1,6 +1,7 @@
-"""For all tests: hypothesis' profiles, and which cases of a large table run by default."""
+"""The tests' mode: compiled programs are checked, random examples are few, large tables thinned."""
 
 import gc
+import os
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -12,6 +13,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1000)
 settings.load_profile("quick")
+
+# the first execution of every compiled program is held against the interpreter
+os.environ["FUNCDIFF_CHECK"] = "1"
 
 # tens of thousands of tests keep many objects: looking through them all less often saves a third
 gc.set_threshold(50_000, 20, 50)

@@ -24,6 +24,7 @@ from funcdiff.api.arguments import (
 )
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, owned, rebuild, record, run
+from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels import kernel, owns_results
 from funcdiff.backend.unrolling import Unrolled
@@ -31,7 +32,7 @@ from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import InputError, InternalError, user_location
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.passes.simplify import simplify
 
@@ -82,6 +83,8 @@ class _Compiled(NamedTuple):
         try:
             with np.errstate(all="ignore"):
                 results = self.execute(*operands)
+        except InternalError:
+            raise
         except Exception:
             return run(self.program, operands, self.trace)  # which raises again, and says where
         return owned(results, operands)
@@ -252,12 +255,14 @@ class JittedFunction(Generic[P, R]):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
         kept = [c.copy() if isinstance(c, np.ndarray) else c for c in trace.captures]
-        found = _Compiled(program, trace._replace(captures=kept), fastest(program))
+        trace, execute = trace._replace(captures=kept), fastest(program)
+        # which runs here first, before it may run directly
+        found = _Compiled(program, trace, checked(program, execute, exact=False))
         with self._lock:
             self._programs[kind.key] = found
             if current_builder() is None and self._is_plain(args, kwargs):
                 signature = _signature(args)
-                self._direct[signature] = _direct(found, converts=float in signature)
+                self._direct[signature] = _direct(found, execute, converts=float in signature)
             count = len(self._programs)
         if count >= _MANY and not self._warned:
             self._warned = True
@@ -286,11 +291,12 @@ def _signature(args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args])
 
 
-def _direct(found: _Compiled, *, converts: bool) -> Callable[[Sequence[Any]], Any]:
+def _direct(
+    found: _Compiled, execute: Callable[..., list[Any]], *, converts: bool
+) -> Callable[[Sequence[Any]], Any]:
     """Return what runs a compiled program on plain arguments, and does no more than it has to."""
-    program, trace, execute = found
+    program, trace, _ = found
     captures = trace.captures
-    assert execute is not None
     is_array = trace.is_array
     owns = isinstance(execute, Unrolled) or owns_results(program)
     floats = execute if isinstance(execute, Unrolled) and not execute.warns else None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from funcdiff.backend.checking import checked
 from funcdiff.backend.estimates import worth_unrolling
 from funcdiff.backend.kernels import kernel
 from funcdiff.backend.source import source
@@ -23,7 +24,7 @@ def compiled(program: Program) -> Callable[..., list[Any]] | None:
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1" or len(program.equations) > LONGEST:
         return None
-    return source(program).function()
+    return checked(program, source(program).function(), exact=True)
 
 
 def fastest(program: Program) -> Callable[..., list[Any]]:

@@ -23,9 +23,6 @@ _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 
 Template: TypeAlias = Callable[[Equation, str], str | None]
 
-_SMALL: Final = 1 << 12
-"""Elements up to which a constant is an array."""
-
 LARGE: Final = 1 << 15
 """Bytes from which an array is freed as soon as it is dead."""
 
@@ -148,15 +145,13 @@ class Writer:
     def _constant(self, eq: Equation, atom: Literal) -> str:
         """Return a constant operand of a ufunc.
 
-        NumPy works on two small arrays sooner than on an array and a number, of which it makes
-        one in every call; but for some exponents that are one number `np.power` has a fast path.
+        NumPy works on two arrays sooner than on an array and a number, of which it makes one in
+        every call; but for some exponents that are one number `np.power` has a fast path.  An
+        array without axes has no say in how NumPy lays the result out in memory.
         """
-        shape = atom.type.shape if atom.type.size <= _SMALL else ()
-        if not shape or eq.operation.function is np.power:
-            number = ("number", atom.bits, atom.type.dtype)
-            return self._bind(number, f"c{len(self._bound)}", atom.value)
-        filled = ("filled", atom)
-        return self._bind(filled, f"c{len(self._bound)}", np.full(shape, atom.value))
+        number = not atom.type.shape or eq.operation.function is np.power
+        value = atom.value if number else np.array(atom.value)
+        return self._bind((number, atom.bits, atom.type.dtype), f"c{len(self._bound)}", value)
 
     def _function(self, eq: Equation) -> str:
         function = self._choices[eq.results[0].number].function

@@ -57,6 +57,8 @@ class Executable:
         if compiled is not None:
             try:
                 return compiled(*arrays)
+            except InternalError:
+                raise
             except Exception:
                 return self.interpret(*arrays)  # which raises again, and says where
         self._runs += 1

@@ -1,0 +1,96 @@
+"""Compiled programs that are held against the interpreter when they run for the first time.
+
+``FUNCDIFF_CHECK=1`` in the environment asks for it, as the test suite does.  Results must have the
+types that the program states, and the interpreter's values: its bits, or, of kernels, which add up
+in another order, these up to rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.evaluate import Executable
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InternalError
+
+Run: TypeAlias = Callable[..., list[Any]]
+
+
+def checked(program: Program, run: Run, *, exact: bool) -> Run:
+    """Return what runs a compiled program, and compares its first results if that is asked for.
+
+    Parameters
+    ----------
+    program
+        The program.
+    run
+        Its compiled code.
+    exact
+        Whether it computes the interpreter's bits.
+    """
+    if os.environ.get("FUNCDIFF_CHECK") != "1":
+        return run
+    return _Checked(program, run, exact=exact)
+
+
+class _Checked:
+    """Compiled code, the first execution of which is compared."""
+
+    def __init__(self, program: Program, run: Run, *, exact: bool) -> None:
+        self._program, self._run, self._exact = program, run, exact
+        self._pending = True
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the results; raise InternalError if they are not the interpreter's."""
+        results = self._run(*arrays)
+        if self._pending:
+            self._pending = False
+            with np.errstate(all="ignore"):
+                expected = Executable(self._program).interpret(*arrays)
+                self._compare(results, expected, arrays)
+        return results
+
+    def _compare(
+        self, results: Sequence[Any], expected: Sequence[Any], arrays: Sequence[Any]
+    ) -> None:
+        tolerance = 0.0 if self._exact else _tolerance(self._program, [*arrays, *expected])
+        types = self._program.output_types
+        for k, (type_, y, z) in enumerate(zip(types, results, expected, strict=True)):
+            found = _difference(type_, np.asarray(y), np.asarray(z), tolerance)
+            if found is not None:
+                raise InternalError(
+                    f"compiled code and the interpreter disagree in result {k}, {type_}: {found}. "
+                    f"This is a bug in funcdiff\n{self._program}"
+                )
+
+
+def _difference(type_: ArrayType, y: Any, z: Any, tolerance: float) -> str | None:
+    """Return in what a result, or the interpreter's, is not what it has to be."""
+    for who, x in (("compiled code", y), ("the interpreter", z)):
+        if (x.shape, x.dtype) != (type_.shape, type_.dtype):
+            return f"that of {who} is an array of shape {x.shape} and dtype {x.dtype}"
+    same = (y == z) | ((y != y) & (z != z))
+    if tolerance and type_.differentiable:
+        same |= np.abs(y - z) <= tolerance
+    elif type_.differentiable:
+        same &= np.signbit(y.real) == np.signbit(z.real)
+        same &= np.signbit(y.imag) == np.signbit(z.imag)
+    if np.all(same):
+        return None
+    place = tuple(map(int, np.argwhere(~same)[0]))
+    return f"{y[place]} instead of {z[place]} at {place}"
+
+
+def _tolerance(program: Program, values: Iterable[Any]) -> float:
+    """Return how far a result may be off that was added up in another order."""
+    made = [v.type for eq in program.equations for v in eq.results]
+    types = [*(v.type for v in program.inputs), *made]
+    eps = max((np.finfo(t.dtype).eps for t in types if t.differentiable), default=0.0)
+    sizes = [np.abs(x[np.isfinite(x)]) for x in map(np.asarray, values) if x.dtype.kind in "fc"]
+    largest = max((float(np.max(x, initial=0.0)) for x in sizes), default=0.0)
+    return float(eps) ** 0.75 * max(1.0, largest)
