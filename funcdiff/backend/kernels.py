@@ -155,7 +155,11 @@ class _KernelWriter(ProductWriter):
         for step, dying in zip(self._steps, self._layout.dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)
             lines += [f"    {line}" for line in (*made, *self._freed(dying))]
-        outputs = [self._operand(atom) for atom in program.outputs]
+        numbers = {eq.results[0] for eq in program.equations if _makes_number(eq)}
+        outputs = [
+            f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
+            for atom in program.outputs
+        ]
         lines.append(f"    return [{', '.join(outputs)}]")
         return Source("\n".join(lines) + "\n", self._names)
 
@@ -308,6 +312,11 @@ def _is_of_numbers(eq: Equation) -> bool:
     return eq.operation.function in _OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
+
+
+def _makes_number(eq: Equation) -> bool:
+    """Whether a result without axes is surely a number, and not an array."""
+    return is_ufunc(eq) or eq.primitive in REDUCTIONS
 
 
 def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:

@@ -1,0 +1,56 @@
+"""The first call of a function, the later ones and the compiled ones compute the same.
+
+A derivative that comes back is compiled after a few calls, and a jitted function is traced in the
+first call and runs directly from the second one on; so one call tells little about the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff as fd
+from funcdiff.core.evaluate import executable
+from funcdiff.testing.differences import disagreement, rounding
+
+EAGER: Final = 8
+"""Calls of which the last ones are compiled."""
+JITTED: Final = 3
+"""Calls of which the first one traces, and the last ones run directly."""
+
+
+def every_call(f: Callable[..., Any], *xs: Any) -> Any:
+    """Return the interpreter's results, and require all later calls and jitted ones to agree.
+
+    Shapes, dtypes and bits are those of the first call; of jitted calls, which may add up in
+    another order, bits up to rounding.  Whether a leaf without axes is an array or a number stays
+    as it was, too.
+    """
+    executable.cache_clear()  # what has run before is interpreted again
+    first = f(*xs)
+    expected = fd.pytree.flatten(first)[0]
+    later = [fd.pytree.flatten(f(*xs))[0] for _ in range(EAGER - 1)]
+    jitted = fd.jit(f)
+    compiled = [fd.pytree.flatten(jitted(*xs))[0] for _ in range(JITTED)]
+    for found in later:
+        _require_same(found, expected, tolerance=0.0)
+    for found in compiled:
+        _require_same(found, expected, rounding([*xs, *expected]))
+    for calls in ([expected, *later], compiled):
+        assert len({tuple(map(type, found)) for found in calls}) == 1
+    return first
+
+
+def _require_same(found: list[Any], expected: list[Any], tolerance: float) -> None:
+    assert len(found) == len(expected)
+    sizes = [np.abs(z[np.isfinite(z)]).max(initial=1.0) for z in map(np.asarray, expected)]
+    for y, z in zip(found, expected, strict=True):
+        assert np.shape(y) == np.shape(z)
+        assert np.asarray(y).dtype == np.asarray(z).dtype
+        if tolerance:
+            assert disagreement(y, z, tolerance, float(max(sizes))) is None
+        else:
+            np.testing.assert_array_equal(y, z)
+            np.testing.assert_array_equal(np.signbit(np.real(y)), np.signbit(np.real(z)))
