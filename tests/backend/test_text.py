@@ -221,7 +221,7 @@ STEP: dict[str, Any] = {
 }
 
 
-@given(STEPS, st.sampled_from([(1,), (3,), (2, 3), (3, 3)]))
+@given(STEPS, st.sampled_from([(1,), (3,), (2, 3), (1, 3), (3, 1, 3), (3, 3)]))
 def test_random_programs_compute_the_same_bits(steps: Any, shape: tuple[int, ...]) -> None:
     def f(x: Any, y: Any) -> Any:
         values = [x, y, 0.5 * x]

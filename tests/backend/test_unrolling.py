@@ -78,7 +78,7 @@ def test_every_derivative_is_computed(case: Sample) -> None:
 def test_random_programs_are_computed(steps: Any) -> None:
     f = random_program(steps)
     random = np.random.default_rng(len(steps))
-    for shape in ((3,), (3, 2), (2, 2)):
+    for shape in ((3,), (3, 2), (1, 3), (2, 1, 2), (2, 2)):
         args = [random.normal(size=shape) for _ in range(2)]
         assert assert_computes(fd.trace(f)(*args), args)
         total = fd.trace(fd.grad(lambda x, y: sum(np.sum(z) for z in f(x, y))))(*args)

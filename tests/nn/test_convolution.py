@@ -16,6 +16,7 @@ from funcdiff import nn
 from funcdiff.testing import check_grads
 from tests.nn.cases import CONVOLUTIONS, Convolved
 from tests.nn.oracle import assert_frozen
+from tests.properties.calling import every_call
 from tests.rules.sample import integers, real
 
 every_case = pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda case: case.name)
@@ -134,13 +135,18 @@ def test_the_result_is_that_of_the_definition(drawn: tuple[Any, ...]) -> None:
 @given(convolutions())
 def test_the_derivatives_are_the_adjoint_of_the_convolution(drawn: tuple[Any, ...]) -> None:
     x, kernel, groups, stride, pads, dilation = drawn
-    y, pull = fd.vjp(
-        lambda x, k: CONV(x, k, stride=stride, padding=pads, dilation=dilation, groups=groups),
-        x,
-        kernel,
-    )
-    ct = real(*y.shape, start=55)
-    for g, a in zip(pull(ct), (x, kernel), strict=True):
+
+    def f(x: Any, k: Any) -> Any:
+        return CONV(x, k, stride=stride, padding=pads, dilation=dilation, groups=groups)
+
+    ct = real(*f(x, kernel).shape, start=55)
+
+    def pulled(x: Any, k: Any) -> Any:
+        y, pull = fd.vjp(f, x, k)
+        return y, pull(ct)
+
+    y, cts = every_call(pulled, x, kernel)
+    for g, a in zip(cts, (x, kernel), strict=True):
         np.testing.assert_allclose(np.sum(g * a), np.sum(ct * y), rtol=1e-10, atol=1e-10)
 
 

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.properties.calling import every_call
 
 A = np.random.default_rng(0).normal(size=(3, 4, 5))
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
@@ -17,9 +18,14 @@ shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
 
 def _read(x: Any, index: Any) -> tuple[Any, Any, Any]:
     """Return ``x[index]``, a cotangent, and what the transpose makes of it."""
-    y, pull = fd.vjp(lambda x: x[index], x)
-    ct = np.random.default_rng(1).normal(size=np.shape(y))
-    return y, ct, pull(ct)[0]
+    ct = np.random.default_rng(1).normal(size=np.shape(x[index]))
+
+    def read(x: Any) -> Any:
+        y, pull = fd.vjp(lambda x: x[index], x)
+        return y, pull(ct)[0]
+
+    y, back = every_call(read, x)
+    return y, ct, back
 
 
 def _assert_reads(x: Any, index: Any) -> None:

@@ -13,6 +13,7 @@ import funcdiff as fd
 from funcdiff.testing import strategies
 from funcdiff.testing.differences import disagreement, rounding
 from tests.numpy.agreement import value_under_trace
+from tests.properties.calling import every_call
 
 Function = Callable[..., Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -49,7 +50,10 @@ def require_value(f: Function, *xs: Any, exact: bool = True) -> None:
 
 
 def require_laws(f: Function, *xs: Any, exact: bool = True) -> None:
-    """Require NumPy's value, <v, J t> = <Jᴴ v, t>, and a batch of pullbacks that is a loop."""
+    """Require NumPy's value, <v, J t> = <Jᴴ v, t>, and a batch of pullbacks that is a loop.
+
+    Derivatives are computed in every kind of call (see `every_call`).
+    """
     require_value(f, *xs, exact=exact)
     places = [k for k, x in enumerate(xs) if x.dtype.kind in "fc"]
 
@@ -62,13 +66,15 @@ def require_laws(f: Function, *xs: Any, exact: bool = True) -> None:
     points = tuple(xs[k] for k in places)
     random = np.random.default_rng(len(xs) + sum(x.size for x in xs))
     tangents = tuple(_noise(random, x) for x in points)
-    ys, pushed = fd.jvp(floating, points, tangents)
-    weights = [_noise(random, y) for y in ys]
+    weights = [_noise(random, np.asarray(y)) for y in floating(*points)]
 
     def pulled(*given: Any) -> Any:
         return fd.vjp(floating, *given)[1](weights)
 
-    cts = pulled(*points)
+    def derivatives(*given: Any) -> Any:
+        return fd.jvp(floating, given, tangents), pulled(*given)
+
+    (ys, pushed), cts = every_call(derivatives, *points)
     assert [(ct.shape, ct.dtype) for ct in cts] == [(x.shape, x.dtype) for x in points]
     left = [np.vdot(v, t) for v, t in zip(weights, pushed, strict=True)]
     right = [np.vdot(ct, t) for ct, t in zip(cts, tangents, strict=True)]
