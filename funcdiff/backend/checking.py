@@ -93,4 +93,4 @@ def _tolerance(program: Program, values: Iterable[Any]) -> float:
     eps = max((np.finfo(t.dtype).eps for t in types if t.differentiable), default=0.0)
     sizes = [np.abs(x[np.isfinite(x)]) for x in map(np.asarray, values) if x.dtype.kind in "fc"]
     largest = max((float(np.max(x, initial=0.0)) for x in sizes), default=0.0)
-    return float(eps) ** 0.75 * max(1.0, largest)
+    return float(float(eps) ** 0.75 * max(1.0, largest))

@@ -316,7 +316,7 @@ def _is_of_numbers(eq: Equation) -> bool:
 
 def _makes_number(eq: Equation) -> bool:
     """Whether a result without axes is surely a number, and not an array."""
-    return is_ufunc(eq) or eq.primitive in REDUCTIONS
+    return is_ufunc(eq) or reducing(eq) is not None
 
 
 def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:

@@ -61,11 +61,15 @@ def test_a_difference_is_not_taken_for_code_that_fails(monkeypatch: pytest.Monke
         promotion, "compiler", lambda program: checked(program, wrong(program), exact=True)
     )
     f = fd.grad(lambda x: np.sum(np.sin(x) * 1.2345))
-    executable.cache_clear()
-    with pytest.raises(InternalError, match="compiled code and the interpreter disagree"):
+
+    def repeatedly() -> None:
         for _ in range(promotion.after + 2):
             f(np.ones(2))
+
+    executable.cache_clear()
+    with pytest.raises(InternalError, match="compiled code and the interpreter disagree"):
+        repeatedly()
     executable.cache_clear()
     monkeypatch.setattr(jit, "fastest", wrong)
     with pytest.raises(InternalError, match="compiled code and the interpreter disagree"):
-        fd.jit(np.sin)(np.ones(2))
+        fd.jit(lambda x: np.sin(x))(np.ones(2))
