@@ -86,11 +86,18 @@ def names_of(given: Any) -> tuple[str, ...] | None:
 
 def is_numeric(leaf: Any) -> bool:
     """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
+    if isinstance(leaf, Tracer):
+        return True
     if isinstance(leaf, bool | enum.Enum):
         return False
-    if isinstance(leaf, Tracer | int | float | complex):
+    if isinstance(leaf, int | float | complex):
         return True
     return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+
+
+def is_array_without_axes(x: Any) -> bool:
+    """Whether an operand is, or stands for, an array of shape (), rather than a scalar."""
+    return isinstance(x, np.ndarray) and not x.shape
 
 
 def operand(leaf: Any) -> Any:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import differentiable, is_numeric, type_of
+from funcdiff.api.arguments import differentiable, is_array_without_axes, is_numeric, type_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, record
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.pytree.hidden import fault_of
 
@@ -167,6 +168,8 @@ def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection) -> Non
 def like_inputs(values: Sequence[Any], inputs: Inputs) -> list[Any]:
     """Return 0-d derivatives by 0-d arrays as 0-d arrays, as they came."""
     return [
-        np.asarray(v) if type(x) is np.ndarray and not x.shape and not isinstance(v, Tracer) else v
+        (mutation.as_array(v) if isinstance(v, Tracer) else np.asarray(v))
+        if is_array_without_axes(x)
+        else v
         for v, x in zip(values, inputs.operands, strict=True)
     ]

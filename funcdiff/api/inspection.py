@@ -89,5 +89,6 @@ def stop_gradient(x: X) -> X:
 
 def _stopped(leaf: Any) -> Any:
     if isinstance(leaf, Tracer):
-        return structural.stop_gradient(leaf)
+        y = structural.stop_gradient(leaf)
+        return type(leaf)(y.builder, y.atom, y.type)  # an array, a scalar or a number, as it was
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf

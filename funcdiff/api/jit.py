@@ -17,6 +17,7 @@ from funcdiff.api.arguments import (
     FunctionName,
     check_function,
     ints_of,
+    is_array_without_axes,
     is_numeric,
     names_of,
     operand,
@@ -186,12 +187,12 @@ class JittedFunction(Generic[P, R]):
         static += tuple((k, kwargs[k]) for k in sorted(self._names & kwargs.keys()))
         leaves, structure = pytree.flatten((dynamic, named))
         operands, statics = [], []
-        types: list[tuple[ArrayType, bool] | None] = []
+        types: list[tuple[ArrayType, bool, bool] | None] = []
         for leaf in leaves:
             if is_numeric(leaf):
                 x = operand(leaf)
                 operands.append(x)
-                types.append((type_of(x), is_weak(leaf)))
+                types.append((type_of(x), is_weak(leaf), is_array_without_axes(leaf)))
             else:
                 statics.append(leaf)
                 types.append(None)

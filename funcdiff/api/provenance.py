@@ -123,7 +123,7 @@ class Notes:
                     self._note(depth, word, path, leaf)
 
     def _note(self, depth: int, word: str, path: str, leaf: Any) -> None:
-        if isinstance(leaf, np.ndarray):
+        if isinstance(leaf, np.ndarray) and not isinstance(leaf, Tracer):
             self._arrays.setdefault(content(leaf), short_name(word, path))
         elif isinstance(leaf, Tracer) and isinstance(leaf.atom, int):
             key = (id(leaf.builder), leaf.atom)

@@ -118,6 +118,8 @@ def _comparable(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable
 
 def _value_key(value: Any) -> Hashable:
     """Return what tells two values apart that compare equal: 1, 1.0, True; 0.0 and -0.0."""
+    if isinstance(value, Tracer):
+        raise _NotComparableError
     if type(value) in (float, complex) or isinstance(value, np.generic):
         return type(value), repr(value)
     if type(value) is tuple:

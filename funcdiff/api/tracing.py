@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, described, is_numeric, traced, type_of
+from funcdiff.api.arguments import (
+    FunctionName,
+    described,
+    is_array_without_axes,
+    is_numeric,
+    traced,
+    type_of,
+)
 from funcdiff.core.builder import Builder, Tracer, current_builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
@@ -131,7 +138,7 @@ def record(
         given = types or [type_of(x) for x in operands]
         # without `eager` the operands are stacks or first values, not those of the inputs
         values = operands if eager else [None for _ in operands]
-        tracers = _inputs(builder, given, values, weak)
+        tracers = _inputs(builder, given, values, weak, operands)
         returned = _called(call, tracers)
         result, aux = _pair(returned, name) if has_aux else (returned, None)
         outputs, structure, numeric, others = _outputs(result)
@@ -149,7 +156,7 @@ def record(
 
     def locate() -> str | None:
         with Builder(name, eager=True, located=True) as again:
-            call(_inputs(again, given, operands, weak))
+            call(_inputs(again, given, operands, weak, operands))
             return again.first_failure() if eager else None
 
     return Trace(
@@ -158,11 +165,20 @@ def record(
 
 
 def _inputs(
-    builder: Builder, types: Sequence[Any], operands: Sequence[Any], weak: Sequence[bool]
+    builder: Builder,
+    types: Sequence[Any],
+    values: Sequence[Any],
+    weak: Sequence[bool],
+    operands: Sequence[Any],
 ) -> list[Tracer]:
+    """Add inputs that stand for what the operands are: arrays, NumPy scalars or numbers."""
     flags = chain(weak, repeat(False))
-    pairs = zip(types, operands, strict=True)
-    return [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
+    triples = zip(types, values, operands, strict=True)
+    return [
+        mutation.as_array(y) if not (t.shape or flag) and is_array_without_axes(x) else y
+        for (t, value, x), flag in zip(triples, flags, strict=False)
+        for y in (builder.input(t, value, weak=flag),)
+    ]
 
 
 def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:

@@ -110,8 +110,10 @@ class Builder:
         value records nothing.
     """
 
-    handle: ClassVar[type[Tracer]] = Tracer
-    """The class of the tracers: NumPy's front end puts its array in here."""
+    array_handle: ClassVar[type[Tracer]] = Tracer
+    """The class of the tracers of arrays: NumPy's front end puts its own in here and below."""
+    scalar_handle: ClassVar[type[Tracer]] = Tracer
+    """The class of the tracers of scalars, which are what NumPy computes without axes."""
     weak_handle: ClassVar[type[Tracer]] = Tracer
     """The class of the tracers of inputs that stand for Python numbers."""
 
@@ -168,6 +170,12 @@ class Builder:
 
     # ---- recording -------------------------------------------------------------------------
 
+    @staticmethod
+    def handle(builder: Builder | None, atom: Ref, type_: ArrayType) -> Tracer:
+        """Return a handle on an atom: without axes, that of a scalar."""
+        kind = Builder.array_handle if type_.shape else Builder.scalar_handle
+        return kind(builder, atom, type_)
+
     def input(self, type_: ArrayType, value: Any = None, *, weak: bool = False) -> Tracer:
         """Add an input; `value` is its concrete value, or a tracer of an enclosing builder.
 
@@ -177,12 +185,14 @@ class Builder:
         number = len(self.entries)
         self.entries.append((type_,))
         self._inputs[number] = value
-        return (self.weak_handle if weak else self.handle)(self, number, type_)
+        if weak:
+            return self.weak_handle(self, number, type_)
+        return self.handle(self, number, type_)
 
     def record(self, op: Operation, operands: Sequence[Ref]) -> tuple[Tracer, ...]:
         """Append an equation and return its results."""
         entry = (op, *operands)
-        handle, types, shared = self.handle, op.results, self._shared
+        types, shared = op.results, self._shared
         number = None if shared is None else shared.get(entry)
         if number is None:
             entries = self.entries
@@ -193,8 +203,9 @@ class Builder:
             if shared is not None:
                 shared[entry] = number
         if len(types) == 1:
-            return (handle(self, number, types[0]),)
-        return tuple([handle(self, number + k, t) for k, t in enumerate(types)])
+            kind = self.array_handle if types[0].shape else self.scalar_handle
+            return (kind(self, number, types[0]),)
+        return tuple([self.handle(self, number + k, t) for k, t in enumerate(types)])
 
     def ref(self, x: Tracer) -> Ref:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""

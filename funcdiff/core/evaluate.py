@@ -181,7 +181,8 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     >>> fd.evaluate(program, [np.pi / 2])
     [np.float64(1.0)]
     """
-    values = [x if isinstance(x, np.ndarray | np.generic) else np.asarray(x)[()] for x in arrays]
+    known = (np.ndarray, np.generic)  # by `type`, as a traced array says that it is one
+    values = [x if issubclass(type(x), known) else np.asarray(x)[()] for x in arrays]
     types = [f"{v.type}" for v in program.inputs]
     given = [f"{DTYPE_NAMES.get(x.dtype, x.dtype)}[{','.join(map(str, x.shape))}]" for x in values]
     if types != given:

@@ -161,12 +161,15 @@ def registered(name: str) -> Primitive[Any]:
 class Operation:
     """A primitive applied to parameters and operand types: an equation without its variables.
 
-    Interned by `operation`, so that a recording is compared and hashed by identity.
+    Interned by `operation`, so that a recording is compared and hashed by identity.  The front end
+    sets `handle`, the class of the tracer of the result, where it records the operation directly.
     """
 
+    handle: Callable[..., Any]
+
     __slots__ = (
-        "__weakref__", "equation_count", "function", "operands", "params", "primitive", "result",
-        "results",
+        "__weakref__", "equation_count", "function", "handle", "operands", "params", "primitive",
+        "result", "results",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:

@@ -1,17 +1,18 @@
-"""The traced array: what stands for an ndarray while a function is being traced.
+"""The traced array and the traced scalar: what stands for NumPy's while a function is traced.
 
-It has ndarray's operators and methods; NumPy's own protocols send every function of NumPy here.
+They have NumPy's operators and methods, and its protocols send every function of NumPy here.
+Asked for their class, they answer with that of the value that they stand for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from funcdiff.core.builder import Builder, current_builder
-from funcdiff.errors import LostDerivativeError, user_location
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy import (
     assignment,
     dispatch,
@@ -21,11 +22,10 @@ from funcdiff.numpy import (
     ufunc_methods,
     ufuncs,
 )
-from funcdiff.numpy.conversions import Convertible
-from funcdiff.numpy.mistakes import attribute_cure
+from funcdiff.numpy.classes import Absent, StandsFor
+from funcdiff.numpy.methods import Methods
+from funcdiff.numpy.mistakes import attribute_cure, called_through
 from funcdiff.numpy.values import constant_value
-from funcdiff.numpy.wrong_calls import explain
-from funcdiff.ops.structural import convert
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -35,14 +35,14 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
         builder = self.builder
         if builder is not None and builder is current_builder():
             kind = type(other)
-            if kind is Array:
+            if kind is NDArray or kind is Scalar:
                 if other.builder is builder:
                     op = builder.direct.get((ufunc, self.type, other.type))
                     if op is not None:
                         entries = builder.entries
                         number = len(entries)
                         entries.append((op, self.atom, other.atom))
-                        return Array(builder, number, op.result)
+                        return op.handle(builder, number, op.result)
             elif kind is float or kind is int:
                 op = builder.direct.get((ufunc, self.type, kind, True))
                 if op is not None:
@@ -51,7 +51,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         entries = builder.entries
                         number = len(entries)
                         entries.append((op, self.atom, value))
-                        return Array(builder, number, op.result)
+                        return op.handle(builder, number, op.result)
         if _unknown(other):
             return NotImplemented
         return ufuncs.apply(ufunc, self, other)
@@ -72,7 +72,7 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         entries = builder.entries
                         number = len(entries)
                         entries.append((op, value, self.atom))
-                        return Array(builder, number, op.result)
+                        return op.handle(builder, number, op.result)
         if _unknown(other):
             return NotImplemented
         return ufuncs.apply(ufunc, other, self)
@@ -99,25 +99,12 @@ def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     return operator
 
 
-def _method(function: Any) -> Any:
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
-
-    method.__name__ = function.__name__
-    method.__doc__ = f"Same as ``np.{function.__name__}``."
-    return method
-
-
-def _conjugated(x: Any, **keywords: Any) -> Any:
-    """Return the conjugate; a real array itself, as the method of an ndarray does."""
-    return x if not keywords and x.dtype.kind != "c" else np.conjugate(x, **keywords)
-
-
-class Array(Convertible):
-    """A traced array."""
+class Array(Methods, metaclass=StandsFor):
+    """What traced arrays, scalars and Python numbers have in common."""
 
     __slots__ = ()
     __array_priority__ = 1000.0
+    stands_for: ClassVar[type[Any]] = object
 
     def __hash__(self) -> int:
         raise TypeError(
@@ -138,7 +125,7 @@ class Array(Convertible):
                 entries = builder.entries
                 number = len(entries)
                 entries.append((op, self.atom))
-                return Array(builder, number, op.result)
+                return op.handle(builder, number, op.result)
         return ufuncs.apply(ufunc, *inputs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -231,33 +218,12 @@ class Array(Convertible):
                 f"a traced array, like an ndarray, has no attribute {name!r}{where}"
                 f"{attribute_cure(name)}"
             )
+        if name == "view" and called_through("matrixlib"):
+            raise UnsupportedNumPyError(
+                f"a matrix met a traced array at {user_location()}: its * is @, which would be "
+                "lost. Use np.asarray(x), and write @ for products."
+            )
         raise dispatch.unsupported(f"ndarray.{name}")
-
-    # ---- sequences -------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        if not self.type.shape:
-            raise TypeError(
-                f"a 0-d array has no len(), at {user_location()}. Use np.size(x), or "
-                "np.atleast_1d(x)."
-            )
-        return self.type.shape[0]
-
-    def __iter__(self) -> Iterator[Array]:
-        if not self.type.shape:
-            raise TypeError(
-                f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
-            )
-        return (self[k] for k in range(self.type.shape[0]))
-
-    def __getitem__(self, index: Any) -> Any:
-        return indexing.take(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        assignment.put(self, index, value)
-
-    def __contains__(self, item: Any) -> bool:
-        return bool(np.any(self == item))
 
     # ---- copies ----------------------------------------------------------------------------
 
@@ -275,30 +241,19 @@ class Array(Convertible):
 
     # ---- operators -------------------------------------------------------------------------
 
-    __add__, __radd__, __iadd__ = _binary(np.add), _reflected(np.add), _in_place(np.add)
+    __add__, __radd__ = _binary(np.add), _reflected(np.add)
     __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
-    __isub__ = _in_place(np.subtract)
     __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
-    __imul__ = _in_place(np.multiply)
     __truediv__, __rtruediv__ = _binary(np.divide), _reflected(np.divide)
-    __itruediv__ = _in_place(np.divide)
     __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
-    __ifloordiv__ = _in_place(np.floor_divide)
     __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
-    __imod__ = _in_place(np.remainder)
     __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
     __matmul__, __rmatmul__ = _binary(np.matmul), _reflected(np.matmul)
-    __imatmul__ = _in_place(np.matmul)
     __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
-    __iand__ = _in_place(np.bitwise_and)
     __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
-    __ior__ = _in_place(np.bitwise_or)
     __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
-    __ixor__ = _in_place(np.bitwise_xor)
     __lshift__, __rlshift__ = _binary(np.left_shift), _reflected(np.left_shift)
-    __ilshift__ = _in_place(np.left_shift)
     __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
-    __irshift__ = _in_place(np.right_shift)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
@@ -309,86 +264,82 @@ class Array(Convertible):
     def __pow__(self, exponent: Any) -> Any:
         return ufuncs.power_operator(self, exponent)
 
+
+class NDArray(Array):
+    """A traced array; without axes, one that NumPy, too, has as an array."""
+
+    __slots__ = ()
+    stands_for = np.ndarray
+
+    @property
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError(
+                f"a 0-d array has no len(), at {user_location()}. Use np.size(x), or "
+                "np.atleast_1d(x)."
+            )
+        return self.type.shape[0]
+
+    def __iter__(self) -> Iterator[NDArray]:
+        if not self.type.shape:
+            raise TypeError(
+                f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
+            )
+        return (self[k] for k in range(self.type.shape[0]))
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        assignment.put(self, index, value)
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    __iadd__ = _in_place(np.add)
+    __isub__ = _in_place(np.subtract)
+    __imul__ = _in_place(np.multiply)
+    __itruediv__ = _in_place(np.divide)
+    __ifloordiv__ = _in_place(np.floor_divide)
+    __imod__ = _in_place(np.remainder)
+    __imatmul__ = _in_place(np.matmul)
+    __iand__ = _in_place(np.bitwise_and)
+    __ior__ = _in_place(np.bitwise_or)
+    __ixor__ = _in_place(np.bitwise_xor)
+    __ilshift__ = _in_place(np.left_shift)
+    __irshift__ = _in_place(np.right_shift)
+
     def __ipow__(self, exponent: Any) -> Any:
         return mutation.update(self, np.power, exponent)
 
-    # ---- methods ---------------------------------------------------------------------------
 
-    all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
-    argpartition, argsort = map(_method, (np.argpartition, np.argsort))
-    choose, put = map(_method, (np.choose, np.put))
-    conj = conjugate = _conjugated
-    cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
-    max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
-    nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
-    searchsorted, squeeze, std, sum = map(_method, (np.searchsorted, np.squeeze, np.std, np.sum))
-    swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
+class Scalar(Array):
+    """A traced scalar, such as an element of an array, a sum, or what a ufunc makes of both."""
 
-    def astype(
-        self,
-        dtype: Any,
-        order: Any = "K",
-        casting: Any = "unsafe",
-        subok: bool = True,
-        copy: bool = True,
-    ) -> Any:
-        """Convert to another dtype."""
-        try:
-            target = np.dtype(dtype)
-        except TypeError as error:
-            explain(error, "x.astype", (dtype,))
-            raise
-        if not np.can_cast(self.type.dtype, target, casting):
-            raise TypeError(
-                f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
-                f"rule {casting!r}, at {user_location()}"
-            )
-        if copy or target != self.dtype:
-            return mutation.copied(convert(self, target), order)
-        return mutation.required(self, order)
+    __slots__ = ()
+    stands_for = np.generic
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
-        """Do what ``np.clip`` does; either bound may be left out."""
-        return np.clip(self, min, max, out, **keywords)
+    @property
+    def __class__(self) -> Any:
+        return self.type.dtype.type
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
-        """Do what ``np.compress`` does."""
-        return np.compress(condition, self, axis, out)
+    __len__ = Absent("a 0-d array has no len()", "Use np.size(x), or np.atleast_1d(x).")
+    __setitem__ = Absent("a NumPy scalar does not support item assignment", "Write x = value.")
+
+    def __iter__(self) -> NoReturn:  # with `__getitem__` alone, Python would try x[0], x[1], ...
+        raise TypeError(
+            f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.take(self, index)
 
     def copy(self, order: Any = "C") -> Any:
-        """Return a copy, laid out in memory in the given order."""
-        return np.copy(self, order)
-
-    def flatten(self, order: Any = "C") -> Any:
-        """Return a copy collapsed to one axis."""
-        return np.copy(np.ravel(self, order))
-
-    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-        """Do what ``np.reshape`` does; the shape may be given as several ints."""
-        target = shape[0] if len(shape) == 1 else shape
-        wanted = {} if copy is None else {"copy": copy}  # a keyword of NumPy 2.1
-        return np.reshape(self, target, order, **wanted)
-
-    def transpose(self, *axes: Any) -> Any:
-        """Do what ``np.transpose`` does; the axes may be given as several ints."""
-        order = (axes[0] if len(axes) == 1 else axes) if axes else None
-        return np.transpose(self, order)
-
-    def fill(self, value: Any) -> None:
-        """Set every element to a value, in place."""
-        assignment.put(self, ..., value)
-
-    def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
-        """Sort in place along an axis."""
-        result: Any = np.sort(self, axis, kind, order, **keywords)
-        mutation.assign(self, result)
-
-    def partition(
-        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
-    ) -> None:
-        """Put the kth smallest elements where they belong along an axis, in place."""
-        result: Any = np.partition(self, kth, axis, kind, order)
-        mutation.assign(self, result)
+        """Return the scalar."""
+        return mutation.fresh(self)
 
 
-Builder.handle = Array
+Builder.array_handle, Builder.scalar_handle = NDArray, Scalar

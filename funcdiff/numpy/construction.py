@@ -21,10 +21,10 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import creation
 from funcdiff.numpy.dispatch import call
 from funcdiff.numpy.joining import concatenate
-from funcdiff.numpy.mutation import fresh
 from funcdiff.numpy.promotion import array as as_array
 from funcdiff.numpy.promotion import promoted
 from funcdiff.numpy.values import concrete_value
+from funcdiff.numpy.without_axes import arrays
 from funcdiff.ops import structural as ops
 from funcdiff.ops.slicing import slice_along
 
@@ -72,7 +72,7 @@ def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
     61.0
     """
     if is_traced(object):
-        return creation.array(object, dtype, **without_like(keywords))
+        return call(np.array, (object, dtype), without_like(keywords))
     return np.array(object, dtype, **keywords)
 
 
@@ -100,7 +100,7 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
     array([1, 2])
     """
     if is_traced(a):
-        return creation.asarray(a, dtype, **without_like(keywords))
+        return call(np.asarray, (a, dtype), without_like(keywords))
     return np.asarray(a, dtype, **keywords)
 
 
@@ -156,7 +156,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     6.0
     """
     if is_traced(fill_value):
-        return creation.full(shape, array(fill_value), dtype, **without_like(keywords))
+        return call(np.full, (shape, array(fill_value), dtype), without_like(keywords))
     y = np.full(shape, fill_value, dtype, **keywords)
     return creation.full(shape, fill_value, y.dtype) if _is_buffer(y) else y
 
@@ -188,7 +188,7 @@ def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
     if is_traced([a, fill_value]):
         return call(np.full_like, (array(a), array(fill_value), *args), keywords)
     y = np.full_like(a, fill_value, *args, **keywords)
-    return creation.full(y.shape, fill_value, y.dtype) if _is_buffer(y) else y
+    return call(np.full, (y.shape, fill_value, y.dtype), {}) if _is_buffer(y) else y
 
 
 def _is_buffer(y: np.ndarray[Any, Any]) -> bool:
@@ -205,7 +205,7 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
         if is_traced([*args, *rest.values()]):
             return call(plain, [array(a) if is_traced(a) else a for a in args], rest)
         y = plain(*args, **rest)
-        return fresh(constant(value, ArrayType(y.shape, y.dtype))) if _is_buffer(y) else y
+        return arrays(constant(value, ArrayType(y.shape, y.dtype))) if _is_buffer(y) else y
 
     return made
 

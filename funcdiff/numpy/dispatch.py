@@ -11,6 +11,7 @@ import numpy as np
 
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.refusals import refusal_of
+from funcdiff.numpy.without_axes import without_axes
 from funcdiff.numpy.wrong_calls import explain
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,7 +55,7 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     if ours is None:
         raise unsupported(qualified_name(function))
     try:
-        return ours(*args, **kwargs)
+        return without_axes(function, ours(*args, **kwargs))
     except Exception as error:
         if isinstance(error, TypeError) and _refuses_keyword(error, ours):
             keyword = str(error).rsplit("'", 2)[-2]

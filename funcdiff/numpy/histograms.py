@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import implements
@@ -99,7 +100,7 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
         kind = "autodetected" if limits is None else "supplied"
         raise ValueError(f"{kind} range of [{first}, {last}] is not finite, at {user_location()}")
     same = first == last
-    if isinstance(same, bool | np.bool):
+    if not isinstance(same, Tracer):
         return (first - 0.5, last + 0.5) if same else (first, last)
     first, last = promoted(first, last)
     return np.where(same, first - 0.5, first), np.where(same, last + 0.5, last)

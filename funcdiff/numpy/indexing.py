@@ -115,7 +115,9 @@ def _cut(x: Tracer, index: Any, key: Any) -> Any:
         chain = [entry[0] for entry in builder.entries[before:]]
         if x.builder is builder and not builder.shares and chain:
             remember(key, chain)
-    return mutation.view(x, result, lambda base: base[index], index) if result.shape else result
+    if result.shape:
+        return mutation.view(x, result, lambda base: base[index], index)
+    return mutation.fresh(x) if result is x else result
 
 
 def basic(shape: tuple[int, ...], index: Any) -> Basic:

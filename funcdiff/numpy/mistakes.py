@@ -171,7 +171,7 @@ def _seen(frame: FrameType) -> tuple[str, str]:
         package = _scipys_package(frame, code)
         advice = _SCIPYS.get(package, _ANY_OF_SCIPYS)
         return shown, f"SciPy's code that is no ufunc takes no traced array: {advice}."
-    if _called_through("polynomial", frame):
+    if called_through("polynomial", frame):
         return shown, _POLYNOMIALS
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
         return f"{shown} = ..." if shown else "", _STORED
@@ -218,8 +218,12 @@ def _module_of(name: str, frame: FrameType) -> str:
     return str(getattr(found, "__module__", ""))
 
 
-def _called_through(folder: str, frame: FrameType) -> bool:
-    """Return whether code in a folder of that name was called there, and has come to us."""
+def called_through(folder: str, frame: FrameType | None = None) -> bool:
+    """Return whether code in a folder of that name was called there, and has come to us.
+
+    By default, "there" is the user's code.
+    """
+    frame = frame or user_frame()
     inner: FrameType | None = sys._getframe(1)
     while inner is not None and inner is not frame:
         if Path(inner.f_code.co_filename).parent.name == folder:

@@ -87,15 +87,20 @@ def view(base: Tracer, result: Tracer, make: Make, index: Any = None) -> Tracer:
     """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
     if result is base:
         result = fresh(base)
-    if base.type.shape and (result.type.shape or _is_array(base, make)):
+    if not result.type.shape:
+        if not _is_array(base, make):
+            return result
+        result = as_array(result)
+    if base.type.shape or isinstance(base, np.ndarray):
         memory(base).views.append(ref(result))
         result.views = Memory(base, make, index)
     return result
 
 
 def _is_array(base: Tracer, make: Make) -> bool:
-    """Whether NumPy's result without axes is an array (``x[0, ...]``) and not a number."""
-    return isinstance(make(np.empty(base.shape, base.dtype)), np.ndarray)
+    """Whether NumPy's result without axes is an array (``x[0, ...]``) and not a scalar."""
+    array = np.empty(base.shape, base.dtype)
+    return isinstance(make(array if isinstance(base, np.ndarray) else array[()]), np.ndarray)
 
 
 def is_view(x: Tracer) -> bool:
@@ -109,9 +114,14 @@ def fresh(x: Tracer) -> Tracer:
     return Builder.handle(x.builder, x.atom, x.type)
 
 
+def as_array(x: Tracer) -> Tracer:
+    """Return a handle on the same value that, without axes, too, stands for an array."""
+    return Builder.array_handle(x.builder, x.atom, x.type)
+
+
 def copied(x: Tracer, order: str) -> Tracer:
     """Return another handle on the same value, laid out in memory in the given order."""
-    y = fresh(x)
+    y = as_array(x) if isinstance(x, np.ndarray) else fresh(x)
     if order in ("C", "F"):
         memory(y).order = order
     elif (model := layout(x)) is not None:
@@ -143,9 +153,7 @@ def layout(x: Tracer) -> NDArray | None:
 
 
 def update(x: Tracer, ufunc: np.ufunc, operand: Any) -> Any:
-    """Do ``x = ufunc(x, operand)`` in place; a 0-d `x` is a scalar in NumPy and is rebound."""
-    if not x.type.shape and not is_view(x):
-        return NotImplemented
+    """Do ``x = ufunc(x, operand)`` in place."""
     check_castable(ufunc, x, x, operand)
     value = getattr(x, _METHODS.get(ufunc, ""), lambda y: ufunc(x, y))(operand)
     if value.shape != x.shape:

@@ -118,7 +118,8 @@ def array(value: Any) -> Traced:
     A Python number takes NumPy's default dtype, and a traced one is weak no more.
     """
     if isinstance(value, Tracer):
-        return Builder.handle(value.builder, value.atom, value.type) if value.weak else value
+        handle = Builder.array_handle  # as np.asarray(number)
+        return handle(value.builder, value.atom, value.type) if value.weak else value
     if type(value) in WEAK or type(value) is bool:
         dtype = np.asarray(value).dtype
         if dtype in DTYPE_NAMES:  # an integer of more than 64 bits is an object

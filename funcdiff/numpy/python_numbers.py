@@ -8,9 +8,8 @@ have 64 bits.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from funcdiff.core.builder import Builder
 from funcdiff.errors import user_location
 from funcdiff.numpy.array import Array
 from funcdiff.numpy.promotion import is_weak
+
+_CLASSES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+"""What traced numbers stand for, by the kind of their dtype."""
 
 
 def _number(x: Any) -> Any:
@@ -48,6 +50,16 @@ class Number(Array):
 
     __slots__ = ()
     weak = True
+
+    @property
+    def __class__(self) -> Any:
+        return _CLASSES[self.type.dtype.kind]
+
+    def __copy__(self) -> Any:
+        return _number(self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return _number(self)
 
     __add__, __radd__ = map(_of_numbers, (Array.__add__, Array.__radd__))
     __sub__, __rsub__ = map(_of_numbers, (Array.__sub__, Array.__rsub__))
@@ -99,4 +111,3 @@ class Number(Array):
 
 
 Builder.weak_handle = Number
-numbers.Number.register(Number)  # and so np.isscalar takes it for what it stands for

@@ -299,4 +299,5 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     """Convert to another dtype."""
     x = array(x)
     result = ops.convert(x, np.dtype(dtype))
-    return mutation.fresh(result) if copy or result is not x else x
+    fresh = mutation.as_array if isinstance(x, np.ndarray) else mutation.fresh
+    return fresh(result) if copy or result is not x else x

@@ -51,7 +51,7 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
 
 def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     """Record the operation that operands of these types had before, if they had one."""
-    arrays = [x for x in operands if type(x) is Builder.handle]
+    arrays = [x for x in operands if isinstance(x, Tracer) and not x.weak]
     if all(x.builder is None for x in arrays):  # what is done to literals is computed
         return None
     if len(arrays) == len(operands):
@@ -125,6 +125,7 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     ):
         return
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))
+    found.handle = Builder.array_handle if xs[0].type.shape else Builder.scalar_handle
     if all(x is y for x, y in zip(given, xs, strict=True)):
         remember((ufunc, *found.operands), found)
     elif len(xs) == 2 and xs[0].type is xs[1].type:  # np.ldexp(x, 2) converts 2 to an integer

@@ -86,7 +86,8 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     refuse("scipy.special.zeta", out=out)
     if q is None:
         return gammas.riemann_zeta(widened(x))
-    dtype = np.result_type(*(widened(v).dtype for v in (x, q) if not isinstance(v, int | float)))
+    strong = [widened(v).dtype for v in (x, q) if not isinstance(v, int | float)]
+    dtype = np.result_type(*strong or [np.float64])
     return gammas.zeta(*broadcast_to((dtype, dtype), x, q))
 
 

@@ -72,6 +72,7 @@ def test_an_array_that_computes_in_its_own_way_is_no_operand(kind: str, way: str
         fd.grad(lambda x: np.sum(OPERANDS[way](x, array)))(X)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 def test_a_product_with_a_matrix_is_not_taken_elementwise() -> None:
     with pytest.raises(UnsupportedNumPyError, match="a matrix met a traced array"):
         fd.grad(lambda x: np.sum(SPECIAL["matrix"][0] * x))(X)

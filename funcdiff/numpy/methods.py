@@ -1,0 +1,111 @@
+"""The methods that traced arrays and scalars have of ndarray, most of them functions of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.errors import user_location
+from funcdiff.numpy import assignment, mutation
+from funcdiff.numpy.conversions import Convertible
+from funcdiff.numpy.wrong_calls import explain
+from funcdiff.ops.structural import convert
+
+
+def _method(function: Any) -> Any:
+    def method(self: Methods, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"Same as ``np.{function.__name__}``."
+    return method
+
+
+def _conjugated(x: Any, **keywords: Any) -> Any:
+    """Return the conjugate; a real array itself, as the method of an ndarray does."""
+    return x if not keywords and x.dtype.kind != "c" else np.conjugate(x, **keywords)
+
+
+class Methods(Convertible):
+    """What traced arrays and scalars have of ndarray's methods."""
+
+    __slots__ = ()
+
+    all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
+    argpartition, argsort = map(_method, (np.argpartition, np.argsort))
+    choose, put = map(_method, (np.choose, np.put))
+    conj = conjugate = _conjugated
+    cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
+    max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
+    nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
+    searchsorted, squeeze, std, sum = map(_method, (np.searchsorted, np.squeeze, np.std, np.sum))
+    swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
+
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Any:
+        """Convert to another dtype."""
+        try:
+            target = np.dtype(dtype)
+        except TypeError as error:
+            explain(error, "x.astype", (dtype,))
+            raise
+        if not np.can_cast(self.type.dtype, target, casting):
+            raise TypeError(
+                f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
+                f"rule {casting!r}, at {user_location()}"
+            )
+        if not isinstance(self, np.ndarray):
+            return convert(self, target)
+        if copy or target != self.dtype:
+            return mutation.copied(mutation.as_array(convert(self, target)), order)
+        return mutation.required(self, order)
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
+        """Do what ``np.clip`` does; either bound may be left out."""
+        return np.clip(self, min, max, out, **keywords)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """Do what ``np.compress`` does."""
+        return np.compress(condition, self, axis, out)
+
+    def copy(self, order: Any = "C") -> Any:
+        """Return a copy, laid out in memory in the given order."""
+        return np.copy(self, order)
+
+    def flatten(self, order: Any = "C") -> Any:
+        """Return a copy collapsed to one axis."""
+        return np.copy(np.ravel(self, order))
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+        """Do what ``np.reshape`` does; the shape may be given as several ints."""
+        target = shape[0] if len(shape) == 1 else shape
+        wanted = {} if copy is None else {"copy": copy}  # a keyword of NumPy 2.1
+        return np.reshape(self, target, order, **wanted)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Do what ``np.transpose`` does; the axes may be given as several ints."""
+        order = (axes[0] if len(axes) == 1 else axes) if axes else None
+        return np.transpose(self, order)
+
+    def fill(self, value: Any) -> None:
+        """Set every element to a value, in place."""
+        assignment.put(self, ..., value)
+
+    def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
+        """Sort in place along an axis."""
+        result: Any = np.sort(self, axis, kind, order, **keywords)
+        mutation.assign(self, result)
+
+    def partition(
+        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+    ) -> None:
+        """Put the kth smallest elements where they belong along an axis, in place."""
+        result: Any = np.partition(self, kth, axis, kind, order)
+        mutation.assign(self, result)
