@@ -140,6 +140,8 @@ def record(
         values = operands if eager else [None for _ in operands]
         tracers = _inputs(builder, given, values, weak, operands)
         returned = _called(call, tracers)
+        if builder.refused is not None:
+            raise _caught(*builder.refused, name)
         result, aux = _pair(returned, name) if has_aux else (returned, None)
         outputs, structure, numeric, others = _outputs(result)
         aux_parts = None
@@ -189,6 +191,15 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
         if isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
         raise
+
+
+def _caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:
+    """Return the error for a function that caught one of ours and went on in another way."""
+    return kind(
+        f"{message} This error was caught while {name} was traced, and what the function did "
+        "instead is not what it does with plain numbers. Mend the line that is named, or ask "
+        "before, by isinstance or the shape, rather than catch the error."
+    )
 
 
 def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:

@@ -108,6 +108,12 @@ class Builder:
     taps
         Where names given to values are noted; None if nobody asks for them, so that naming a
         value records nothing.
+
+    Attributes
+    ----------
+    refused
+        Kind and message of the first error that the traced function has met where it is another
+        function for having been traced.  Catching it does not help: the trace must not be used.
     """
 
     array_handle: ClassVar[type[Tracer]] = Tracer
@@ -149,6 +155,7 @@ class Builder:
         self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
         self.direct: dict[Any, Any] = {} if shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
+        self.refused: tuple[type[Exception], str] | None = None
         self._captured: dict[tuple[Any, ...], int] = {}
         self._outside: dict[int, Any] = {}
         self._inputs: dict[int, Any] = {}
@@ -258,6 +265,10 @@ class Builder:
     def captured(self, number: int) -> Any:
         """Return what was captured in an input: an array, or a tracer from outside; else None."""
         return self._outside.get(number)
+
+    def given(self, number: int) -> Any:
+        """Return the value of an input: an array, a tracer from outside, or None without one."""
+        return self._inputs[number]
 
     def _encloses(self, outer: Builder | None) -> bool:
         builder: Builder | None = self
@@ -376,8 +387,12 @@ def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[
 def escaped(*operands: Tracer) -> EscapedTracerError:
     """Return the error for tracers that are used outside the trace that made them."""
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
-    return EscapedTracerError(
+    error = EscapedTracerError(
         f"a traced array was used at {user_location()}, outside {made}, which made it and has "
         "ended (or runs in another thread). It was stored in a global, an object, a list or a "
         "closure, or returned by a generator. Return it from the traced function instead."
     )
+    for x in operands:  # in another thread the error may be lost: then the trace is to fail
+        if x.builder is not None:
+            x.builder.refused = x.builder.refused or (EscapedTracerError, str(error))
+    return error

@@ -6,6 +6,7 @@ of a complex number, is an error.
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
-from funcdiff.errors import LostDerivativeError, user_location
+from funcdiff.errors import LostDerivativeError, user_frame, user_location
 from funcdiff.numpy import creation, indexing, mutation
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.indexing import Advanced, Basic
 from funcdiff.numpy.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
+from funcdiff.numpy.swallowing import remember
 from funcdiff.numpy.values import is_constant
 from funcdiff.ops.indexing import gather, scatter, scatter_add
 from funcdiff.ops.slicing import replace_slice
@@ -29,6 +31,8 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x[index] = value``."""
     if mutation.is_own_result(x, index, value):  # x[i] += y has stored y in x already
         return
+    if type(index) is int and mutation.is_view(value) and mutation.memory(value).base is x:
+        _check_stored_by_a_statement()
     if indexing.is_advanced(index):
         mutation.assign(x, _with_advanced(x, index, value))
         return
@@ -39,6 +43,16 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     else:
         place = index if isinstance(index, tuple) else (index,)
         mutation.assign(x, v, lambda base: base[(*place, ...) if Ellipsis not in place else place])
+
+
+def _check_stored_by_a_statement() -> None:
+    """Refuse that rows are exchanged by code in C, which takes ``x[i]`` for a copy."""
+    frame = user_frame()
+    if frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] != "STORE_SUBSCR":
+        raise unsupported(
+            "a function that exchanges rows in place, such as rng.shuffle,",
+            "Write x[rng.permutation(len(x))].",
+        )
 
 
 def _with_box(x: Tracer, box: Basic, v: Tracer) -> Tracer:
@@ -161,12 +175,14 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
 def _check_keeps_derivative(v: Tracer, dtype: np.dtype[Any]) -> None:
     """Raise if a traced floating value would be truncated on its way into an integer array."""
     if v.type.differentiable and not is_constant(v):
-        raise LostDerivativeError(
+        lost = LostDerivativeError(
             f"a traced array of type {v.type} was assigned into an array of dtype {dtype} at "
             f"{user_location()}. NumPy would truncate it, and its derivative would be lost "
             "silently. Make the array one of floats (np.zeros_like(x, dtype=float)), or assign "
             "value.astype(int) if that is what is meant."
         )
+        remember(v, lost)
+        raise lost
 
 
 # ---- ufunc.at ------------------------------------------------------------------------------------

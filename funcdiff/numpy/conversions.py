@@ -5,14 +5,15 @@ Where a derivative would be lost, or there is no value, these raise.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy import integers
-from funcdiff.numpy.values import concrete_value, constant_value, formatted, index_value, text
+from funcdiff.numpy.values import constant_value, formatted, index_value, text, truth
 
 
 class Convertible(Tracer):
@@ -21,10 +22,10 @@ class Convertible(Tracer):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        return bool(concrete_value(self))
+        return truth(self)
 
     def __int__(self) -> int:
-        return int(constant_value(self, "int(x)"))
+        return int(constant_value(self, "int(x)", int))
 
     def __index__(self) -> int:
         if self.type.dtype.kind not in "iu" or self.type.shape:
@@ -36,10 +37,10 @@ class Convertible(Tracer):
 
     def __float__(self) -> float:
         what = "float(x), math.sin(x), or storing x into an ordinary array,"
-        return float(constant_value(self, what))
+        return float(constant_value(self, what, float))
 
     def __complex__(self) -> complex:
-        return complex(constant_value(self, "complex(x)"))
+        return complex(constant_value(self, "complex(x)", complex))
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return integers.to_decimals(self, ndigits)
@@ -55,6 +56,7 @@ class Convertible(Tracer):
 
     def item(self, *args: Any) -> Any:
         """Return an element as a Python number, if that loses no derivative."""
+        np.zeros(self.type.shape, self.type.dtype).item(*args)  # or NumPy's own error
         return constant_value(self, "x.item()").item(*args)
 
     def tolist(self) -> Any:
@@ -69,3 +71,28 @@ class Convertible(Tracer):
 
     def __format__(self, spec: str) -> str:
         return formatted(self, spec)
+
+
+# ---- what floats have beside it --------------------------------------------------------------
+
+
+def _integer_ratio(x: Tracer) -> tuple[int, int]:
+    ratio: tuple[int, int]
+    ratio = constant_value(x, "x.as_integer_ratio(), as in Fraction(x),").as_integer_ratio()
+    return ratio
+
+
+def _hex(x: Tracer) -> str:
+    return float(constant_value(x, "x.hex()")).hex()
+
+
+def _is_integer(x: Any) -> bool:
+    return truth(np.equal(x, np.floor(x)))
+
+
+OF_NUMBERS: Final[dict[str, Callable[[Tracer], Any]]] = {
+    "as_integer_ratio": _integer_ratio,
+    "hex": _hex,
+    "is_integer": _is_integer,
+}
+"""Methods of some classes of numbers, not of all: a traced one has those of its class."""

@@ -11,6 +11,7 @@ from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.dispatch import default
 from funcdiff.numpy.promotion import array, broadcast_to
+from funcdiff.numpy.values import known
 from funcdiff.ops.masked import masked_sum
 from funcdiff.ops.structural import convert, select
 from funcdiff.space import reduce_sum, splat
@@ -20,7 +21,7 @@ def holds(condition: Any) -> bool:
     """Return whether a condition holds anywhere; False where the trace has no values."""
     try:
         with np.errstate(all="ignore"):
-            return bool(np.any(condition))
+            return bool(known(np.any(condition)))
     except ConcreteValueError:
         return False
 

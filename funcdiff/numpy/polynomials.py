@@ -18,6 +18,7 @@ from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.masks import holds
 from funcdiff.numpy.promotion import array
+from funcdiff.numpy.values import known
 
 # ---- values and roots --------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ def _without_exact_zeros(p: Any) -> Any:
     if not len(p):
         return np.zeros(1, p.dtype)
     try:
-        filled = np.flatnonzero(p)
+        filled = np.flatnonzero(known(p))
     except ConcreteValueError:
         return p
     return p[filled[0] if len(filled) else -1 :]

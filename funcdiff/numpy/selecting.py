@@ -29,6 +29,7 @@ from funcdiff.numpy.shape import (
     reshape,
     transpose,
 )
+from funcdiff.numpy.values import known
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import take_along
 from funcdiff.space import zeros
@@ -91,7 +92,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     conditions = _conditions(x, condlist, len(funclist))
     calls = [partial(_applied, f, args, kw) for f in funclist]
     try:
-        masks = [np.broadcast_to(np.asarray(c, bool), x.shape) for c in conditions]
+        masks = [np.broadcast_to(known(c).astype(bool), x.shape) for c in conditions]
     except ConcreteValueError:
         result = zeros(x.type)
         for mask, call in zip(conditions, calls, strict=True):
@@ -252,7 +253,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
 def _valid(numbers: Any, count: int) -> Any:
     """Return numbers of choices; wrong ones raise, here or, without values, when they are taken."""
     try:
-        concrete = np.asarray(numbers)
+        concrete = known(numbers)
     except ConcreteValueError:
         return np.where(numbers < 0, count, numbers)
     if concrete.size and not 0 <= concrete.min() <= concrete.max() < count:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
-from funcdiff.core.recording import Ref
+from funcdiff.core.builder import Tracer
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
 from funcdiff.numpy.mistakes import JOINED, mistake
-from funcdiff.ops.structural import stop_gradient_p
+from funcdiff.numpy.swallowing import remember, traces_of
 
 _INTEGER: Final = (
     "Use NumPy's functions: np.floor(x), funcdiff.numpy.take(a, i, axis=0) for a[i], fd.switch or "
@@ -36,7 +36,9 @@ def index_value(x: Tracer) -> int:
     try:
         return int(concrete_value(x))
     except ConcreteValueError:
-        raise _without_value(x, "an index of a list, or range(n),", _INTEGER) from None
+        missing = _without_value(x, "an index of a list, or range(n),", _INTEGER)
+        remember(x, missing)
+        raise missing from None
 
 
 def text(x: Tracer) -> str:
@@ -48,14 +50,24 @@ def text(x: Tracer) -> str:
 
 
 def formatted(x: Tracer, spec: str) -> str:
-    """Return the value of an array as text; without a value and a format, its type."""
+    """Return the value of an array as text; without a value and a format, its type.
+
+    What has a derivative is marked by a tilde, ``~2.500``, which people read and no parser takes:
+    of ``float(f"{x}")`` the derivative would be lost without a word.
+    """
     try:
         value = concrete_value(x)
     except ConcreteValueError:
         if not spec:
             return text(x)
         raise _without_value(x, f"the format {spec!r}", _SHOWN) from None
-    return format(value, spec) if spec else str(value)
+    if is_constant(x):
+        return format(value, spec)
+    if not spec and np.ndim(value):
+        return f"~{np.array2string(value, prefix='~')}"
+    shown = format(value, spec)
+    number = shown.lstrip(" ")
+    return f"{'~':>{len(shown) - len(number)}}{number}"
 
 
 def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
@@ -80,34 +92,23 @@ def is_constant(x: Tracer) -> bool:
     """
     if x.builder is None or x.builder.severed:
         return True
-    return not x.type.differentiable or not _comes_from_input(x.builder, x.atom)
+    return not x.type.differentiable or next(traces_of(x, of_derivative=True), None) is None
 
 
-def _comes_from_input(builder: Builder, atom: Ref) -> bool:
-    """Return whether a floating value is computed from inputs, on a way that keeps derivatives."""
-    pending, seen = [atom], set()
-    while pending:
-        number = pending.pop()
-        if not isinstance(number, int) or number in seen:
-            continue
-        seen.add(number)
-        origin = builder.origin(number)
-        if origin is not None:
-            op, refs = origin
-            if op.primitive is not stop_gradient_p:
-                kinds = zip(refs, op.operands, strict=True)
-                pending.extend(ref for ref, kind in kinds if kind.differentiable)
-            continue
-        source = builder.captured(number)
-        if source is None or (isinstance(source, Tracer) and not is_constant(source)):
-            return True
-    return False
+def truth(x: Tracer) -> bool:
+    """Return whether the value of an array holds."""
+    try:
+        return bool(concrete_value(x))
+    except ConcreteValueError as error:
+        remember(x, error, bool)
+        raise
 
 
-def constant_value(x: Tracer, what: str) -> Any:
+def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = None) -> Any:
     """Return the value of an array that has no derivative to lose.
 
-    `what` is what messages call the conversion if the code is not known.
+    `what` is what messages call the conversion if the code is not known; see `remember` for the
+    others.
 
     Raises
     ------
@@ -126,12 +127,16 @@ def constant_value(x: Tracer, what: str) -> Any:
         counts = what == "int(x)" or not x.type.differentiable
         if counts and cure is not JOINED:
             cure = _MASK if x.type.dtype.kind == "b" else _INTEGER
-        raise _without_value(x, code or what, cure)
-    raise LostDerivativeError(
+        missing = _without_value(x, code or what, cure)
+        remember(x, missing, convert)
+        raise missing
+    lost = LostDerivativeError(
         f"{code or what} met a traced array of type {x.type}, at {place}. That would "
         f"drop its derivative silently. {cure} Where no derivative is wanted, use "
         "fd.stop_gradient(x)."
     )
+    remember(x, lost, convert)
+    raise lost
 
 
 def _has_value(x: Tracer) -> bool:

@@ -166,12 +166,8 @@ def test_the_error_of_a_refused_function_gives_the_reason_and_the_cure(
     ],
 )
 def test_what_numpy_cannot_dispatch_never_drops_a_derivative(call: Callable[[Any], Any]) -> None:
-    def f(x: Any) -> Any:
-        with pytest.raises(LostDerivativeError):
-            call(x)
-        return np.sum(x)
-
-    fd.grad(f)(X)
+    with pytest.raises(LostDerivativeError):
+        fd.grad(lambda x: (call(x), np.sum(x))[1])(X)
 
 
 def test_the_windows_and_kaisers_cure_work_while_tracing() -> None:
