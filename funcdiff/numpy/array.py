@@ -7,6 +7,7 @@ Asked for their class, they answer with that of the value that they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from funcdiff.numpy import (
     ufuncs,
 )
 from funcdiff.numpy.classes import Absent, StandsFor
+from funcdiff.numpy.conversions import OF_NUMBERS
 from funcdiff.numpy.methods import Methods
 from funcdiff.numpy.mistakes import attribute_cure, called_through
 from funcdiff.numpy.values import constant_value
@@ -52,7 +54,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         number = len(entries)
                         entries.append((op, self.atom, value))
                         return op.handle(builder, number, op.result)
-        if _unknown(other):
+        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
             return NotImplemented
         return ufuncs.apply(ufunc, self, other)
 
@@ -73,7 +75,7 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         number = len(entries)
                         entries.append((op, value, self.atom))
                         return op.handle(builder, number, op.result)
-        if _unknown(other):
+        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
             return NotImplemented
         return ufuncs.apply(ufunc, other, self)
 
@@ -83,6 +85,15 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _unknown(other: Any) -> bool:
     """Whether an operand that overrides NumPy in a way of its own is to be asked first."""
     return getattr(other, "__array_ufunc__", ufuncs) is None
+
+
+def _repeats(count: Array, other: Any) -> bool:
+    """Whether ``other * count`` repeats a list or a text, as for an integer that is no array."""
+    return (
+        isinstance(other, list | tuple | str | bytes)
+        and count.type.dtype.kind in "iu"
+        and not isinstance(count, np.ndarray)
+    )
 
 
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -104,7 +115,8 @@ class Array(Methods, metaclass=StandsFor):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    stands_for: ClassVar[type[Any]] = object
+    _stands_for: ClassVar[type[Any]] = object
+    _claimed: ClassVar[tuple[type[Any], ...]] = ()
 
     def __hash__(self) -> int:
         raise TypeError(
@@ -210,7 +222,9 @@ class Array(Methods, metaclass=StandsFor):
     def flat(self, value: Any) -> None:
         flat.write(self, slice(None), value)
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if name in OF_NUMBERS and hasattr(self.__class__, name):
+            return partial(OF_NUMBERS[name], self)
         if name.startswith("_") or not hasattr(np.ndarray, name):
             # code that asks which protocols there are needs no place
             where = "" if name.startswith("_") else f", at {user_location()}"
@@ -269,9 +283,10 @@ class NDArray(Array):
     """A traced array; without axes, one that NumPy, too, has as an array."""
 
     __slots__ = ()
-    stands_for = np.ndarray
+    _stands_for = np.ndarray
+    _claimed = (np.ndarray,)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return np.ndarray
 
@@ -320,9 +335,10 @@ class Scalar(Array):
     """A traced scalar, such as an element of an array, a sum, or what a ufunc makes of both."""
 
     __slots__ = ()
-    stands_for = np.generic
+    _stands_for = np.generic
+    _claimed = (np.generic,)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self.type.dtype.type
 

@@ -6,23 +6,43 @@ its ``__class__``; abstract base classes also look for methods in the bases of i
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn
 
-from funcdiff.errors import user_location
+from funcdiff.errors import user_frame, user_location
 
 
 class StandsFor(type):
-    """The class of classes that show the bases of another, ``stands_for``, as theirs.
+    """The class of classes that show the bases of another, ``_stands_for``, as theirs.
 
     With its own bases a traced array would be a ``collections.abc.Hashable``, since it has a
     ``__hash__`` that raises, and a traced scalar an ``Iterable``.
     """
 
-    stands_for: type[Any]
+    _stands_for: type[Any]
+    _claimed: tuple[type[Any], ...]
 
     @property
     def __mro__(cls) -> Any:
-        return cls.stands_for.__mro__
+        return cls._stands_for.__mro__
+
+    def __eq__(cls, other: object) -> bool:
+        """Refuse ``type(x) == np.ndarray`` in the user's code: false here, where it is true."""
+        if (
+            cls is not other
+            and isinstance(other, type)
+            and issubclass(other, cls._claimed)
+            and user_frame() is sys._getframe(1)
+        ):
+            name = other.__name__
+            raise TypeError(
+                f"type(x) was compared with {name} at {user_location()}, where x is a traced value "
+                f"that has a type of its own. Write isinstance(x, {name}), which holds if it "
+                "holds for what x stands for."
+            )
+        return cls is other
+
+    __hash__ = type.__hash__
 
 
 class NoSuchMethodError(TypeError, AttributeError):

@@ -100,7 +100,8 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
         kind = "autodetected" if limits is None else "supplied"
         raise ValueError(f"{kind} range of [{first}, {last}] is not finite, at {user_location()}")
     same = first == last
-    if not isinstance(same, Tracer):
+    is_traced = isinstance(same, Tracer)
+    if not is_traced:
         return (first - 0.5, last + 0.5) if same else (first, last)
     first, last = promoted(first, last)
     return np.where(same, first - 0.5, first), np.where(same, last + 0.5, last)

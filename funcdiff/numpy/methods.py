@@ -43,7 +43,7 @@ class Methods(Convertible):
     swapaxes, take, trace, var = map(_method, (np.swapaxes, np.take, np.trace, np.var))
 
     def astype(
-        self,
+        self: Any,
         dtype: Any,
         order: Any = "K",
         casting: Any = "unsafe",
@@ -61,50 +61,53 @@ class Methods(Convertible):
                 f"Cannot cast array data from {self.type.dtype!r} to {target!r} according to the "
                 f"rule {casting!r}, at {user_location()}"
             )
-        if not isinstance(self, np.ndarray):
+        is_array = isinstance(self, np.ndarray)
+        if not is_array:
             return convert(self, target)
         if copy or target != self.dtype:
             return mutation.copied(mutation.as_array(convert(self, target)), order)
         return mutation.required(self, order)
 
-    def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
+    def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """Do what ``np.clip`` does; either bound may be left out."""
         return np.clip(self, min, max, out, **keywords)
 
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Do what ``np.compress`` does."""
         return np.compress(condition, self, axis, out)
 
-    def copy(self, order: Any = "C") -> Any:
+    def copy(self: Any, order: Any = "C") -> Any:
         """Return a copy, laid out in memory in the given order."""
         return np.copy(self, order)
 
-    def flatten(self, order: Any = "C") -> Any:
+    def flatten(self: Any, order: Any = "C") -> Any:
         """Return a copy collapsed to one axis."""
         return np.copy(np.ravel(self, order))
 
-    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
         """Do what ``np.reshape`` does; the shape may be given as several ints."""
         target = shape[0] if len(shape) == 1 else shape
         wanted = {} if copy is None else {"copy": copy}  # a keyword of NumPy 2.1
         return np.reshape(self, target, order, **wanted)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self: Any, *axes: Any) -> Any:
         """Do what ``np.transpose`` does; the axes may be given as several ints."""
         order = (axes[0] if len(axes) == 1 else axes) if axes else None
         return np.transpose(self, order)
 
-    def fill(self, value: Any) -> None:
+    def fill(self: Any, value: Any) -> None:
         """Set every element to a value, in place."""
         assignment.put(self, ..., value)
 
-    def sort(self, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any) -> None:
+    def sort(
+        self: Any, axis: Any = -1, kind: Any = None, order: Any = None, **keywords: Any
+    ) -> None:
         """Sort in place along an axis."""
         result: Any = np.sort(self, axis, kind, order, **keywords)
         mutation.assign(self, result)
 
     def partition(
-        self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
+        self: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> None:
         """Put the kth smallest elements where they belong along an axis, in place."""
         result: Any = np.partition(self, kth, axis, kind, order)

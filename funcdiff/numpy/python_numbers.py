@@ -50,8 +50,9 @@ class Number(Array):
 
     __slots__ = ()
     weak = True
+    _claimed = tuple(_CLASSES.values())
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return _CLASSES[self.type.dtype.kind]
 

@@ -169,7 +169,7 @@ def test_print_and_f_strings_show_values(capsys: pytest.CaptureFixture[str]) -> 
         return np.sum(y)
 
     fd.grad(f)(np.array([1.0, 2.5]))
-    assert capsys.readouterr().out.splitlines() == ["[2. 5.]", "2.000 5.0 (2,) float64 2"]
+    assert capsys.readouterr().out.splitlines() == ["~[2. 5.]", "~2.000 ~5.0 (2,) float64 2"]
 
 
 def test_repr_says_that_the_array_is_traced() -> None:

@@ -212,7 +212,7 @@ def test_an_ordinary_array_is_no_place_for_a_traced_result(write: Any) -> None:
 
 def test_what_needs_no_array_of_its_own_works() -> None:
     def f(x: Any) -> Any:
-        assert f"{x[0]:.1f}" == "1.0"
+        assert f"{x[0]:.1f}" == "~1.0"
         return np.sum(np.stack([x[0], x[1] * 2])) + np.linspace(0, x[2], 3)[1]
 
     np.testing.assert_allclose(fd.grad(f)(np.ones(3)), [1, 2, 0.5])
