@@ -1,0 +1,139 @@
+"""A 0-d array is an array, which is changed in place and has views; a NumPy scalar is a number."""
+
+from __future__ import annotations
+
+import collections.abc
+import operator
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.errors import InputError
+
+
+def _doubled(x: Any) -> Any:
+    y = x
+    y *= 2
+    return y * x
+
+
+def _through_views(x: Any) -> Any:
+    y = np.copy(x)
+    v = y.reshape(1)
+    v[0] = x**2
+    y += 1
+    y[...] = y * 2
+    kept = y[()]
+    y -= 1
+    return kept * y + v[0]
+
+
+def _into_a_buffer(x: Any) -> Any:
+    y = fnp.zeros(())
+    y[...] = x
+    y += np.sin(x)
+    return y * x
+
+
+PROGRAMS: list[Callable[[Any], Any]] = [_doubled, _through_views, _into_a_buffer]
+KINDS: dict[str, Callable[[float], Any]] = {
+    "array": np.array,
+    "scalar": np.float64,
+    "number": float,
+    "single array": lambda v: np.array(v, np.float32),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_it_is_changed_in_place_as_numpys(f: Callable[[Any], Any], kind: str) -> None:
+    make = KINDS[kind]
+    h = 1e-3
+    value, gradient = fd.value_and_grad(f)(make(1.5))
+    assert value == f(make(1.5))
+    points = (1.5 + h, 1.5, 1.5 - h)
+    ahead, here, behind = (f(np.array(v) if "array" in kind else v) for v in points)
+    np.testing.assert_allclose(gradient, (ahead - behind) / (2 * h), rtol=1e-5)
+    second = fd.grad(fd.grad(f))(make(1.5))
+    np.testing.assert_allclose(second, (ahead - 2 * here + behind) / h**2, rtol=1e-3)
+
+
+def test_the_argument_of_the_caller_is_not_changed() -> None:
+    x = np.array(3.0)
+    fd.grad(_doubled)(x)
+    assert x == 3.0
+    with pytest.raises(InputError, match="in place"):
+        fd.jit(_doubled)(x)
+
+
+def test_jit_compiles_arrays_scalars_and_numbers_apart() -> None:
+    def f(x: Any) -> Any:
+        return 2 * x if isinstance(x, np.ndarray) else 3 * x
+
+    for compiled in (fd.jit(f), fd.jit(fd.grad(lambda x: f(x)))):
+        for _ in range(3):
+            assert compiled(np.array(1.0)) == 2.0
+            assert compiled(np.float64(1.0)) == 3.0
+            assert compiled(1.0) == 3.0
+
+
+def test_bodies_are_given_what_a_loop_would_give_them() -> None:
+    seen: list[type] = []
+
+    def body(x: Any) -> Any:
+        seen.append(x.__class__)
+        return x * 1.0
+
+    fd.vmap(body)(np.ones(2))
+    fd.vmap(body)(np.ones((2, 1)))
+    fd.grad(lambda x: np.sum(fd.scan(lambda c, row: (c, body(row)), 0.0, x)[1]))(np.ones(2))
+    fd.jit(lambda x: fd.cond(x > 0, body, body, x))(np.array(1.0))
+    fd.jit(lambda x: fd.cond(x > 0, body, body, x))(1.0)
+    fd.grad(fd.checkpoint(body))(np.array(1.0))
+    assert seen == [
+        np.float64, np.ndarray, np.float64, np.ndarray, np.ndarray, float, float, np.ndarray,
+    ]  # fmt: skip
+
+
+def test_an_inner_argument_says_what_the_outer_value_is() -> None:
+    def f(x: Any) -> Any:
+        return x**2 if isinstance(x, np.ndarray) else x**3
+
+    for x, second in ((np.array(2.0), 2.0), (np.float64(2.0), 12.0), (2.0, 12.0)):
+        assert fd.grad(fd.grad(f))(x) == second
+        assert fd.grad(lambda y: fd.grad(f)(y))(x) == second
+
+
+def test_what_a_scalar_has_not_is_not_there_and_says_so() -> None:
+    def f(x: Any) -> Any:
+        v = x[0]
+        assert not hasattr(v, "__len__")
+        assert not isinstance(v, collections.abc.Sized | collections.abc.Iterable)
+        assert not isinstance(x, collections.abc.Hashable)
+        for use in (len, iter, list, lambda v: operator.setitem(v, 0, 1.0)):
+            with pytest.raises(TypeError, match=rf"{__name__.rpartition('.')[2]}\.py"):
+                use(v)
+        with pytest.raises(TypeError):
+            pickle.dumps(v)
+        return v
+
+    fd.grad(f)(np.ones(2))
+
+
+def test_types_that_cannot_tell_are_not_compared() -> None:
+    def f(x: Any) -> Any:
+        assert type(x) not in (list, tuple, dict, str)
+        for kind in (np.ndarray, float):
+            value = x if kind is np.ndarray else fd.stop_gradient(x)[0]
+            with pytest.raises(TypeError, match=r"isinstance\(x, (ndarray|float64)\)"):
+                assert type(value) in (kind, np.float64)
+        return np.sum(x)
+
+    fd.grad(f)(np.ones(2))
+    with pytest.raises(TypeError, match=r"compared with float at .*isinstance\(x, float\)"):
+        fd.grad(lambda x: x if type(x) == float else 2 * x)(1.0)  # noqa: E721
