@@ -156,6 +156,7 @@ class Builder:
         self.direct: dict[Any, Any] = {} if shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self.refused: tuple[type[Exception], str] | None = None
+        self.layouts: dict[Any, list[tuple[Any, int]]] = {}
         self._captured: dict[tuple[Any, ...], int] = {}
         self._outside: dict[int, Any] = {}
         self._inputs: dict[int, Any] = {}
@@ -170,6 +171,7 @@ class Builder:
 
     def __exit__(self, *exception: object) -> None:
         _current.reset(self._tokens.pop())
+        self.layouts.clear()  # of handles that refer to this builder
         self._snapshots.release(exception[1])
 
     def __repr__(self) -> str:

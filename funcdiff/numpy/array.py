@@ -159,7 +159,7 @@ class Array(Methods, metaclass=StandsFor):
 
     @shape.setter
     def shape(self, value: Any) -> NoReturn:
-        mutation.cannot_be_set("shape", "x.reshape(value)")
+        assignment.cannot_be_set("shape", "x.reshape(value)")
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -168,7 +168,7 @@ class Array(Methods, metaclass=StandsFor):
 
     @dtype.setter
     def dtype(self, value: Any) -> NoReturn:
-        mutation.cannot_be_set("dtype", "x.astype(value)")
+        assignment.cannot_be_set("dtype", "x.astype(value)")
 
     @property
     def size(self) -> int:

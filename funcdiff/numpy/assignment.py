@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
-from funcdiff.errors import LostDerivativeError, user_frame, user_location
+from funcdiff.errors import (
+    LostDerivativeError,
+    UnsupportedNumPyError,
+    user_frame,
+    user_location,
+)
 from funcdiff.numpy import creation, indexing, mutation
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.indexing import Advanced, Basic
@@ -111,7 +116,8 @@ def _flat_positions(found: Advanced) -> Any:
 def put_part(x: Tracer, part: Any, value: Any) -> None:
     """Do ``x.real = value`` or ``x.imag = value``; `part` is `numpy.real` or `numpy.imag`."""
     record = getattr(value, "views", None)
-    if record is not None and record.base is x and record.make is part:
+    own = record is not None and record.base is x and record.make is part
+    if own and (x.dtype.kind == "c" or part is np.real):
         return  # x.real *= y has stored y in x already
     if x.dtype.kind == "c":
         mutation.assign(x, stored(value, x.type.with_dtype(real_dtype(x.dtype))), part)
@@ -119,6 +125,14 @@ def put_part(x: Tracer, part: Any, value: Any) -> None:
         put(x, ..., value)
     else:
         raise TypeError(f"array does not have imaginary part to set, at {user_location()}")
+
+
+def cannot_be_set(attribute: str, cure: str) -> NoReturn:
+    """Raise for ``x.shape = value`` and the like; `cure` is what to write instead."""
+    raise UnsupportedNumPyError(
+        f"x.{attribute} = value was met at {user_location()}, where x is a traced array. "
+        f"Write x = {cure} instead."
+    )
 
 
 # ---- values --------------------------------------------------------------------------------------

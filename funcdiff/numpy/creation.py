@@ -43,14 +43,18 @@ def _on_cpu(name: str, device: Any) -> None:
 # ---- like another array ------------------------------------------------------------------------
 
 
-def _filled_like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Traced:
+def _filled_like(
+    name: str, a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any
+) -> Traced:
     _on_cpu(name, device)
-    model = traced(a).type
+    x = traced(a)
     type_ = ArrayType(
-        model.shape if shape is None else _shape(shape),
-        model.dtype if dtype is None else known_dtype(dtype),
+        x.shape if shape is None else _shape(shape),
+        x.dtype if dtype is None else known_dtype(dtype),
     )
-    return mutation.fresh(fit(value, type_))
+    y = mutation.fresh(fit(value, type_))
+    mutation.laid_out_like(y, x, order)
+    return y
 
 
 @implements(np.zeros_like)
@@ -59,7 +63,7 @@ def zeros_like(
     device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return zeros of the shape and dtype of an array."""
-    return _filled_like("np.zeros_like", a, 0, dtype, shape, device)
+    return _filled_like("np.zeros_like", a, 0, dtype, order, shape, device)
 
 
 @implements(np.ones_like)
@@ -68,7 +72,7 @@ def ones_like(
     device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return ones of the shape and dtype of an array."""
-    return _filled_like("np.ones_like", a, 1, dtype, shape, device)
+    return _filled_like("np.ones_like", a, 1, dtype, order, shape, device)
 
 
 @implements(np.empty_like)
@@ -77,7 +81,7 @@ def empty_like(
     *, device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, holding zeros."""
-    return _filled_like("np.empty_like", prototype, 0, dtype, shape, device)
+    return _filled_like("np.empty_like", prototype, 0, dtype, order, shape, device)
 
 
 @implements(np.full_like)
@@ -86,7 +90,7 @@ def full_like(
     shape: Any = None, *, device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, filled with a (traced) value."""
-    return _filled_like("np.full_like", a, fill_value, dtype, shape, device)
+    return _filled_like("np.full_like", a, fill_value, dtype, order, shape, device)
 
 
 # ---- from values, with like= ---------------------------------------------------------------------
@@ -102,7 +106,10 @@ def array(
     x = _assembled(object)
     x = x if dtype is None else convert(x, known_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
-    return mutation.copied(x, order) if copy else mutation.required(x, order)
+    if copy:
+        return mutation.copied(x, order)
+    given: Any = order
+    return mutation.required(x, lambda b: np.asarray(b, order=given, like=b), order)
 
 
 @implements(np.asarray)

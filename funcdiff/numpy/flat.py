@@ -56,15 +56,34 @@ def flattened(x: Tracer) -> Tracer:
 
 def write(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
+    mutation.check_writeable(x)
     flat = flattened(x)
+    if not isinstance(index, Tracer) and mutation.rearrange(
+        x, value, lambda a, v: _put(a, index, v)
+    ):
+        return
     if indexing.is_advanced(index):
         shape = indexing.advanced(flat.shape, index).shape
     else:
         shape = indexing.basic(flat.shape, index).shape
     count = int(np.prod(shape, dtype=int))
-    if count:
-        assignment.put(flat, index, reshape(cycled(value, x.dtype, count), shape))
+    if not count:
+        return
+    v = reshape(cycled(value, x.dtype, count), shape)
+    if count == x.type.size or isinstance(index, Tracer) or _is_in_c_order(x):
+        assignment.put(flat, index, v)
         mutation.assign(x, reshape(flat, x.shape))
+    else:  # in place, so that the layout in memory stays, on which the last bits of sums depend
+        assignment.put(x, np.unravel_index(np.arange(x.type.size)[index], x.shape), v)
+
+
+def _put(a: np.ndarray[Any, Any], index: Any, v: np.ndarray[Any, Any]) -> None:
+    a.flat[index] = v
+
+
+def _is_in_c_order(x: Tracer) -> bool:
+    model = mutation.layout(x)
+    return model is not None and model.flags.c_contiguous
 
 
 def cycled(value: Any, dtype: np.dtype[Any], count: int) -> Any:

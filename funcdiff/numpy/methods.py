@@ -66,7 +66,7 @@ class Methods(Convertible):
             return convert(self, target)
         if copy or target != self.dtype:
             return mutation.copied(mutation.as_array(convert(self, target)), order)
-        return mutation.required(self, order)
+        return mutation.required(self, lambda b: b.astype(target, order, copy=False), order)
 
     def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """Do what ``np.clip`` does; either bound may be left out."""

@@ -9,31 +9,28 @@ of which elements, is asked of NumPy itself, by making the same view of an array
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
 import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer
-from funcdiff.core.walk import made_by
-from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.dispatch import unsupported
-from funcdiff.numpy.promotion import fit, model_of
+from funcdiff.numpy.layouts import layout_of_value, note_layout
+from funcdiff.numpy.promotion import array, fit, model_of
 from funcdiff.numpy.regions import NDArray, replaced
-from funcdiff.ops.contract import contract_p
-from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.structural import (
-    concatenate_p,
-    convert,
-    permute_p,
-    reshape_p,
-    reverse_p,
-    select_p,
-)
+from funcdiff.ops.indexing import gather
+from funcdiff.ops.structural import convert, reshape
 
 Make: TypeAlias = Callable[[Any], Any]
 Models: TypeAlias = tuple[NDArray, ...]
-"""Arrays without content, laid out in memory as a handle's array may be: one, or in C and F."""
+"""Arrays without content, laid out in memory as a handle's array may be: one, or in C and F.
+
+Another layout is one of several axes in another order, and such an array shares memory with what
+is made of it only where both of these do.
+"""
 
 
 class Memory:
@@ -45,10 +42,9 @@ class Memory:
         A view is ``make(base)``, and ``base[index]`` if it was made by indexing.
     views
         The views that have this handle as their base.
-    order
-        "C" or "F" once the layout in memory is known.
-    origin
-        The value before the first change, which has that layout.
+    order, origin
+        The layout in memory, as `numpy.empty_like` takes it: "C" or "F", or else that of `origin`,
+        which is the array that this one was made like, or this one before its first change.
     models
         See `Models`; of an array that is no view.
     """
@@ -122,31 +118,50 @@ def as_array(x: Tracer) -> Tracer:
 def copied(x: Tracer, order: str) -> Tracer:
     """Return another handle on the same value, laid out in memory in the given order."""
     y = as_array(x) if isinstance(x, np.ndarray) else fresh(x)
-    if order in ("C", "F"):
-        memory(y).order = order
-    elif (model := layout(x)) is not None:
-        memory(y).models = (np.empty_like(model, order=order),)  # type: ignore[call-overload]
+    laid_out_like(y, x, order)
     return y
 
 
-def required(x: Tracer, order: str) -> Tracer:
-    """Return `x` itself, or, if it is known to lie in another order in memory, a copy in this."""
-    model = layout(x) if order in ("C", "F") else None
+def laid_out_like(y: Tracer, x: Tracer, order: str) -> None:
+    """Note that a new array lies in memory as ``np.empty_like(x, order=order)`` does."""
+    if y.ndim < 2:
+        return
+    record = memory(y)
+    record.order = order
+    if order not in ("C", "F"):
+        record.origin = _shadow(x)
+    note_layout(y, record)
+
+
+def _shadow(x: Tracer) -> Tracer:
+    """Return a handle that knows what `x` knows of its layout now, and that nobody waits for."""
+    y = fresh(x)
+    record = getattr(x, "views", None)
+    if record is not None:
+        known = y.views = Memory(record.base, record.make)
+        known.order, known.origin, known.models = record.order, record.origin, record.models
+    return y
+
+
+def required(x: Tracer, make: Make, order: str) -> Tracer:
+    """Return what `make` makes of an array: itself, or a copy if it lies in another order."""
+    model = layout(x)
     if model is None:
-        return x
-    flags = model.flags
-    if flags.c_contiguous if order == "C" else flags.f_contiguous:
-        return x
-    return copied(x, order)
+        return view(x, x, make)
+    return x if np.may_share_memory(make(model), model) else copied(x, order)
 
 
-def layout(x: Tracer) -> NDArray | None:
+def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
     """Return an array without content laid out as NumPy's would be, None if that is not known.
 
-    It is known of copies in a given order, of arrays of one axis, and of the views of both.
+    It is known of copies in a given order, of arrays of one axis, and of the views of both.  To
+    `settle` it for others, their values are looked at, if there are any.
     """
     try:
-        _, models = _locate(x)
+        root, models = _locate(x)
+        if len(models) > 1 and settle:
+            _settle(root)
+            models = _locate(x).models
     except UnsupportedNumPyError:  # whether it is a view depends on what is not known
         return None
     return models[0] if len(models) == 1 else None
@@ -184,16 +199,59 @@ def assign(x: Tracer, value: Tracer, part: Make | None = None) -> None:
         point(x, value)
         return
     root, models = _locate(x)
-    target = np.asarray(models[0] if part is None else part(models[0]))
+    target: NDArray = np.asarray(models[0] if part is None else part(models[0]))
+    _check_writeable(target)
+    if part is not None or root is not x:
+        value = replaced(root, _models(root)[0], target, value)
+    _spread(root, value)
+
+
+def _spread(root: Tracer, value: Tracer) -> None:
+    """Point an array that is no view, and all that look into its memory, at another value."""
+    point(root, value)
+    _refresh(root, _models(root), root)
+
+
+def rearrange(x: Tracer, value: Any, write: Callable[[NDArray, NDArray], None]) -> bool:
+    """Write a value into `x` that shares memory with it: what is written is read again.
+
+    Positions are put in place of the elements, and NumPy writes these.  Return whether it was so.
+    """
+    if not isinstance(value, Tracer) or x.dtype != value.dtype:
+        return False
+    root = _locate(x).root
+    if _locate(value).root is not root or root.dtype != x.dtype:
+        return False
+    positions: NDArray = np.empty_like(_models(root)[0], np.intp)
+    positions[...] = np.arange(positions.size).reshape(positions.shape)
+    write(_seen_through(x, root, positions), _seen_through(value, root, positions))
+    elements = reshape(root, (root.type.size,))
+    _spread(root, reshape(gather(elements, [array(np.ravel(positions))], (0,)), root.shape))
+    return True
+
+
+def _seen_through(x: Tracer, root: Tracer, whole: NDArray) -> NDArray:
+    """Return what `x` is of its root, of another array of that shape and layout."""
+    record = memory(x)
+    if x is root:
+        return whole
+    assert record.base is not None
+    assert record.make is not None
+    return np.asarray(record.make(_seen_through(record.base, root, whole)))
+
+
+def check_writeable(x: Tracer) -> None:
+    """Raise NumPy's error if an array is read-only."""
+    if is_view(x):
+        _check_writeable(_locate(x).models[0])
+
+
+def _check_writeable(target: NDArray) -> None:
     if not target.flags.writeable:
         raise ValueError(
             "assignment destination is read-only, a broadcast view, a diagonal, or the imaginary "
             f"part of a real array, at {user_location()}"
         )
-    if part is not None or root is not x:
-        value = replaced(root, _models(root)[0], target, value)
-    point(root, value)
-    _refresh(root, _models(root), root)
 
 
 def is_alone(x: Tracer) -> bool:
@@ -214,6 +272,8 @@ def point(x: Tracer, value: Tracer) -> None:
         if record.order is None and record.origin is None:
             record.origin = fresh(x)
     x.builder, x.atom = value.builder, value.atom
+    if x.ndim > 1:
+        note_layout(x, memory(x))
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
@@ -223,14 +283,6 @@ def _check_owner(root: Tracer, value: Tracer) -> None:
             f"an array of an enclosing trace was changed in place at {user_location()}. "
             "Write x = x + y inside the inner function instead of x += y."
         )
-
-
-def cannot_be_set(attribute: str, cure: str) -> NoReturn:
-    """Raise for ``x.shape = value`` and the like; `cure` is what to write instead."""
-    raise UnsupportedNumPyError(
-        f"x.{attribute} = value was met at {user_location()}, where x is a traced array. "
-        f"Write x = {cure} instead."
-    )
 
 
 def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") -> Any:
@@ -276,10 +328,10 @@ def _models(root: Tracer) -> Models:
     """Return arrays laid out as that of `root`, which is no view, may be."""
     record = memory(root)
     if not record.models:
-        orders = record.order or ("C" if root.ndim < 2 else "CF")
+        orders = record.order if record.order in ("C", "F") else "CF"
         record.models = tuple(
             np.empty(root.shape, root.dtype, order)  # type: ignore[call-overload]
-            for order in orders
+            for order in ("C" if root.ndim < 2 else orders)
         )
     return record.models
 
@@ -290,56 +342,52 @@ def _locate(x: Tracer) -> Place:
         return Place(x, _models(x))
     assert record.make is not None
     root, models = _locate(record.base)
-    made, shares = _made(record.make, models, root)
+    made, shares = _made(record.base, record.make, models, root)
     if not shares:  # NumPy copied: that copy is the root
-        if not made[0].flags.writeable:
-            record.models = made
-        return Place(x, _models(x))
+        record.models = made
+        return Place(x, made)
     return Place(root, made)
 
 
-def _made(make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
-    """Make a view of models; return whether it looks into their memory."""
+def _made(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
+    """Make a view of the models of `base`; return whether it looks into their memory."""
     made = [np.asarray(make(model)) for model in models]
     shares = [np.may_share_memory(*pair) for pair in zip(made, models, strict=True)]
-    if all(shares) or not any(shares):
-        return tuple(made), shares[0]
-    k = "CF".index(_settled(root))
-    return (made[k],), shares[k]
+    if all(shares):
+        return tuple(made), True
+    if not any(shares):
+        return tuple(made), False
+    _settle(root)
+    return _made(base, make, _locate(base).models, root)
 
 
-def _settled(root: Tracer) -> str:
-    """Return the layout of an array; refuse if it is not known."""
+def _settle(root: Tracer) -> None:
+    """Find the layout of an array, which is no view; refuse if it is not known."""
     record = memory(root)
-    record.order = record.order or _layout_of_value(record.origin or root)
-    if record.order is None:
+    if record.base is not None:  # a copy that NumPy makes where others are views
+        _settle(_locate(record.base).root)
+        _locate(root)
+        return
+    own = record.order is None and record.origin is None
+    model = layout_of_value(root, _noted) if own else _noted(record, root.type)
+    if model is None:
         raise UnsupportedNumPyError(
             f"an array was changed in place at {user_location()}, of which another is a view "
             "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
             "instead of y *= 2, or take a copy: v = y.ravel().copy()."
         )
-    return record.order
+    record.models = (model,)
 
 
-_LAID_OUT_OTHERWISE: Final = (
-    gather_p, scatter_add_p, scatter_p, concatenate_p, select_p, contract_p, permute_p, reverse_p,
-    reshape_p,
-)  # fmt: skip
-"""Operations of which NumPy functions are made that may lay their result out in another way."""
-
-
-def _layout_of_value(root: Tracer) -> str | None:
-    """Return "C" or "F" for the layout of an array's value, None if it is not known."""
-    if root.builder is None:
-        return "C"
-    if any(made_by(root, primitive) for primitive in _LAID_OUT_OTHERWISE):
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            value = np.empty_like(root.builder.value(root.atom))
-    except ConcreteValueError:
-        return None
-    return "C" if value.flags.c_contiguous else ("F" if value.flags.f_contiguous else None)
+def _noted(record: Memory, type_: ArrayType) -> NDArray | None:
+    """Return an array laid out as a record has it, None if that is not known."""
+    if len(record.models) == 1:
+        return record.models[0]
+    order: Any = record.order or "K"
+    if record.origin is None:
+        return np.empty(type_.shape, type_.dtype, order)
+    like = layout(record.origin, settle=True)
+    return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
 
 
 def _refresh(base: Tracer, models: Models, root: Tracer) -> None:
@@ -350,7 +398,7 @@ def _refresh(base: Tracer, models: Models, root: Tracer) -> None:
     for handle in handles:
         make = memory(handle).make
         assert make is not None
-        made, shares = _made(make, models, root)
+        made, shares = _made(base, make, models, root)
         if shares:
             value = make(base)
             handle.builder, handle.atom = value.builder, value.atom

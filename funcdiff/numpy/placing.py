@@ -68,6 +68,7 @@ def putmask(a: Tracer, /, mask: Any, values: Any) -> None:
     """Put, where a mask is true, the value of that place; too few are taken again and again."""
     if np.shape(mask) != a.shape:
         raise ValueError(f"putmask: mask and data must be the same size, at {user_location()}")
+    mutation.check_writeable(a)
     if a.type.size and np.size(values):
         v = reshape(flat.cycled(values, a.dtype, a.type.size), a.shape)
         mutation.assign(a, select(_mask(mask, a.shape), v, a))
@@ -79,7 +80,8 @@ def place(arr: Tracer, mask: Any, vals: Any) -> None:
     m = np.asarray(mask, bool)
     if m.size != arr.type.size:
         raise ValueError(f"place: mask and data must be the same size, at {user_location()}")
-    flat.write(arr, np.flatnonzero(m), vals)
+    if not mutation.rearrange(arr, vals, lambda a, v: np.place(a, m, v)):
+        flat.write(arr, np.flatnonzero(m), vals)
 
 
 @_into_traced(np.put)
@@ -95,7 +97,8 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
             )
     positions = within(positions, a.type.size, mode)
     if np.size(v):
-        flat.write(a, np.reshape(positions, -1), v)
+        values = mutation.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
+        flat.write(a, np.reshape(positions, -1), values)
 
 
 @_into_traced(np.fill_diagonal)

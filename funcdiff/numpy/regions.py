@@ -131,7 +131,11 @@ def _region(whole: NDArray, view: NDArray, offset: int) -> Box | Flat | Scattere
         along = tuple(n if k == axis else 1 for k in range(view.ndim))
         positions = positions + np.arange(n).reshape(along) * (stride // whole.itemsize)
     if not whole.flags.c_contiguous:
-        places = np.unravel_index(positions, whole.shape, order="F")
+        steps = [stride // whole.itemsize for stride in whole.strides]
+        places = [np.zeros_like(positions) for _ in steps]
+        for axis in sorted(range(whole.ndim), key=lambda axis: -steps[axis]):
+            if whole.shape[axis] > 1:
+                places[axis], positions = np.divmod(positions, steps[axis])
         positions = np.asarray(np.ravel_multi_index(places, whole.shape))
     return Scattered(positions)
 

@@ -104,12 +104,12 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
         raise ValueError(
             f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
         )
-    model = mutation.layout(x)
+    model = mutation.layout(x, settle=True)
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise unsupported(
             f"{name}(order={order!r})",
-            "How a traced array lies in memory is known of copies in a given order only, as "
-            "x.copy() and np.copy(x, 'F'), and of their views. Say order='C' or order='F'.",
+            "How this traced array lies in memory is not known, as it is of copies in a given "
+            "order, x.copy() and np.copy(x, 'F'), and of their views. Say order='C' or order='F'.",
         )
     if model.flags.c_contiguous:
         return axes

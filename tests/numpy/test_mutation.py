@@ -339,3 +339,96 @@ def test_the_callers_array_is_never_written() -> None:
     x = X.copy()
     fd.grad(lambda x: np.sum(x.__imul__(3) * x))(x)
     np.testing.assert_array_equal(x, X)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.reshape(-1).__setitem__(0, 5.0),
+        lambda y: y.ravel().__setitem__(0, 5.0),
+        lambda y: y.ravel("F").__setitem__(1, 5.0),
+        lambda y: np.put(y, [0, 1], y.ravel()[:2] * 3),
+        lambda y: y.reshape(-1, 1).__imul__(2),
+        lambda y: np.asarray(y, order="C", like=y).__setitem__(0, 3.0),
+        lambda y: y.astype(float, "F", copy=False).__setitem__(0, 3.0),
+    ],
+    ids=["reshape", "ravel", "columns", "put", "column", "asarray", "astype"],
+)
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda x: x * 1.0,
+        lambda x: x.T * 1.0,
+        lambda x: np.copy(x.T),
+        lambda x: np.copy(x.T, "C"),
+        lambda x: np.zeros_like(x.T),
+        lambda x: np.ones_like(x, order="F"),
+        lambda x: (x[None] * 1.0).transpose(2, 0, 1) * 1.0,
+    ],
+    ids=["product", "turned", "like", "rows", "zeros", "ones", "three"],
+)
+def test_a_changed_array_keeps_its_layout_in_memory(start: Any, change: Any, order: Any) -> None:
+    """Whether a later reshape is a view is decided by the layout that the array was made with."""
+
+    def f(x: Any) -> Any:
+        y = start(x)
+        y += 1
+        y[0] = 2.0
+        change(y)
+        return y * y
+
+    x = np.asarray(X[:2, :3], order=order)
+    np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
+    if order == "C":  # a point of central differences lies in rows in memory
+        assert_derivatives(f, x, order=1)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda x: np.copy(x, "F") * 2.0,
+        lambda x: np.full_like(x, 0.5, order="F") + 1,
+        lambda x: np.where(x > 0, x.T.copy().T, 1.0),
+    ],
+    ids=["copy", "filled", "chosen"],
+)
+def test_a_layout_that_is_not_that_of_our_value_is_not_guessed(start: Any) -> None:
+    def f(x: Any) -> Any:
+        y = start(x)
+        y.ravel()[0] = 5.0
+        return y * x
+
+    with pytest.raises(UnsupportedNumPyError, match=r"layout in memory.*y\.ravel\(\)\.copy"):
+        fd.vjp(f, X)
+
+
+def test_writes_through_flat_keep_the_last_bits_of_sums() -> None:
+    def f(x: Any) -> Any:
+        y = np.copy(x.T)
+        y.flat[::7] = x[0, 0]
+        z = (x * 1.0).T
+        np.put(z, [1, 7], 1.1)
+        return np.sum(y), np.sum(z)
+
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        x = random.normal(size=(37, 53))
+        assert fd.vjp(f, x)[0] == f(x)
+
+
+def test_flat_writes_of_the_memory_itself_read_what_they_have_written() -> None:
+    def f(x: Any) -> Any:
+        y, z = x * 1.0, x * 1.0
+        y.flat[[1, 2, 0, 5]] = y
+        z.flat[1:] = z
+        u = np.copy(z[:2, :2])
+        np.fill_diagonal(u, u.ravel()[1:])
+        np.put(z, [1, 2, 0], z.T)
+        np.place(z, np.arange(z.size).reshape(z.shape) > 3, z[0])
+        return y, z, u
+
+    x = X[:, :4]
+    for ours, numpys in zip(fd.vjp(f, x)[0], f(x.copy()), strict=True):
+        np.testing.assert_array_equal(ours, numpys)
+    assert_derivatives(f, x, order=1)

@@ -80,15 +80,29 @@ def test_a_read_of_memory_is_a_view_where_numpy_makes_one() -> None:
     assert_allclose(fd.grad(f)(X).ravel(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("read", [
+BY_VALUE = (
     lambda x: np.ravel(x, "K"),
     lambda x: (x + 1).flatten("A"),
     lambda x: np.reshape(np.sin(x).T, -1, order="A"),
-    lambda x: np.broadcast_to(x.copy(), (2, 2, 3, 4)).ravel("K"),
-])  # fmt: skip
+)
+
+
+@pytest.mark.parametrize("read", BY_VALUE)
+@pytest.mark.parametrize("lay_out", [np.ascontiguousarray, np.asfortranarray, np.transpose])
+def test_a_trace_with_values_knows_the_order_of_its_arguments(read: Any, lay_out: Any) -> None:
+    x = lay_out(X)
+    np.testing.assert_array_equal(fd.vjp(read, x)[0], read(x))
+
+
+@pytest.mark.parametrize("read", BY_VALUE)
 def test_an_order_that_is_not_known_is_refused(read: Any) -> None:
     with pytest.raises(UnsupportedNumPyError, match="Say order='C' or order='F'"):
-        fd.grad(lambda x: np.sum(read(x)))(X)
+        fd.jit(read)(X)
+
+
+def test_the_order_of_what_is_repeated_is_refused() -> None:
+    with pytest.raises(UnsupportedNumPyError, match="Say order='C' or order='F'"):
+        fd.grad(lambda x: np.sum(np.broadcast_to(x.copy(), (2, 2, 3, 4)).ravel("K")))(X)
 
 
 def test_reshape_takes_no_k() -> None:
