@@ -1,0 +1,147 @@
+"""Random programs that change arrays in place are NumPy's, and so are their derivatives.
+
+Values are those of plain NumPy bit for bit.  Derivatives are those of a complex step through plain
+NumPy, in every call of several, and under every transform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import funcdiff as fd
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError
+from tests.numpy.agreement import value_under_trace
+from tests.properties import in_place
+
+EAGER_CALLS = 8
+JITTED_CALLS = 3
+THOROUGH = settings(max_examples=1500)
+NOT_HOLOMORPHIC = {"sorted", "set_part", "parts"}
+
+Program = tuple[str, in_place.Steps]
+Function = Callable[[Any], Any]
+
+
+@st.composite
+def programs(draw: st.DrawFn, most: int) -> Program:
+    """Draw a program."""
+    return in_place.programs(lambda n: draw(st.integers(0, n - 1)), most)
+
+
+@st.composite
+def arrays(draw: st.DrawFn, kinds: tuple[str, ...] = ("f8", "f4", "c16")) -> Any:
+    """Draw an array whose axes may have length 0 or 1, in C or F order or with gaps in memory."""
+    shape = tuple(draw(st.lists(st.sampled_from((2, 3, 1, 0)), min_size=1, max_size=3)))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    kind = draw(st.sampled_from(kinds))
+    x = random.normal(size=shape) + (1j * random.normal(size=shape) if kind == "c16" else 0)
+    x = x.astype(kind)
+    gaps = np.repeat(x, 2, axis=-1)[..., ::2]
+    return draw(st.sampled_from((x, np.asfortranarray(x), gaps)))
+
+
+def _require_numpys_values(program: Program, x: Any) -> None:
+    expected, raised = in_place.run(program, x.copy(order="K"))
+    try:
+        found = value_under_trace(lambda x: in_place.run(program, x, raised)[0], x)
+    except UnsupportedNumPyError:  # a layout that nobody knows
+        reject()
+    for y, z in zip(map(np.asarray, found), map(np.asarray, expected), strict=True):
+        assert (y.shape, y.dtype) == (z.shape, z.dtype)
+        np.testing.assert_array_equal(y, z)
+
+
+def _require_derivatives(program: Program, x: Any) -> None:
+    results, raised = in_place.run(program, x.copy())
+    random = np.random.default_rng(x.size)
+    weights = [random.normal(size=np.shape(y)) for y in results]
+
+    def f(x: Any, known: list[bool] | None = raised) -> Any:
+        ys = in_place.run(program, x, known)[0]
+        return sum(np.sum(y * w) for y, w in zip(ys, weights, strict=True)) + 0 * np.sum(x)
+
+    try:
+        first, *others = (fd.grad(f)(x) for _ in range(EAGER_CALLS))
+    except UnsupportedNumPyError:
+        reject()
+    assert first.shape == x.shape
+    for further in others:
+        _require_close(further, first)
+    if not NOT_HOLOMORPHIC & {name for name, _ in program[1]}:
+        _require_close(first, _by_complex_step(lambda z: f(z, None), x))
+    t = random.normal(size=x.shape)
+    _require_close(fd.jvp(f, (x,), (t,))[1], np.sum(first * t))
+    _require_transforms(f, first, x, t)
+
+
+def _by_complex_step(f: Function, x: Any) -> Any:
+    found = np.zeros(x.shape)
+    for place in np.ndindex(x.shape):
+        z = x.astype(complex)
+        z[place] += 1e-30j
+        found[place] = f(z).imag / 1e-30
+    return found
+
+
+def _require_transforms(f: Function, gradient: Any, x: Any, t: Any) -> None:
+    """Require the same of jit and vmap, as far as they take it, and symmetric second derivatives.
+
+    Without values, the layout of an array, or where a mask is true, may not be known.
+    """
+    jitted = fd.jit(fd.grad(f))
+    for _ in range(JITTED_CALLS):
+        _require_close(_unless_refused(jitted, x), gradient)
+    rows = np.stack([x, x])
+    _require_close(_unless_refused(fd.vmap(fd.grad(f)), rows), np.stack([gradient, gradient]))
+    hessian = fd.hessian(f)(x)
+    turned = np.moveaxis(hessian, range(x.ndim), range(x.ndim, 2 * x.ndim))
+    _require_close(hessian, turned)
+    product = fd.jvp(fd.grad(f), (x,), (t,))[1]
+    _require_close(product, np.tensordot(hessian, t, x.ndim))
+    _require_close(fd.jacobian(f)(x), gradient)
+
+
+def _unless_refused(f: Function, x: Any) -> Any:
+    try:
+        return f(x)
+    except (UnsupportedNumPyError, ConcreteValueError):
+        return None
+
+
+def _require_close(found: Any, expected: Any) -> None:
+    if found is not None:
+        assert np.shape(found) == np.shape(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@given(programs(6), arrays())
+def test_a_program_that_changes_arrays_computes_what_numpy_does(program: Program, x: Any) -> None:
+    _require_numpys_values(program, x)
+
+
+@settings(max_examples=settings().max_examples // 5)
+@given(programs(4), arrays(("f8",)))
+def test_its_derivatives_are_those_of_a_complex_step(program: Program, x: Any) -> None:
+    _require_derivatives(program, x)
+
+
+@pytest.mark.slow
+@THOROUGH
+@given(programs(12), arrays())
+def test_a_long_program_computes_what_numpy_does(program: Program, x: Any) -> None:
+    _require_numpys_values(program, x)
+
+
+@pytest.mark.slow
+@THOROUGH
+@given(programs(8), arrays(("f8",)))
+def test_derivatives_of_a_long_program_are_those_of_a_complex_step(
+    program: Program, x: Any
+) -> None:
+    _require_derivatives(program, x)
