@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from funcdiff.core import memory_errors
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.program import Literal, Program, literal
 from funcdiff.core.recording import (
@@ -157,6 +158,7 @@ class Builder:
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: dict[Any, list[tuple[Any, int]]] = {}
+        self.exports = False
         self._captured: dict[tuple[Any, ...], int] = {}
         self._outside: dict[int, Any] = {}
         self._inputs: dict[int, Any] = {}
@@ -173,6 +175,7 @@ class Builder:
         _current.reset(self._tokens.pop())
         self.layouts.clear()  # of handles that refer to this builder
         self._snapshots.release(exception[1])
+        memory_errors.explain(exception[1], exports=self.exports)
 
     def __repr__(self) -> str:
         return f"the trace of {self.name}"

@@ -17,6 +17,7 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_loc
 from funcdiff.numpy import (
     assignment,
     dispatch,
+    exports,
     flat,
     indexing,
     mutation,
@@ -144,8 +145,7 @@ class Array(Methods, metaclass=StandsFor):
         return dispatch.call(func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        value = constant_value(self, "np.asarray(x), or a function that NumPy cannot dispatch,")
-        return np.array(value, dtype)
+        return exports.plain_array(self, dtype, copy)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return np
@@ -228,6 +228,11 @@ class Array(Methods, metaclass=StandsFor):
         if name.startswith("_") or not hasattr(np.ndarray, name):
             # code that asks which protocols there are needs no place
             where = "" if name.startswith("_") else f", at {user_location()}"
+            if name in exports.PROTOCOLS:
+                raise AttributeError(
+                    f"a traced array has no {name}: it stands for a value without memory. Give "
+                    "np.array(x), a copy of the value of an array that has no derivative"
+                )
             raise AttributeError(
                 f"a traced array, like an ndarray, has no attribute {name!r}{where}"
                 f"{attribute_cure(name)}"

@@ -21,6 +21,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import creation
 from funcdiff.numpy.dispatch import call
 from funcdiff.numpy.joining import concatenate
+from funcdiff.numpy.mutation import copied
 from funcdiff.numpy.promotion import array as as_array
 from funcdiff.numpy.promotion import promoted
 from funcdiff.numpy.values import concrete_value
@@ -158,7 +159,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     if is_traced(fill_value):
         return call(np.full, (shape, array(fill_value), dtype), without_like(keywords))
     y = np.full(shape, fill_value, dtype, **keywords)
-    return creation.full(shape, fill_value, y.dtype) if _is_buffer(y) else y
+    return creation.full(shape, fill_value, y.dtype, _order(y)) if _is_buffer(y) else y
 
 
 def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
@@ -188,12 +189,17 @@ def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
     if is_traced([a, fill_value]):
         return call(np.full_like, (array(a), array(fill_value), *args), keywords)
     y = np.full_like(a, fill_value, *args, **keywords)
-    return call(np.full, (y.shape, fill_value, y.dtype), {}) if _is_buffer(y) else y
+    return call(np.full, (y.shape, fill_value, y.dtype, _order(y)), {}) if _is_buffer(y) else y
 
 
 def _is_buffer(y: np.ndarray[Any, Any]) -> bool:
     """Whether a new array may have to take traced values."""
     return current_builder() is not None and y.dtype in DTYPE_NAMES
+
+
+def _order(y: np.ndarray[Any, Any]) -> str:
+    """Return the order in which a new array lies in memory."""
+    return "F" if np.isfortran(y) else "C"
 
 
 def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
@@ -205,7 +211,9 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
         if is_traced([*args, *rest.values()]):
             return call(plain, [array(a) if is_traced(a) else a for a in args], rest)
         y = plain(*args, **rest)
-        return arrays(constant(value, ArrayType(y.shape, y.dtype))) if _is_buffer(y) else y
+        if not _is_buffer(y):
+            return y
+        return copied(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
 
     return made
 

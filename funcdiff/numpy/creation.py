@@ -135,6 +135,30 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Traced:
     return np.atleast_1d(asarray(a, dtype, "C"))
 
 
+@implements(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None) -> Traced:
+    """Return the argument as an array of at least one axis, in F order."""
+    return np.atleast_1d(asarray(a, dtype, "F"))
+
+
+@implements(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Traced:
+    """Return the argument as an array in the order that is required."""
+    wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ValueError(f'Cannot specify both "C" and "F" order, at {user_location()}')
+    x = asarray(a, dtype, "".join(wanted & {"C", "F"}) or None)
+    return mutation.copied(x, "A") if "O" in wanted and mutation.is_view(x) else x
+
+
+_REQUIREMENTS = {
+    **dict.fromkeys(("C", "C_CONTIGUOUS", "CONTIGUOUS"), "C"),
+    **dict.fromkeys(("F", "F_CONTIGUOUS", "FORTRAN"), "F"),
+    **dict.fromkeys(("O", "OWNDATA"), "O"),
+    **dict.fromkeys(("A", "ALIGNED", "W", "WRITEABLE", "E", "ENSUREARRAY"), ""),
+}
+
+
 def _leaves(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [leaf for item in value for leaf in _leaves(item)]
@@ -171,14 +195,14 @@ def _stacked(value: Any, dtype: np.dtype[Any]) -> Traced:
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return zeros."""
     _on_cpu("np.zeros", device)
-    return constant(0, _type(shape, dtype))
+    return mutation.copied(constant(0, _type(shape, dtype)), order)
 
 
 @implements(np.ones)
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return ones."""
     _on_cpu("np.ones", device)
-    return constant(1, _type(shape, dtype))
+    return mutation.copied(constant(1, _type(shape, dtype)), order)
 
 
 @implements(np.full)
@@ -188,7 +212,8 @@ def full(
     """Return an array filled with a (traced) value."""
     _on_cpu("np.full", device)
     value = traced(fill_value)
-    return mutation.fresh(fit(value, _type(shape, value.dtype if dtype is None else dtype)))
+    filled = fit(value, _type(shape, value.dtype if dtype is None else dtype))
+    return mutation.copied(filled, order)
 
 
 def _plain(function: Callable[..., Any]) -> None:

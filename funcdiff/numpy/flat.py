@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy import assignment, indexing, mutation
+from funcdiff.numpy import assignment, exports, indexing, mutation
 from funcdiff.numpy.promotion import array
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.structural import reshape
@@ -43,6 +43,9 @@ class Flat:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self.base, index, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return exports.plain_array(flattened(self.base), dtype, copy)
 
     def copy(self) -> Any:
         """Return the elements as a vector."""

@@ -58,8 +58,8 @@ functions: Final[tuple[Refusal, ...]] = (
     ),
     _group(
         "np.",
-        "asfortranarray isfortran may_share_memory require shares_memory",
-        "It asks about memory, or sets its layout; a traced array stands for a value without one.",
+        "isfortran may_share_memory shares_memory",
+        "It asks about memory; a traced array stands for a value without one.",
         "Leave it out: no result depends on it.",
     ),
     _group(

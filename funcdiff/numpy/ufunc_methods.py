@@ -6,6 +6,7 @@ masks or dtypes do not allow that, by a loop along the axis that is recorded onc
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, constant
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.errors import user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import assignment, ufunc_keywords
 from funcdiff.numpy.dispatch import call, default, unsupported
 from funcdiff.numpy.foreign import qualified
@@ -72,12 +73,27 @@ def _called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dic
         return _outer(ufunc, *inputs, **keywords)
     if isinstance(keywords.get("out"), tuple):
         (keywords["out"],) = keywords["out"]
+    if method == "reduce":
+        _check_caller(inputs[0], keywords.get("out"))
     methods: dict[str, Callable[..., Any]] = {
         "reduce": reduce,
         "accumulate": accumulate,
         "reduceat": reduceat,
     }
     return methods[method](ufunc, *inputs, **keywords)
+
+
+def _check_caller(x: Any, out: Any) -> None:
+    """Refuse methods of ndarrays that go on with `out` as they do with no array of NumPy's."""
+    if isinstance(x, Tracer) or not isinstance(out, Tracer) or isinstance(out, np.ndarray):
+        return
+    code = sys._getframe(4).f_code
+    if code.co_name in ("_mean", "_var") and code.co_filename.endswith("_methods.py"):
+        raise UnsupportedNumPyError(
+            "The method mean, var or std of an ordinary array was given a traced one as out=, at "
+            f"{user_location()}, where NumPy would leave it half done. Use the function: "
+            "np.mean(x, out=y)."
+        )
 
 
 def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:

@@ -364,9 +364,11 @@ def test_the_callers_array_is_never_written() -> None:
         lambda x: np.copy(x.T, "C"),
         lambda x: np.zeros_like(x.T),
         lambda x: np.ones_like(x, order="F"),
+        lambda x: np.full(x.shape, 0.5, order="F", like=x),
+        lambda x: np.zeros(x.shape, order="F", like=x),
         lambda x: (x[None] * 1.0).transpose(2, 0, 1) * 1.0,
     ],
-    ids=["product", "turned", "like", "rows", "zeros", "ones", "three"],
+    ids=["product", "turned", "like", "rows", "zeros", "ones", "full", "buffer", "three"],
 )
 def test_a_changed_array_keeps_its_layout_in_memory(start: Any, change: Any, order: Any) -> None:
     """Whether a later reshape is a view is decided by the layout that the array was made with."""

@@ -13,8 +13,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 Steps: TypeAlias = Sequence[tuple[str, tuple[int, ...]]]
-Draw: TypeAlias = Callable[[int], int]
-"""Returns an integer from 0 up to, and without, its argument."""
 
 ORDERS: Final = ("C", "F", "A", "K")
 RAISED: Final = (ValueError, TypeError, IndexError)
@@ -422,14 +420,15 @@ STARTS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def programs(draw: Draw, most: int) -> tuple[str, Steps]:
-    """Draw a start and steps."""
+def program(start: int, seeds: Sequence[int]) -> tuple[str, Steps]:
+    """Return a program with a step for each seed."""
     names = list(ACTIONS)
-    steps = [
-        (names[draw(len(names))], tuple(draw(_LARGEST) for _ in range(_DIGITS)))
-        for _ in range(1 + draw(most))
-    ]
-    return list(STARTS)[draw(len(STARTS))], steps
+    steps = []
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        name = names[random.integers(len(names))]
+        steps.append((name, tuple(random.integers(_LARGEST, size=_DIGITS).tolist())))
+    return list(STARTS)[start % len(STARTS)], steps
 
 
 def run(program: tuple[str, Steps], x: Any, expected: list[bool] | None = None) -> Any:

@@ -1,0 +1,181 @@
+"""Plain arrays made of traced ones: nothing that is written to them is lost without a word."""
+
+import io
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.errors import UnsupportedNumPyError
+
+X = np.array([3.0, 1.0, 2.0, 4.0])
+Make = Callable[[Any], Any]
+
+BUFFERS: dict[str, Make] = {
+    "zeros_like": np.zeros_like,
+    "empty_like": np.empty_like,
+    "zeros": lambda x: fnp.zeros(4),
+    "like": lambda x: np.full(4, 2.0, like=x),
+    "mask": lambda x: x > 2,
+    "argsort": np.argsort,
+    "stopped": fd.stop_gradient,
+    "view": lambda x: np.zeros_like(np.stack([x, x]))[1],
+    "column": lambda x: np.argsort(np.stack([x, x]).T, axis=0)[:, 1],
+}
+
+EXITS: dict[str, Make] = {
+    "asarray": np.asarray,
+    "asarray-dtype": lambda y: np.asarray(y, dtype=y.dtype),
+    "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "asfortranarray": np.asfortranarray,
+    "require": np.require,
+    "require-c": lambda y: np.require(y, requirements="C"),
+    "require-a": lambda y: np.require(y, requirements=["A", "E"]),
+    "array": lambda y: np.array(y, copy=None),
+    "flat": lambda y: np.asarray(y.flat),
+    "asarray_chkfinite": np.asarray_chkfinite,
+    "as_strided": lambda y: np.lib.stride_tricks.as_strided(y, (2,)),
+    "nditer": lambda y: next(iter(np.nditer(y, op_flags=[["readwrite"]]))),
+    "nested_iters": lambda y: np.nested_iters(y, [[0], []], op_flags=[["readwrite"]]),
+    "masked": lambda y: np.ma.array(y, copy=False),
+}
+
+
+@pytest.mark.parametrize("leave", EXITS.values(), ids=EXITS)
+@pytest.mark.parametrize("make", BUFFERS.values(), ids=BUFFERS)
+def test_what_numpy_gets_of_a_traced_array_is_read_only(make: Make, leave: Make) -> None:
+    def f(x: Any) -> Any:
+        y = make(x)
+        leave(y)[..., -1] = 1
+        return np.sum(y * x)
+
+    copying = (np.ascontiguousarray, np.asfortranarray, EXITS["require-c"])
+    if make is BUFFERS["column"] and leave in copying:
+        fd.grad(f)(X)  # NumPy, too, makes a copy of what is not contiguous
+        return
+    with pytest.raises(ValueError, match="read-only") as caught:
+        fd.grad(f)(X)
+    assert "y[i] = v" in "".join(caught.value.__notes__)
+
+
+def test_it_is_read_only_where_there_are_no_values_too() -> None:
+    def f(x: Any) -> Any:
+        y = fnp.zeros(4)
+        np.asarray(y)[0] = 1
+        return y * x
+
+    with pytest.raises(ValueError, match="read-only"):
+        fd.jit(fd.vmap(f))(X)
+
+
+LIKE: dict[str, Make] = {
+    "asarray": lambda y: np.asarray(y, like=y),
+    "asanyarray": lambda y: np.asanyarray(y, like=y),
+    "array": lambda y: np.array(y, copy=None, like=y),
+    "ascontiguousarray": lambda y: np.ascontiguousarray(y, like=y),
+    "asfortranarray": lambda y: np.asfortranarray(y, like=y),
+    "require": lambda y: np.require(y, requirements=["C", "W", "O"], like=y),
+    "funcdiff": fnp.asarray,
+}
+
+
+@pytest.mark.parametrize("leave", LIKE.values(), ids=LIKE)
+@pytest.mark.parametrize("make", [np.zeros_like, np.empty_like, np.argsort, lambda x: x > 2])
+def test_where_numpy_asks_it_is_the_traced_array_itself(make: Make, leave: Make) -> None:
+    def f(x: Any) -> Any:
+        y = make(x)
+        y[:] = 0
+        leave(y)[1] = 1
+        return y * x
+
+    np.testing.assert_array_equal(fd.vjp(f, X)[0], [0, 1, 0, 0])
+    np.testing.assert_array_equal(fd.jit(f)(X), [0, 1, 0, 0])
+
+
+def test_require_and_asfortranarray_copy_what_lies_otherwise() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        np.asfortranarray(y, like=x)[0] = 1
+        np.require(y, requirements="F", like=x)[0] = 1
+        np.require(y.T, requirements="O", like=x)[0] = 1
+        np.require(y.T, requirements="F", like=x)[1, 0] = 3
+        return y * x
+
+    def both(x: Any) -> Any:
+        return np.require(x, requirements=["C", "F"], like=x)
+
+    x = np.ones((2, 3))
+    np.testing.assert_array_equal(fd.vjp(f, x)[0], [[0, 3, 0], [0, 0, 0]])
+    with pytest.raises(ValueError, match='both "C" and "F"'):
+        fd.vjp(both, x)
+
+
+@pytest.mark.parametrize("names", ["W", ["C", "W"], ["writeable"]])
+def test_require_writeable_does_not_hand_out_a_copy(names: Any) -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"copy would be lost.*y\[i\] = v"):
+        fd.grad(lambda x: np.sum(np.require(np.zeros_like(x), requirements=names) * x))(X)
+
+
+def test_no_copy_at_all_is_refused_as_numpy_refuses_it() -> None:
+    with pytest.raises(ValueError, match=r"Unable to avoid copy.*test_exports.py.*np\.array\(y\)"):
+        fd.grad(lambda x: np.sum(np.array(np.zeros_like(x), copy=False) * x))(X)
+
+
+def test_what_is_a_copy_by_its_name_can_be_written_to() -> None:
+    def f(x: Any) -> Any:
+        y = np.argsort(x)
+        copies = [np.array(y), np.asarray(y, dtype=float), np.array(y, dtype="f4")]
+        for copy in copies:
+            copy[0] = 9
+        return np.sum(y * x) + sum(copy[0] for copy in copies)
+
+    assert fd.vjp(f, X)[0] == f(X)
+
+
+@pytest.mark.parametrize(
+    ("use", "cure"),
+    [
+        (memoryview, "value without memory"),
+        (lambda y: np.frombuffer(y), "value without memory"),
+        (lambda y: struct.pack_into("d", y, 0, 1.0), "value without memory"),
+        (lambda y: io.BytesIO(b"1" * 32).readinto(y), "value without memory"),
+        (np.from_dlpack, "value without memory"),
+        (lambda y: y.__array_interface__, "value without memory"),
+        (lambda y: y.data, "value without"),
+        (lambda y: y.view(), "value without"),
+        (lambda y: np.ones((4, 4)).dot(np.ones(4), out=y), "np.take"),
+        (lambda y: np.ones(4).take([0, 1, 2, 3], out=y), "np.take"),
+        (lambda y: np.random.default_rng(0).random(out=y), "np.take"),
+        (lambda y: np.random.default_rng(0).permuted(np.ones(4), out=y), "np.take"),
+        (lambda y: np.ones((4, 4)).mean(0, out=y), "np.mean"),
+        (lambda y: np.ones((4, 4)).var(0, out=y), "np.mean"),
+        (lambda y: np.ones((4, 4)).std(0, out=y), "np.mean"),
+    ],
+)
+def test_other_ways_to_the_memory_of_an_array_say_what_to_write(use: Make, cure: str) -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        use(y)
+        return np.sum(y * x)
+
+    with pytest.raises((TypeError, AttributeError, ValueError)) as caught:
+        fd.grad(f)(X)
+    said = str(caught.value) + "".join(getattr(caught.value, "__notes__", ()))
+    assert cure in said
+
+
+def test_errors_without_a_traced_array_have_no_note() -> None:
+    def f(x: Any) -> Any:
+        plain = np.zeros(3)
+        plain.flags.writeable = False
+        plain[0] = 1.0
+        return x
+
+    with pytest.raises(ValueError, match="read-only") as caught:
+        fd.grad(f)(1.0)
+    assert not getattr(caught.value, "__notes__", ())
