@@ -157,7 +157,7 @@ class Builder:
         self.direct: dict[Any, Any] = {} if shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self.refused: tuple[type[Exception], str] | None = None
-        self.layouts: dict[Any, list[tuple[Any, int]]] = {}
+        self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
         self._captured: dict[tuple[Any, ...], int] = {}
         self._outside: dict[int, Any] = {}

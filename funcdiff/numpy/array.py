@@ -28,7 +28,6 @@ from funcdiff.numpy.classes import Absent, StandsFor
 from funcdiff.numpy.conversions import OF_NUMBERS
 from funcdiff.numpy.methods import Methods
 from funcdiff.numpy.mistakes import attribute_cure, called_through
-from funcdiff.numpy.values import constant_value
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:

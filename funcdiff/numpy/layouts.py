@@ -7,6 +7,7 @@ has a layout: of these a note is made.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -31,7 +32,7 @@ def note_layout(x: Tracer, note: Any) -> None:
     """Note that NumPy's array has that layout from now on, whatever that of our value."""
     builder = x.builder or current_builder()  # a literal is of no builder
     if builder is not None:
-        builder.layouts.setdefault(x.atom, []).append((note, len(builder.entries)))
+        builder.layouts.append((x.atom, len(builder.entries), note))
 
 
 _LAID_OUT_OTHERWISE: Final = (
@@ -61,12 +62,10 @@ def layout_of_value(x: Tracer, noted: Noted) -> NDArray | None:
 def _literals_differ(noted: Noted) -> bool:
     """Whether any constant array may lie otherwise than in C order: it may have become another."""
     builder = current_builder()
-    notes = {} if builder is None else builder.layouts
-    return any(
+    return builder is not None and any(
         _differs(np.empty(atom.type.shape, atom.type.dtype), note, noted)
-        for atom, known in notes.items()
+        for atom, _, note in builder.layouts
         if isinstance(atom, Literal)
-        for note, _ in known
     )
 
 
@@ -77,12 +76,17 @@ def _lies_as_numpys(builder: Builder, atom: Ref, noted: Noted) -> bool:
     """
     pending: list[tuple[Builder, Ref]] = [(builder, atom)]
     seen = set(pending)
+    notes: dict[Builder, dict[Ref, list[tuple[int, Any]]]] = {}
     while pending:
         here, number = pending.pop()
         for there, operand in _operands(here, number):
             now = number if there is here and isinstance(number, int) else len(there.entries)
-            notes = [note for note, time in there.layouts.get(operand, ()) if time <= now]
-            if any(_differs(there.value(operand), note, noted) for note in notes):
+            if there not in notes:
+                notes[there] = defaultdict(list)
+                for noted_atom, time, note in there.layouts:
+                    notes[there][noted_atom].append((time, note))
+            known = [note for time, note in notes[there].get(operand, ()) if time <= now]
+            if any(_differs(there.value(operand), note, noted) for note in known):
                 return False
             if (there, operand) not in seen:
                 seen.add((there, operand))

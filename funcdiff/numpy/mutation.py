@@ -267,13 +267,14 @@ def is_alone(x: Tracer) -> bool:
 def point(x: Tracer, value: Tracer) -> None:
     """Point a handle at another value: of `x` alone, not of what shares its memory."""
     _check_owner(x, value)
-    if x.ndim > 1:
-        record = memory(x)
-        if record.order is None and record.origin is None:
-            record.origin = fresh(x)
+    if len(x.type.shape) < 2:
+        x.builder, x.atom = value.builder, value.atom
+        return
+    record = memory(x)
+    if record.order is None and record.origin is None:
+        record.origin = fresh(x)
     x.builder, x.atom = value.builder, value.atom
-    if x.ndim > 1:
-        note_layout(x, memory(x))
+    note_layout(x, record)
 
 
 def _check_owner(root: Tracer, value: Tracer) -> None:
