@@ -6,7 +6,8 @@
     ├── TracerError
     │   ├── ConcreteValueError (TypeError)      a value was asked for where there is none
     │   ├── LostDerivativeError (TypeError)     a conversion would drop a derivative silently
-    │   └── EscapedTracerError (RuntimeError)   a tracer was used after its trace had ended
+    │   ├── EscapedTracerError (RuntimeError)   a tracer was used after its trace had ended
+    │   └── ChangedArrayError (RuntimeError)    a large array was changed after it had been used
     ├── UnsupportedNumPyError (TypeError)       NumPy has it, funcdiff does not (yet)
     ├── InputError (TypeError)                  an argument cannot be differentiated or batched
     ├── OutputError (TypeError)                 a function returned what the transform cannot use
@@ -68,6 +69,14 @@ class EscapedTracerError(TracerError, RuntimeError):
 
     It was stored somewhere (a global, a list, a closure) while a function was being traced.
     Return it from the function instead.
+    """
+
+
+class ChangedArrayError(TracerError, RuntimeError):
+    """A large array that a traced function closes over was changed after it had been used.
+
+    What is traced runs when the trace has ended and would read the changed values.  Use
+    ``buffer.copy()`` in the expression, or compute a new array.
     """
 
 

@@ -24,7 +24,7 @@ from funcdiff.api.arguments import (
     type_of,
 )
 from funcdiff.api.bodies import preserving
-from funcdiff.api.tracing import Trace, owned, rebuild, record, run
+from funcdiff.api.tracing import Trace, lasting, owned, rebuild, record, run
 from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels import kernel, owns_results
@@ -255,7 +255,7 @@ class JittedFunction(Generic[P, R]):
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
-        kept = [c.copy() if isinstance(c, np.ndarray) else c for c in trace.captures]
+        kept = lasting(trace.captures)
         trace, execute = trace._replace(captures=kept), fastest(program)
         # which runs here first, before it may run directly
         found = _Compiled(program, trace, checked(program, execute, exact=False))

@@ -270,6 +270,11 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
     return owned(results, operands)
 
 
+def lasting(captures: Sequence[Any]) -> list[Any]:
+    """Return captures that stay as they are when the trace has ended, whoever writes to what."""
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in captures]
+
+
 def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:
     """Copy results that are, or look into, memory of somebody else, or of each other."""
     foreign = {id(x) for x in operands}

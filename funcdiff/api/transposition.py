@@ -15,7 +15,7 @@ from funcdiff.api.products import check_point
 from funcdiff.api.programs import transposed_program
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import Argnames, Argnums, Primals, Y
-from funcdiff.api.tracing import Trace, run
+from funcdiff.api.tracing import Trace, lasting, run
 from funcdiff.core.builder import Tracer
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
@@ -105,9 +105,11 @@ def linear_transpose(
     _refuse_constant_part(inputs, trace, selection.name)
     _refuse_contrary_rules(inputs, trace, program, selection.name)
 
+    captures = lasting(trace.captures)
+
     def f_transpose(*cotangent: Any) -> tuple[Any, ...]:
         cts = checked_cotangents(cotangent, trace, types, selection.name)
-        return inputs.rebuild(like_inputs(run(program, [*trace.captures, *cts], trace), inputs))
+        return inputs.rebuild(like_inputs(run(program, [*captures, *cts], trace), inputs))
 
     return f_transpose
 

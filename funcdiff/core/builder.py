@@ -159,7 +159,7 @@ class Builder:
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
-        self._captured: dict[tuple[Any, ...], int] = {}
+        self._captured: dict[tuple[int, Ref], int] = {}
         self._outside: dict[int, Any] = {}
         self._inputs: dict[int, Any] = {}
         self._values: list[Any] = []
@@ -238,12 +238,11 @@ class Builder:
         """Make a concrete array an input, with the value that it has now."""
         if self.closed or self.hoists:
             raise InternalError(f"a rule captured array data in {self}: this is a bug in funcdiff")
-        key = (id(array),)
-        number = self._captured.get(key)
-        if number is None or not self._snapshots.unchanged(array):
-            value = self._snapshots.take(array)
+        number = self._snapshots.find(array)
+        if number is None:
             type_ = ArrayType(array.shape, array.dtype)
-            number = self._captured[key] = self._add_capture(value, type_)
+            value = self._snapshots.take(array, len(self.entries))
+            number = self._add_capture(value, type_)
         return self.handle(self, number, self.entries[number][0])
 
     def lift(self, lit: Literal) -> Tracer:

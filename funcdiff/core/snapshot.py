@@ -1,114 +1,275 @@
-"""Arrays that a traced function closes over keep the value they had when they were used.
+"""Arrays that a traced function closes over count with the value they had when they were used.
 
 A program runs after its trace has ended, so a work buffer that the function overwrites between
-two uses would be read in its last state.  Small arrays are copied; large ones are locked (made
-read-only) until the trace ends, so that writing to them fails loudly.  What NumPy offers no
-protection against is a write through another view that was made before.
+two uses would be read in its last state.  Arrays up to some size are copied.  Larger ones are
+watched: their fingerprint is taken when they are used, and compared at each further use and when
+the trace ends; a change is an error.  Nothing is done to the array itself, for other threads may
+be writing to it, and writing through a view that was made before could not be prevented.
+
+A full fingerprint costs about half of what reading the array for a product costs.  So an array that
+did not change in some calls of a piece of code is looked at in places only, and so is one that
+nobody should be able to write to; memory that nobody can write to is not looked at.
 """
 
 from __future__ import annotations
 
-import threading
+import mmap
+from types import CodeType
 from typing import Any, Final, TypeAlias
+from weakref import ref
 
 import numpy as np
 
+from funcdiff.core.fingerprint import full, sparse
+from funcdiff.errors import ChangedArrayError, user_frame, user_location
+
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
-_COPIED_UP_TO: Final = 1 << 14
-"""Bytes; copying that much costs about as much as recording an equation."""
+_COPIED_UP_TO: Final = 1 << 20
+"""Bytes; copying that much takes about 20 µs, less than recording and running what uses it."""
+
+_SHARED_FROM: Final = 1 << 14
+"""Bytes from which views that are made anew are recognised by their memory."""
+
+_CALLS: Final = 8
+"""Clean calls from which an array is looked at in places only."""
+
+_EVERY: Final = 64
+"""One call in so many takes full fingerprints all the same."""
+
+_KEPT: Final = 256
+"""How many arrays are remembered."""
 
 
 class Snapshots:
     """The arrays captured by one trace."""
 
     def __init__(self) -> None:
-        self._taken: dict[int, tuple[NDArray, NDArray]] = {}
-        self._locked: list[NDArray] = []
+        self._by_id: dict[int, _Taken] = {}
+        self._by_place: dict[Place, _Taken] = {}
+        self._watched: list[_Watched] = []
 
-    def take(self, array: NDArray | np.generic) -> Any:
-        """Return an array that keeps the present value until the trace ends."""
+    def find(self, array: NDArray | np.generic) -> int | None:
+        """Return the number of the capture that has the present value of an array, if any.
+
+        Raises
+        ------
+        ChangedArrayError
+            If the array was used before and has been changed since, and has not been copied.
+        """
+        taken = self._by_id.get(id(array))
+        if taken is None or taken.array() is not array:
+            if array.nbytes <= _SHARED_FROM or not isinstance(array, np.ndarray):
+                return None
+            taken = self._by_place.get(place_of(array))
+            if taken is None or taken.owner() is not owner_of(array):
+                return None
+        return taken.number if taken.unchanged(array) else None
+
+    def take(self, array: NDArray | np.generic, number: int) -> Any:
+        """Return what keeps the present value until the trace ends: the capture of that number."""
         if not isinstance(array, np.ndarray):
+            self._by_id[id(array)] = _Scalar(array, number)
             return array
-        owners = _chain(array)
-        if array.nbytes > _COPIED_UP_TO and _unlockable(owners[-1]):
-            self._locked += _locks.acquire(owners)
-            kept = array.view(np.ndarray)  # keeps its shape, should that of `array` be assigned
+        taken: _Taken
+        if array.nbytes <= _COPIED_UP_TO:
+            taken = _Copied(array, number)
+        elif _is_constant(array):
+            taken = _Constant(array, number)
         else:
-            kept = np.array(array)
-        self._taken[id(array)] = array, kept
-        return kept
-
-    def unchanged(self, array: NDArray | np.generic) -> bool:
-        """Return whether an array taken before still has the same bits."""
-        if id(array) not in self._taken:
-            return True
-        now, then = self._taken[id(array)]
-        if (now.shape, now.dtype) != (then.shape, then.dtype):
-            return False
-        return then.base is not None or now.tobytes() == then.tobytes()
+            taken = _Watched(array, number)
+            self._watched.append(taken)
+        self._by_id[id(array)] = taken
+        if array.nbytes > _SHARED_FROM:
+            self._by_place[place_of(array)] = taken
+        return taken.value
 
     def release(self, exception: object) -> None:
-        """Unlock the arrays; explain the ValueError that writing to a locked one has raised."""
-        if self._locked and isinstance(exception, ValueError) and "read-only" in str(exception):
-            exception.add_note(
-                "funcdiff: if this array was used earlier in the function being differentiated, "
-                "it is locked until the trace ends. Write to a copy, or compute a new array."
+        """Let go of the arrays, having made sure that those watched were not changed.
+
+        Raises
+        ------
+        ChangedArrayError
+            If one was, and nothing else has gone wrong.
+        """
+        watched, self._watched = self._watched, []
+        self._by_id, self._by_place = {}, {}
+        if exception is None:
+            for taken in watched:
+                taken.finish()
+
+
+class _Taken:
+    """An array that was used, and what is used in its place.
+
+    Attributes
+    ----------
+    array, owner
+        Weak references to the array and to the owner of its memory.
+    value
+        What is used.
+    number
+        Of the capture.
+    """
+
+    __slots__ = ("array", "number", "owner", "value")
+
+    def __init__(self, array: Any, number: int) -> None:
+        self.array: Any = ref(array)
+        owner = owner_of(array)
+        self.owner: Any = self.array if owner is array else ref(owner)
+        self.value: Any = array.view(np.ndarray)  # keeps its shape, should that be assigned
+        self.number = number
+
+    def unchanged(self, array: NDArray) -> bool:
+        """Return whether the array has the value, shape and dtype that it had."""
+        return self._is_like(array)
+
+    def _is_like(self, array: NDArray) -> bool:
+        value = self.value
+        return bool(array.shape == value.shape and array.dtype == value.dtype)
+
+
+class _Constant(_Taken):
+    """An array whose memory nobody writes to."""
+
+    __slots__ = ()
+
+
+class _Scalar(_Taken):
+    """A scalar of NumPy's, which never changes."""
+
+    __slots__ = ()
+
+    def __init__(self, scalar: np.generic, number: int) -> None:
+        self.array = self.owner = lambda: scalar
+        self.value, self.number = scalar, number
+
+
+class _Copied(_Taken):
+    """An array that was copied."""
+
+    __slots__ = ("_bits",)
+
+    def __init__(self, array: NDArray, number: int) -> None:
+        super().__init__(array, number)
+        self.value = np.array(array)
+        self._bits: bytes | None = None
+
+    def unchanged(self, array: NDArray) -> bool:
+        if not self._is_like(array):
+            return False
+        if self._bits is None:
+            self._bits = self.value.tobytes()
+        return self._bits == array.tobytes()
+
+
+class _Watched(_Taken):
+    """An array that is not copied, with its fingerprint."""
+
+    __slots__ = ("_error", "_key", "_line", "_print", "_turn")
+
+    def __init__(self, array: NDArray, number: int) -> None:
+        super().__init__(array, number)
+        frame = user_frame()
+        self._line = user_location(frame)
+        self._key = (place_of(array), None if frame is None else frame.f_code)
+        self._turn = _calls_without_change(self._key, self.owner())
+        self._error: ChangedArrayError | None = None
+        self._print = self._fingerprint()
+
+    def _fingerprint(self) -> bytes:
+        turn = self._turn
+        if (turn < _CALLS or turn % _EVERY == 0) and not _is_promised(self.value):
+            return full(self.value)
+        return sparse(self.value, turn)
+
+    def unchanged(self, array: NDArray) -> bool:
+        """Return whether the array has the shape and dtype that it had.
+
+        Raises
+        ------
+        ChangedArrayError
+            If the memory was changed.
+        """
+        self._check()
+        return self._is_like(array)
+
+    def finish(self) -> None:
+        """Make sure that the memory was not changed, and remember that."""
+        self._check()
+        _remember(self._key, self.owner(), self._turn + 1)
+
+    def _check(self) -> None:
+        if self._error is None and self._fingerprint() != self._print:
+            _remember(self._key, self.owner(), 0)
+            self._error = ChangedArrayError(  # kept: who catches it shall meet it at the end
+                f"an array of shape {self.value.shape} was changed at or before {user_location()}, "
+                f"after it had been used together with traced values at {self._line}. The program "
+                f"that is traced there runs when the trace has ended, and arrays of more than "
+                f"{_COPIED_UP_TO // 2**20} MB are not copied, so it would read the changed values. "
+                "Use buffer.copy() in the expression, or compute a new array instead of writing "
+                "into the old one."
             )
-        if self._locked:
-            _locks.release(self._locked)
-            self._locked = []
-        self._taken.clear()
+        if self._error is not None:
+            raise self._error
 
 
-def _chain(array: NDArray) -> list[NDArray]:
-    """Return an array, the array that it is a view of, and so on to the owner of the memory."""
-    chain = [array]
-    while isinstance(chain[-1].base, np.ndarray):
-        chain.append(chain[-1].base)
-    return chain
+# ---- memory --------------------------------------------------------------------------------------
+
+Place: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], np.dtype[Any]]
+"""Address, shape, strides and dtype: which memory an array looks at, and how."""
 
 
-def _unlockable(owner: NDArray) -> bool:
-    """Whether NumPy will make an array writeable again; memory of other libraries it may not."""
-    base: Any = owner.base
-    if base is None:
-        return owner.flags.owndata
-    try:
-        return not memoryview(base).readonly
-    except TypeError:
-        return False
+def place_of(array: NDArray) -> Place:
+    """Return which memory an array looks at, and how."""
+    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
 
 
-class _Locks:
-    """Which arrays are locked, and by how many traces: nested ones, and those of other threads."""
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._held: dict[int, tuple[NDArray, int]] = {}
-
-    def acquire(self, arrays: list[NDArray]) -> list[NDArray]:
-        """Lock arrays; return them without those that were read-only of their own."""
-        with self._mutex:
-            found = [x for x in arrays if id(x) in self._held or x.flags.writeable]
-            for x in found:
-                _, count = self._held.get(id(x), (x, 0))
-                self._held[id(x)] = x, count + 1
-                x.flags.writeable = False
-            return found
-
-    def release(self, arrays: list[NDArray]) -> None:
-        """Unlock arrays, as far as no other trace holds them or the memory they look into."""
-        with self._mutex:
-            for x in arrays:
-                _, count = self._held[id(x)]
-                self._held[id(x)] = x, count - 1
-            free = [x for x, count in self._held.values() if not count]
-            for x in sorted(free, key=lambda view: len(_chain(view))):  # owners before views
-                if not any(self._held.get(id(y), (y, 0))[1] for y in _chain(x)):
-                    x.flags.writeable = True
-                    del self._held[id(x)]
+def owner_of(array: NDArray) -> NDArray:
+    """Return the array at the end of the chain of arrays that this one is a view of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
-_locks: Final = _Locks()
-"""Empty while nothing is traced."""
+def _is_promised(array: NDArray) -> bool:
+    """Whether all arrays that the array is a view of are read-only, as is what they look at."""
+    while not array.flags.writeable:
+        base: Any = array.base
+        if isinstance(base, np.ndarray):
+            array = base
+            continue
+        if base is None:
+            return True
+        try:
+            return memoryview(base).readonly
+        except TypeError:
+            return False
+    return False
+
+
+def _is_constant(array: NDArray) -> bool:
+    """Whether no code of Python can write to the memory: that of bytes, or of a file."""
+    base: Any = owner_of(array).base
+    return type(base) is bytes or (isinstance(base, mmap.mmap) and memoryview(base).readonly)
+
+
+# ---- what is remembered from call to call --------------------------------------------------------
+
+_Key: TypeAlias = tuple[Place, CodeType | None]
+
+_history: Final[dict[_Key, tuple[Any, int]]] = {}
+"""By array and code that used it: a reference to the owner of the memory, and how many calls it
+went through without a change."""
+
+
+def _calls_without_change(key: _Key, owner: Any) -> int:
+    known, calls = _history.get(key, (None, 0))
+    return calls if known is not None and known() is owner else 0
+
+
+def _remember(key: _Key, owner: Any, calls: int) -> None:
+    if len(_history) >= _KEPT and key not in _history:
+        _history.clear()
+    _history[key] = ref(owner), calls
