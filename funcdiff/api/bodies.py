@@ -139,13 +139,11 @@ def is_array(leaf: Any) -> bool:
     return is_numeric(leaf) or isinstance(leaf, bool)
 
 
-def detached(leaf: Any, operands: Sequence[Any]) -> Any:
-    """Return a result that shares no memory with the operands, as if a program had made it."""
+def detached(leaf: Any) -> Any:
+    """Return a result that shares no memory with anything, as if a program had made it."""
     if isinstance(leaf, Tracer):
         return mutation.fresh(leaf)
-    if isinstance(leaf, np.ndarray) and any(np.may_share_memory(leaf, x) for x in operands):
-        return leaf.copy()
-    return leaf
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
 # ---- the carry of a loop ---------------------------------------------------------------------

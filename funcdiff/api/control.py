@@ -165,8 +165,7 @@ def switch(
 
 
 def _taken(f: Callable[..., Y], operands: Sequence[Any]) -> Y:
-    given = Operands(operands).xs
-    return pytree.map(lambda leaf: detached(leaf, given), f(*operands))
+    return pytree.map(detached, f(*operands))
 
 
 def _branching(

@@ -24,12 +24,13 @@ from funcdiff.api.arguments import (
     type_of,
 )
 from funcdiff.api.bodies import preserving
-from funcdiff.api.tracing import Trace, lasting, owned, rebuild, record, run
+from funcdiff.api.tracing import Trace, lasting, rebuild, record, run
 from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels import kernel, owns_results
 from funcdiff.backend.unrolling import Unrolled
 from funcdiff.core.builder import Tracer, current_builder
+from funcdiff.core.evaluate import owned, repeatable
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
@@ -86,9 +87,16 @@ class _Compiled(NamedTuple):
                 results = self.execute(*operands)
         except InternalError:
             raise
-        except Exception:
+        except Exception as error:
+            self.refuse_to_repeat(error)
             return run(self.program, operands, self.trace)  # which raises again, and says where
         return owned(results, operands)
+
+    def refuse_to_repeat(self, error: Exception) -> None:
+        """Raise the error of a run that had effects, which must not happen again."""
+        if not repeatable(self.program.equations):
+            error.add_note(f"funcdiff: in a compiled program that was run at {user_location()}")
+            raise error
 
 
 class JittedFunction(Generic[P, R]):
@@ -313,7 +321,8 @@ def _direct(
                     results = execute(*args, *captures)
             else:
                 results = found([*map(operand, args), *captures])
-        except Exception:
+        except Exception as error:
+            found.refuse_to_repeat(error)
             results = found([*map(operand, args), *captures])  # which raises again, and says where
         if is_array:
             return results[0]

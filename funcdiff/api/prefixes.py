@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, check_function
-from funcdiff.api.bodies import Operands
+from funcdiff.api.bodies import Operands, detached
 from funcdiff.api.signatures import X
 from funcdiff.errors import InputError, OutputError, user_location
 
@@ -117,7 +117,7 @@ def _prefixes(combined: Callable[[list[Any], list[Any]], list[Any]], xs: list[An
     """Combine neighbours, solve the problem of half the size, and fill in what lies between."""
     n = xs[0].shape[0] if xs else 0
     if n < 2:
-        return [x[:] for x in xs]
+        return list(map(detached, xs))
     odd = _prefixes(combined, combined([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs]))
     inner = (n - 1) // 2
     if not inner:

@@ -9,10 +9,10 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.arguments import described
-from funcdiff.api.tracing import owned, run
+from funcdiff.api.tracing import run
 from funcdiff.api.unknowns import Unknowns, fitted
 from funcdiff.core.builder import Tracer, suspended
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import executable, owned
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location

@@ -18,7 +18,8 @@ from funcdiff.api.arguments import (
     type_of,
 )
 from funcdiff.core.builder import Builder, Tracer, current_builder
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import executable, owned, repeatable
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, observer
 from funcdiff.core.walk import inline
@@ -45,7 +46,8 @@ class Trace(NamedTuple):
     aux
         What the function returned beside its result, or None.
     locate
-        Trace again, noting lines, and return the place in the user's code that fails to run.
+        Trace again, noting lines, and return the place in the user's code that fails to run; None
+        if it is not found, or cannot be without repeating effects of opaque functions.
     outputs
         The outputs, as handles of the trace.
     """
@@ -157,6 +159,8 @@ def record(
             looking.recorded(builder, operands, outputs)
 
     def locate() -> str | None:
+        if not repeatable(x[0] for x in recording[0] if x and isinstance(x[0], Operation)):
+            return None
         with Builder(name, eager=True, located=True) as again:
             call(_inputs(again, given, operands, weak, operands))
             return again.first_failure() if eager else None
@@ -273,18 +277,3 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
 def lasting(captures: Sequence[Any]) -> list[Any]:
     """Return captures that stay as they are when the trace has ended, whoever writes to what."""
     return [x.copy() if isinstance(x, np.ndarray) else x for x in captures]
-
-
-def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:
-    """Copy results that are, or look into, memory of somebody else, or of each other."""
-    foreign = {id(x) for x in operands}
-    for k, x in enumerate(results):
-        if not isinstance(x, np.ndarray):
-            continue
-        if x.ndim == 0:
-            results[k] = x[()]
-            continue
-        if x.base is not None or id(x) in foreign or not x.flags.writeable:
-            results[k] = x = x.copy()
-        foreign.add(id(x))
-    return results

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from funcdiff.backend.flops import flops
 from funcdiff.backend.labels import Label, Labels, Path
+from funcdiff.core.evaluate import CALLING
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
@@ -23,9 +24,6 @@ from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.dilation import singular_derivative_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.linear_solve import linear_solve_p
-from funcdiff.ops.opaque import opaque_p
-from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p
@@ -37,9 +35,6 @@ PASSED: Final[dict[Primitive[Any], int]] = {
     singular_derivative_p: 0,
 }  # fmt: skip
 """Operations that return operands as they are: from which one on."""
-
-_UNKNOWN: Final = frozenset({opaque_p, root_p, linear_solve_p})
-"""Operations that call functions of the user's, of which nothing is known."""
 
 ELSEWHERE: Final = "elsewhere"
 """What stands for the line where it is not known."""
@@ -193,7 +188,7 @@ class _Tally:
 
         None if there are none.
         """
-        if eq.primitive in _UNKNOWN:
+        if eq.primitive in CALLING:
             self.unknown += times
             return None
         runs = list(_runs(eq, times))

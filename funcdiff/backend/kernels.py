@@ -8,7 +8,6 @@ Python's operators, and large arrays are worked through block by block (see `bac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from textwrap import wrap
 from types import FunctionType
@@ -32,7 +31,7 @@ from funcdiff.backend.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.source import LARGE, Source, index_text, target
 from funcdiff.backend.triangles import WORTHWHILE
 from funcdiff.backend.unrolling import Unrolled, unrolled
-from funcdiff.core.evaluate import NESTED
+from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.primitive import Primitive
@@ -40,17 +39,11 @@ from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.linalg import Triangle, solve_p, triangular_solve_p
-from funcdiff.ops.linear_solve import linear_solve_p
-from funcdiff.ops.opaque import opaque_p
-from funcdiff.ops.root import root_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.slicing import add_slice_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
-
-_KEEPERS: Final[frozenset[Primitive[Any]]] = frozenset((opaque_p, root_p, linear_solve_p))
-"""Operations that hand arrays to the user's code, which may keep them."""
 
 _OPERATORS: Final[dict[Any, str]] = {
     np.add: "{} + {}",
@@ -338,14 +331,8 @@ def _keeps(step: Step) -> bool:
 
 
 def _hands_out(eq: Equation) -> bool:
-    nested = (getattr(eq.params, field.name) for field in fields(eq.params))
-    return eq.primitive in _KEEPERS or any(
-        _hands_out(inner)
-        for value in nested
-        for program in (value if isinstance(value, tuple) else (value,))
-        if isinstance(program, Program)
-        for inner in program.equations
-    )
+    """Whether an equation hands arrays to the user's code, which may keep them."""
+    return not repeatable((eq,))
 
 
 @memoised

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Literal, Program, Var
 from funcdiff.core.types import DTYPE_NAMES
+from funcdiff.core.walk import nested
 from funcdiff.errors import InputError, InternalError, user_location
 
 Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
@@ -21,6 +22,9 @@ Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
 NESTED: Final[dict[Primitive[Any], Callable[[Any, Runner], Callable[..., Any]]]] = {}
 """``implementation(params, runner)`` of operations whose parameters hold programs: `impl` is that
 with `executable`."""
+
+CALLING: Final[set[Primitive[Any]]] = set()
+"""Operations that call the user's code when they are run: they register themselves."""
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
@@ -60,6 +64,8 @@ class Executable:
             except InternalError:
                 raise
             except Exception:
+                if not repeatable(self.program.equations):
+                    raise
                 return self.interpret(*arrays)  # which raises again, and says where
         self._runs += 1
         if self._runs > promotion.after:
@@ -147,6 +153,17 @@ def _step(function: Callable[..., Any], operands: list[int], results: list[int])
     return function, operands, 0, results[0]
 
 
+def repeatable(operations: Iterable[Any]) -> bool:
+    """Whether equations or operations may be run again, to find out which of them fails.
+
+    Effects of the user's code, which writes a file, say, must happen once.
+    """
+    return not any(
+        x.primitive in CALLING or not all(repeatable(p.equations) for p in nested(x.params))
+        for x in operations
+    )
+
+
 @memoised
 def executable(program: Program) -> Executable:
     """Return the prepared program, memoised by value."""
@@ -166,7 +183,7 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     Returns
     -------
     list
-        One array per output.  Outputs may share memory with the inputs.
+        One array per output, which shares no memory with anything.
 
     Raises
     ------
@@ -190,4 +207,19 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
             f"the program takes ({', '.join(types)}), but ({', '.join(given)}) was given, at "
             f"{user_location()}. Convert the arrays with .astype, or trace the function again."
         )
-    return executable(program)(*values)
+    return owned(executable(program)(*values), values)
+
+
+def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:
+    """Copy results that are, or look into, memory of somebody else, or of each other."""
+    foreign = {id(x) for x in operands}
+    for k, x in enumerate(results):
+        if not isinstance(x, np.ndarray):
+            continue
+        if x.ndim == 0:
+            results[k] = x[()]
+            continue
+        if x.base is not None or id(x) in foreign or not x.flags.writeable:
+            results[k] = x = x.copy()
+        foreign.add(id(x))
+    return results

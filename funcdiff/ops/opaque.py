@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, suspended
+from funcdiff.core.evaluate import CALLING
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
@@ -144,6 +145,7 @@ def _opaque_batch(
 opaque_p: Final = Primitive(
     "opaque", Opaque, _abstract_opaque, _opaque_impl, _opaque_jvp, None, _opaque_batch
 )
+CALLING.add(opaque_p)
 
 
 def opaque(p: Opaque, xs: Sequence[Tracer]) -> Sequence[Tracer]:

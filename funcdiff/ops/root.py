@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.evaluate import CALLING
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
@@ -103,6 +104,7 @@ def _batch(p: Root, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> S
 
 
 root_p: Final = Primitive("root", Root, solvers.abstract, solvers.impl, _jvp, None, _batch)
+CALLING.add(root_p)
 
 
 def root(p: Root, operands: Sequence[Tracer]) -> Sequence[Tracer]:
