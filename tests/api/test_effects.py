@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -41,26 +42,22 @@ def fails_later(x: Any) -> Any:
     return np.linalg.inv(np.reshape(x * 0, (1, 1)))[0, 0]
 
 
+def looped(f: Any) -> Any:
+    return lambda x: fd.scan(lambda c, x: (c + f(x), c), 0.0, x)
+
+
 RUNS: Final[dict[str, Callable[[Callable[[Any], Any]], Callable[[], Any]]]] = {
-    "jit": lambda f: lambda g=fd.jit(f): g(X),  # type: ignore[misc]
-    "jit of a number": lambda f: lambda g=fd.jit(f): g(2.0),  # type: ignore[misc]
-    "jit of a container": lambda f: lambda g=fd.jit(lambda p: f(p[0])): g([X]),  # type: ignore[misc]
-    "jvp": lambda f: lambda: fd.jvp(f, (X,), (X,)),
-    "value_and_grad": lambda f: lambda: fd.value_and_grad(lambda x: np.sum(f(x)))(X),
-    "vjp": lambda f: lambda: fd.vjp(f, X),
-    "evaluate": lambda f: lambda p=fd.trace(f)(X): fd.evaluate(p, [X]),  # type: ignore[misc]
-    "scan": lambda f: lambda: fd.scan(lambda c, x: (c + f(x), c), 0.0, X[:1]),
-    "jit of scan": lambda f: (
-        lambda g=fd.jit(  # type: ignore[misc]
-            lambda x: fd.scan(lambda c, x: (c + f(x), c), 0.0, x)
-        ): g(X[:1])
-    ),
-    "jit of cond": lambda f: (
-        lambda g=fd.jit(  # type: ignore[misc]
-            lambda x: fd.cond(np.sum(x) > 0, f, f, x)
-        ): g(X)
-    ),
-    "checkpoint": lambda f: lambda: fd.jvp(fd.checkpoint(f), (X,), (X,)),
+    "jit": lambda f: partial(fd.jit(f), X),
+    "jit of a number": lambda f: partial(fd.jit(f), 2.0),
+    "jit of a container": lambda f: partial(fd.jit(lambda p: f(p[0])), [X]),
+    "jvp": lambda f: partial(fd.jvp, f, (X,), (X,)),
+    "value_and_grad": lambda f: partial(fd.value_and_grad(lambda x: np.sum(f(x))), X),
+    "vjp": lambda f: partial(fd.vjp, f, X),
+    "evaluate": lambda f: partial(fd.evaluate, fd.trace(f)(X), [X]),
+    "scan": lambda f: partial(looped(f), X[:1]),
+    "jit of scan": lambda f: partial(fd.jit(looped(f)), X[:1]),
+    "jit of cond": lambda f: partial(fd.jit(lambda x: fd.cond(np.sum(x) > 0, f, f, x)), X),
+    "checkpoint": lambda f: partial(fd.jvp, fd.checkpoint(f), (X,), (X,)),
 }
 
 
