@@ -11,7 +11,8 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, is_numeric, operand, traced, type_of
 from funcdiff.api.tracing import Trace, record, run
-from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy import mutation
@@ -23,10 +24,12 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
     """Record what `rule` does to the operands where one is traced, else compute it."""
     if any(isinstance(x, Tracer) for x in operands):
         return list(rule(traced(operands)))
-    with Builder("control flow", closed=True) as builder:
-        xs = [builder.input(type_of(x)) for x in operands]
-        program = builder.program(rule(xs))
-    return run(program, operands)
+
+    def recorded() -> Program:
+        with Builder("control flow", closed=True) as builder:
+            return builder.program(rule([builder.input(type_of(x)) for x in operands]))
+
+    return run(isolated(recorded), operands)
 
 
 def untraced(operands: Sequence[Any]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
@@ -120,7 +119,6 @@ class JittedFunction(Generic[P, R]):
         self._numbers, self._names = self._both(given, names)
         self._programs: dict[tuple[Any, ...], _Compiled] = {}
         self._direct: dict[tuple[Any, ...], Callable[[Sequence[Any]], Any]] = {}
-        self._lock = threading.Lock()
         self._warned = False
 
     def __repr__(self) -> str:
@@ -267,12 +265,11 @@ class JittedFunction(Generic[P, R]):
         trace, execute = trace._replace(captures=kept), fastest(program)
         # which runs here first, before it may run directly
         found = _Compiled(program, trace, checked(program, execute, exact=False))
-        with self._lock:
-            self._programs[kind.key] = found
-            if current_builder() is None and self._is_plain(args, kwargs):
-                signature = _signature(args)
-                self._direct[signature] = _direct(found, execute, converts=float in signature)
-            count = len(self._programs)
+        self._programs[kind.key] = found
+        if current_builder() is None and self._is_plain(args, kwargs):
+            signature = _signature(args)
+            self._direct[signature] = _direct(found, execute, converts=float in signature)
+        count = len(self._programs)
         if count >= _MANY and not self._warned:
             self._warned = True
             warnings.warn(

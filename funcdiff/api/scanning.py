@@ -16,7 +16,7 @@ from funcdiff.api.batching import vmap
 from funcdiff.api.bodies import Carry as CarryOf
 from funcdiff.api.bodies import Operands, emit, record_body
 from funcdiff.api.signatures import Array, Carry, Differentiable, X, Y
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder, Tracer, isolated
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
@@ -121,7 +121,7 @@ def scan(
 
     trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
     assert trace.aux is not None
-    body = _constants_first(program_of(*trace.recording), len(types))
+    body = isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
     p = Scan(body, len(trace.captures), count, length, reverse)
     results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.operands, *rows])
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])

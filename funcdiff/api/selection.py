@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any, Final
 
 from funcdiff.api.arguments import FunctionName, check_function, ints_of, is_int
 from funcdiff.api.signatures import Argnames, Argnums
+from funcdiff.core.computed import computed
 from funcdiff.errors import InputError, user_location
 
 _POSITIONAL: Final = (
@@ -134,7 +134,7 @@ class Selection:
             f"{user_location()}. Give it, as {name}=...; its default is not differentiated."
         )
 
-    @cached_property
+    @computed
     def _parameters(self) -> dict[str, inspect.Parameter] | None:
         """The parameters of the function by name, or None if Python cannot tell them."""
         try:
@@ -142,7 +142,7 @@ class Selection:
         except (TypeError, ValueError):  # some functions written in C
             return None
 
-    @cached_property
+    @computed
     def _positional(self) -> list[str]:
         parameters = (self._parameters or {}).values()
         return [p.name for p in parameters if p.kind in _POSITIONAL]

@@ -17,7 +17,7 @@ from funcdiff.api.arguments import (
     traced,
     type_of,
 )
-from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
 from funcdiff.core.evaluate import executable, owned, repeatable
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
@@ -134,40 +134,44 @@ def record(
         pending = 2 * orders + (outside.pending if outside is not None else 0)
     if taps is None and outside is not None:
         taps = outside.taps
-    with Builder(
-        name, lifts=lifts, eager=eager, pending=pending, severed=severed, taps=taps
-    ) as builder:
+    builder = Builder(name, lifts=lifts, eager=eager, pending=pending, severed=severed, taps=taps)
+
+    def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
         # without `eager` the operands are stacks or first values, not those of the inputs
         values = operands if eager else [None for _ in operands]
-        tracers = _inputs(builder, given, values, weak, operands)
-        returned = _called(call, tracers)
-        if builder.refused is not None:
-            raise _caught(*builder.refused, name)
-        result, aux = _pair(returned, name) if has_aux else (returned, None)
-        outputs, structure, numeric, others = _outputs(result)
-        aux_parts = None
-        if has_aux:
-            aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(
-                aux, _is_traced if keeps_aux else is_numeric
-            )
-            outputs += aux_outputs
-            aux_parts = Aux(aux_structure, aux_numeric, aux_others)
-        recording = builder.recording(outputs)
-        looking = observer.get()
-        if looking is not None:
-            looking.recorded(builder, operands, outputs)
+        with builder:
+            tracers = _inputs(builder, given, values, weak, operands)
+            returned = _called(call, tracers)
+            if builder.refused is not None:
+                raise _caught(*builder.refused, name)
+            result, aux = _pair(returned, name) if has_aux else (returned, None)
+            outputs, structure, numeric, others = _outputs(result)
+            aux_parts = None
+            if has_aux:
+                aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(
+                    aux, _is_traced if keeps_aux else is_numeric
+                )
+                outputs += aux_outputs
+                aux_parts = Aux(aux_structure, aux_numeric, aux_others)
+            recording = builder.recording(outputs)
+            looking = observer.get()
+            if looking is not None:
+                looking.recorded(builder, operands, outputs)
 
-    def locate() -> str | None:
-        if not repeatable(x[0] for x in recording[0] if x and isinstance(x[0], Operation)):
-            return None
-        with Builder(name, eager=True, located=True) as again:
-            call(_inputs(again, given, operands, weak, operands))
-            return again.first_failure() if eager else None
+        def located() -> str | None:
+            with Builder(name, eager=True, located=True) as again:
+                call(_inputs(again, given, operands, weak, operands))
+                return again.first_failure() if eager else None
 
-    return Trace(
-        recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs
-    )
+        def locate() -> str | None:
+            operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
+            return isolated(located) if repeatable(operations) else None
+
+        captures = builder.captures
+        return Trace(recording, captures, structure, numeric, others, aux_parts, locate, outputs)
+
+    return isolated(traced_call)
 
 
 def _inputs(

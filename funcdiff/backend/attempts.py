@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+
+from funcdiff.core.computed import computed
 
 _TRIES: Final = 8
 """How often a function may raise before it is no longer tried."""
@@ -46,6 +47,6 @@ class Attempt:
         with np.errstate(all="ignore"):
             return self._sure(*numbers)
 
-    @cached_property
+    @computed
     def _sure(self) -> Callable[..., Any]:
         return self._make()

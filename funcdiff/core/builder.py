@@ -5,10 +5,10 @@ Recording is hot: an equation costs a look-up, a tuple and a handle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
-from typing import Any, ClassVar, Final
+from contextvars import ContextVar, Token, copy_context
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from funcdiff.core.recording import (
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
+
+R = TypeVar("R")
 
 _UNKNOWN: Final[Any] = object()
 """Stands for the value of what depends on an input without one."""
@@ -357,6 +359,29 @@ class Builder:
         """Return the program that computes `outputs`, without what they do not need."""
         refs = tuple(map(self.ref, outputs))
         return program_of(tuple(self.entries), refs)
+
+
+def isolated(function: Callable[[], R]) -> R:
+    """Call a function in a context of its own: however that ends, no builder of it stays open.
+
+    An interrupt may arrive between any two steps of Python, also while a builder is being opened
+    or closed; Python leaves a context as one step.  Context variables that the user's code has
+    set stay set, unless it is interrupted.
+    """
+    context = copy_context()
+    interrupted = True
+    try:
+        result = context.run(function)
+        interrupted = False
+    except Exception:
+        interrupted = False
+        raise
+    finally:
+        if not interrupted:
+            for variable, value in context.items():
+                if variable is not _current and variable.get(None) is not value:
+                    variable.set(value)
+    return result
 
 
 @contextmanager

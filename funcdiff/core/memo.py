@@ -3,17 +3,20 @@
 All functions share one bound, and the results that were not used for the longest time go first.
 Counting entries would not do: a loop of varying length makes programs of tens of thousands of
 equations, each different.
+
+What is kept is one dictionary, which every step leaves whole: there is nothing that an interrupt
+between two steps, another thread or a fork could find half done, and no lock.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import update_wrapper
+from itertools import count
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
-from funcdiff.core.collection import paused
 from funcdiff.core.program import Program
 
 P = ParamSpec("P")
@@ -24,7 +27,24 @@ _EQUATIONS_KEPT: Final = 1 << 18
 caches: Final[list[Memoised[Any, Any]]] = []
 """Every memoised function, for clearing and inspection."""
 
-_MISSING: Final[Any] = (object(), 0)
+
+class _Kept:
+    """A result that is kept.
+
+    Attributes
+    ----------
+    result
+        What the function returned.
+    weight
+        How many equations it was derived from, and one.
+    used
+        When it was used last.
+    """
+
+    __slots__ = ("result", "used", "weight")
+
+    def __init__(self, result: Any, weight: int, used: int) -> None:
+        self.result, self.weight, self.used = result, weight, used
 
 
 class _Store:
@@ -33,58 +53,51 @@ class _Store:
     Attributes
     ----------
     results
-        Result and weight by function and arguments, the one used last at the end.
-    weight
-        Of all results together.
-    lock
-        Held while either is changed.
+        By function and arguments.
+    clock
+        Counts the uses of results.
     """
 
     def __init__(self) -> None:
-        self.results: OrderedDict[tuple[Any, ...], tuple[Any, int]] = OrderedDict()
-        self.weight = 0
-        self.lock = threading.Lock()
+        self.results: dict[tuple[Any, ...], _Kept] = {}
+        self.clock = count()
+        self._bound = 0  # of the weight of all results, until they are weighed again
 
     def enter(self, key: tuple[Any, ...], result: Any, weight: int) -> None:
         """Keep a result, and forget what was not used for the longest time instead."""
-        with self.lock:
-            if key in self.results:
-                return
-            self.results[key] = result, weight
-            self._count(key[0], 1, weight)
-            if self.weight > _EQUATIONS_KEPT:
-                self._forget_oldest()
+        self.results.setdefault(key, _Kept(result, weight, next(self.clock)))
+        self._bound += weight
+        if self._bound > _EQUATIONS_KEPT:
+            self._bound = self._forget_oldest()
+
+    def of(self, function: Memoised[Any, Any]) -> list[_Kept]:
+        """Return what is kept of a function."""
+        return [kept for key, kept in self.results.copy().items() if key[0] is function]
 
     def clear(self, function: Memoised[Any, Any]) -> None:
         """Forget the results of a function."""
-        with self.lock:
-            self._forget([key for key in self.results if key[0] is function])
+        for key in self.results.copy():
+            if key[0] is function:
+                self.results.pop(key, None)
 
-    def _forget_oldest(self) -> None:
-        """Keep to the bound, but leave every function its last result, however large that is."""
-        excess = self.weight - _EQUATIONS_KEPT
-        gone = []
-        taken: dict[Memoised[Any, Any], int] = {}
-        for key, (_, weight) in self.results.items():
-            function = key[0]
-            before = taken.get(function, 0)
-            if before + 1 == len(function):
-                continue
-            taken[function] = before + 1
-            gone.append(key)
-            excess -= weight
-            if excess <= 0:
+    def _forget_oldest(self) -> int:
+        """Keep to the bound, but leave every function its last result, however large that is.
+
+        Some room is left, so that this does not happen again at once.  Returns the weight.
+        """
+        results = self.results.copy()
+        weight = sum(kept.weight for kept in results.values())
+        if weight <= _EQUATIONS_KEPT:
+            return weight
+        left = Counter(key[0] for key in results)
+        for key in sorted(results, key=lambda key: results[key].used):
+            if weight <= _EQUATIONS_KEPT * 7 // 8:
                 break
-        self._forget(gone)
-
-    def _forget(self, keys: list[tuple[Any, ...]]) -> None:
-        for key in keys:
-            self._count(key[0], -1, -self.results.pop(key)[1])
-
-    def _count(self, function: Memoised[Any, Any], entries: int, weight: int) -> None:
-        function.entries += entries
-        function.weight += weight
-        self.weight += weight
+            if left[key[0]] > 1:
+                left[key[0]] -= 1
+                weight -= results[key].weight
+                self.results.pop(key, None)
+        return weight
 
 
 _store: Final = _Store()
@@ -94,37 +107,34 @@ class Memoised(Generic[P, R]):
     """A function whose results are kept, the most recently used ones.
 
     Its first argument is a program or a recording; that is what an entry weighs.
-
-    Attributes
-    ----------
-    entries
-        How many results are kept; ``len`` of the function.
-    weight
-        How many equations they were derived from.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.__wrapped__ = function
-        self.entries = 0
-        self.weight = 0
         update_wrapper(self, function)
         caches.append(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return the result, computing it only if it is not kept."""
+        """Return the result, computing it only if it is not kept.
+
+        In a context of its own: however that ends, no builder stays open.
+        """
         key = (self, *args, *kwargs.items())
-        with _store.lock:
-            found = _store.results.get(key, _MISSING)
-            if found is not _MISSING:
-                _store.results.move_to_end(key)
-                return cast("R", found[0])
-        with paused():
-            result = self.__wrapped__(*args, **kwargs)
+        found = _store.results.get(key)
+        if found is not None:
+            found.used = next(_store.clock)
+            return cast("R", found.result)
+        result = copy_context().run(self.__wrapped__, *args, **kwargs)
         _store.enter(key, result, _weight(args[0]))
         return result
 
     def __len__(self) -> int:
-        return self.entries
+        return len(_store.of(self))
+
+    @property
+    def weight(self) -> int:
+        """How many equations the results that are kept were derived from."""
+        return sum(kept.weight for kept in _store.of(self))
 
     def cache_clear(self) -> None:
         """Forget every result."""

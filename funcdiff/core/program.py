@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 
@@ -37,12 +37,12 @@ class Literal:
     value: Any
     type: ArrayType
 
-    @cached_property
+    @computed
     def bits(self) -> bytes:
         """What tells two values of one type apart."""
         return _bits(self.value)
 
-    @cached_property
+    @computed
     def array(self) -> Any:
         """The value as NumPy sees it: a scalar, or a read-only array without own memory."""
         return np.broadcast_to(self.value, self.type.shape) if self.type.shape else self.value
@@ -52,7 +52,7 @@ class Literal:
             return NotImplemented
         return self.type is other.type and self.bits == other.bits
 
-    @cached_property
+    @computed
     def _hash(self) -> int:
         return hash((self.type, self.bits))
 
@@ -122,7 +122,7 @@ class Program:
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
 
-    @cached_property
+    @computed
     def _hash(self) -> int:
         return hash((self.inputs, self.equations, self.outputs))
 
@@ -143,7 +143,7 @@ class Program:
         # without the cached hash, which holds in this process only
         return Program, (self.inputs, self.equations, self.outputs)
 
-    @cached_property
+    @computed
     def equation_count(self) -> int:
         """How many equations there are, those of the programs in parameters included."""
         return len(self.equations) + sum(eq.params.equation_count for eq in self.equations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from operator import index
 from typing import Any, Final
@@ -14,6 +15,8 @@ _interned: WeakValueDictionary[tuple[tuple[int, ...], np.dtype[Any]], ArrayType]
     WeakValueDictionary()
 )
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # a thread that holds it is not there in the child
+    os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 BOOL: Final = np.dtype(np.bool_)
 INT: Final = np.dtype(np.int64)

@@ -6,8 +6,8 @@ compute the same.
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from typing import Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -29,21 +29,17 @@ class Entered(Generic[T]):
 
     def __init__(self) -> None:
         self._living: Final[WeakValueDictionary[str, Name[T]]] = WeakValueDictionary()
-        self._given: Final[Counter[str]] = Counter()
-        self._lock: Final = threading.Lock()
+        self._given: Final[dict[str, Iterator[int]]] = {}
 
     def __len__(self) -> int:
         return len(self._living)
 
     def enter(self, name: str, code: T) -> Name[T]:
         """Enter code; return its name, numbered if it was given before."""
-        with self._lock:
-            self._given[name] += 1
-            unique: Name[T] = Name(
-                name if self._given[name] == 1 else f"{name}.{self._given[name]}"
-            )
-            unique.code = code
-            self._living[str(unique)] = unique  # a copy: the key must not keep the value
+        number = next(self._given.setdefault(name, count(1)))
+        unique: Name[T] = Name(name if number == 1 else f"{name}.{number}")
+        unique.code = code
+        self._living[str(unique)] = unique  # a copy: the key must not keep the value
         return unique
 
     def find(self, name: str) -> T | None:

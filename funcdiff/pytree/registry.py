@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -18,31 +17,32 @@ _NEVER_CONTAINERS: Final = (bool, int, float, complex, str, bytes)
 
 
 class Kinds(dict[type, Kind | None]):
-    """The kind of each type met so far, `None` for leaves; a new type is recognised once."""
+    """The kind of each type met so far, `None` for leaves; a new type is recognised once.
+
+    Every step leaves it whole, so there is no lock for an interrupt or a fork to find taken.
+    """
 
     def __init__(self) -> None:
         super().__init__((kind.cls, kind) for kind in STANDARD)
         self.registered = dict(self)
-        self.lock = threading.RLock()
 
     def __missing__(self, cls: type) -> Kind | None:
-        with self.lock:
-            if len(self) >= _TYPES_REMEMBERED:
-                self.clear()
-                self.update(self.registered)
-            kind = self.registered.get(cls) or record_kind(cls)
-            self[cls] = kind
-            return kind
+        if len(self) >= _TYPES_REMEMBERED:
+            self.clear()
+            self.update(self.registered)
+        kind = self[cls] = None if cls in self.registered else record_kind(cls)
+        if cls in self.registered:  # perhaps by another thread, a moment ago
+            kind = self[cls] = self.registered[cls]
+        return kind
 
     def register(self, kind: Kind) -> None:
         """Add a kind for good, or raise if its class has one already."""
-        with self.lock:
-            if kind.cls in self.registered:
-                raise PytreeError(
-                    f"The class {kind.cls.__name__} is already registered as a container. "
-                    "Register a class once, next to its definition."
-                )
-            self.registered[kind.cls] = self[kind.cls] = kind
+        if self.registered.setdefault(kind.cls, kind) is not kind:
+            raise PytreeError(
+                f"The class {kind.cls.__name__} is already registered as a container. "
+                "Register a class once, next to its definition."
+            )
+        self[kind.cls] = kind
 
 
 def _registered(

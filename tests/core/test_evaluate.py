@@ -40,8 +40,10 @@ def test_outputs_come_in_order_inputs_and_literals_among_them() -> None:
     assert first == 5.0
     assert np.array_equal(second, np.sin(x))
     assert np.array_equal(third, [3, 3])
-    assert fourth is x
-    assert fifth is x
+    assert np.array_equal(fourth, x)
+    assert not np.shares_memory(fourth, x)
+    assert np.array_equal(fifth, x)
+    assert not np.shares_memory(fifth, fourth)
 
 
 def test_an_equation_may_have_no_operands_one_two_or_many_and_several_results() -> None:

@@ -1,0 +1,31 @@
+"""Attributes that are computed when they are first asked for.
+
+Unlike `functools.cached_property` of Python 3.11 this takes no lock, which a process that was
+forked meanwhile would find taken for ever.  What two threads compute at once is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class computed(Generic[T]):  # noqa: N801  (it reads as `property` does)
+    """A method without arguments as an attribute that is kept by the instance."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self._name = function.__name__
+        self.__doc__ = function.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> computed[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object, owner: type) -> computed[T] | T:
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._function(instance)
+        return value
