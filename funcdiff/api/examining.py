@@ -10,7 +10,7 @@ from funcdiff.api.labels import labels_of
 from funcdiff.api.provenance import Notes, noted
 from funcdiff.api.tracing import Trace, record
 from funcdiff.backend.labels import Labels
-from funcdiff.core.builder import Tracer, current_builder
+from funcdiff.core.builder import Tracer, current_builder, isolated
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.errors import InputError, user_frame, user_location
@@ -57,9 +57,15 @@ class Examined(NamedTuple):
             positional, named = invocation.arguments(tracers)
             return f(*positional, **named)
 
-        with noted(user_frame()) as notes:
-            trace = record(
-                f, invocation.operands, call, lifts=False, orders=0, taps={}, weak=invocation.weak
-            )
-        program = simplify(program_of(*trace.recording))
-        return cls(program, trace, notes, labels_of(notes, program))
+        caller = user_frame()
+
+        def examined() -> Examined:
+            with noted(caller) as notes:
+                trace = record(
+                    f, invocation.operands, call, lifts=False, orders=0, taps={},
+                    weak=invocation.weak,
+                )  # fmt: skip
+            program = simplify(program_of(*trace.recording))
+            return cls(program, trace, notes, labels_of(notes, program))
+
+        return isolated(examined)

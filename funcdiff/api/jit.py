@@ -31,6 +31,7 @@ from funcdiff.backend.unrolling import Unrolled
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.evaluate import owned, repeatable
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, InternalError, user_location
@@ -82,8 +83,7 @@ class _Compiled(NamedTuple):
         if self.execute is None or any(isinstance(x, Tracer) for x in operands):
             return run(self.program, operands, self.trace)
         try:
-            with np.errstate(all="ignore"):
-                results = self.execute(*operands)
+            results = quiet(self.execute, *operands)
         except InternalError:
             raise
         except Exception as error:
@@ -314,8 +314,7 @@ def _direct(
             elif owns:
                 if converts:
                     args = [*map(operand, args)]
-                with np.errstate(all="ignore"):
-                    results = execute(*args, *captures)
+                results = quiet(execute, *args, *captures)
             else:
                 results = found([*map(operand, args), *captures])
         except Exception as error:

@@ -146,6 +146,9 @@ def noted(caller: FrameType | None) -> Iterator[Notes]:
     notes = Notes(caller)
 
     def on_return(frame: FrameType, event: str, _arg: Any) -> None:
+        if observer.get() is not notes:  # an interrupt has kept us from taking this away
+            sys.setprofile(before)
+            return
         # what was assigned last is returned without another equation
         if event == "return" and user_frame() is frame:
             notes.look_into(frame)

@@ -19,6 +19,7 @@ from funcdiff.core.builder import Tracer
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
+from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.numpy.values import known
@@ -170,8 +171,7 @@ def is_linear(
         if program is None:
             return False
         zeros = [np.zeros(type_of(x).shape, type_of(x).dtype) for x in inputs.operands]
-        with np.errstate(all="ignore"):
-            results = executable(program)(*zeros, *(known(c) for c in trace.captures))
+        results = quiet(executable(program), *zeros, *(known(c) for c in trace.captures))
         return all(bool(np.all(y == 0)) for y in results)
 
     return linear

@@ -21,6 +21,7 @@ from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
 from funcdiff.core.evaluate import executable, owned, repeatable
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, observer
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
@@ -266,8 +267,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         # handles of their own: changing one in place must not change an argument or a residual
         return [mutation.fresh(y) for y in inline(program, tracers)]
     try:
-        with np.errstate(all="ignore"):
-            results = executable(program)(*operands)
+        results = quiet(executable(program), *operands)
     except Exception as error:
         place = trace.locate() if trace is not None else None
         if place is not None:

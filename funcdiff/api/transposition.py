@@ -19,6 +19,7 @@ from funcdiff.api.tracing import Trace, lasting, run
 from funcdiff.core.builder import Tracer
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
@@ -121,8 +122,7 @@ def _refuse_constant_part(inputs: Inputs, trace: Trace, name: FunctionName) -> N
     origin: Sequence[Any] = [
         np.zeros(t.shape, t.dtype)[()] for t in (type_of(x) for x in inputs.operands)
     ]
-    with np.errstate(all="ignore"):
-        values = executable(program_of(*trace.recording))(*origin, *trace.captures)
+    values = quiet(executable(program_of(*trace.recording)), *origin, *trace.captures)
     if any(np.any((y != 0) & (y == y)) for y in values):  # 0·inf is NaN and says nothing
         raise _not_linear(name, "it is not zero at zero")
 
@@ -140,14 +140,16 @@ def _refuse_contrary_rules(
         return
     xs = [_uneven(type_of(x)) for x in inputs.operands]
     vs = [_uneven(t) for t in program.output_types]
-    with np.errstate(all="ignore"):
+
+    def differ() -> bool:
         ys = executable(program)(*xs, *trace.captures)
         cts = executable(transposed)(*trace.captures, *vs)
         left = [np.sum(v * y) for v, y in zip(vs, ys, strict=True)]
         right = [np.sum(ct * x) for ct, x in zip(cts, xs, strict=True)]
         difference = np.abs(sum(left) - sum(right))
-        size = sum(map(np.abs, [*left, *right]))
-    if difference > 0.01 * size:  # which NaN is not
+        return bool(difference > 0.01 * sum(map(np.abs, [*left, *right])))  # which NaN is not
+
+    if quiet(differ):
         raise _not_linear(name, "its derivative rules do not follow from its values")
 
 

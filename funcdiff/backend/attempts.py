@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.computed import computed
+from funcdiff.core.quiet import quiet
 
 _TRIES: Final = 8
 """How often a function may raise before it is no longer tried."""
@@ -44,8 +45,7 @@ class Attempt:
                 if self._failures == _TRIES:
                     self.quick = self
         numbers = [np.float64(x) if type(x) is float else x for x in operands]
-        with np.errstate(all="ignore"):
-            return self._sure(*numbers)
+        return quiet(self._sure, *numbers)
 
     @computed
     def _sure(self) -> Callable[..., Any]:

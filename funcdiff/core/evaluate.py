@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import copy_context
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -207,7 +208,7 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
             f"the program takes ({', '.join(types)}), but ({', '.join(given)}) was given, at "
             f"{user_location()}. Convert the arrays with .astype, or trace the function again."
         )
-    return owned(executable(program)(*values), values)
+    return owned(copy_context().run(executable(program), *values), values)
 
 
 def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:

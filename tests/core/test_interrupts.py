@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 from collections.abc import Callable
@@ -16,6 +17,9 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.memo import caches
 from funcdiff.core.recording import observer
 from tests.core.interrupts import Moments
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""Of an interrupt in a generator that is being thrown away Python only tells."""
 
 X: Final = np.array([0.5, 1.0, 2.0])
 LARGE: Final = np.ones(200_000)
@@ -70,9 +74,8 @@ def require_whole() -> None:
     assert current_builder() is None
     assert observer.get() is None
     assert gc.isenabled()
-    assert sys.getprofile() is None
+    assert sys.getprofile() is None  # what was there takes itself away
     assert not types._lock.locked()
-    assert set(np.geterr().values()) <= {"warn", "ignore"}
     assert np.geterr() == ERRORS
     assert sum(map(len, caches)) == sum(info.entries for info in fd.cache_info())
     assert all(cache.weight >= len(cache) for cache in caches)
@@ -98,10 +101,8 @@ def interrupted_at(
     counter.run(prepared())
     for moment in share(counter.count):
         run = prepared()
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             Moments(moment).run(run)
-        except KeyboardInterrupt:
-            pass
         require_whole()
         for _ in range(2):
             np.testing.assert_allclose(run(), expected, rtol=1e-13)
@@ -124,6 +125,6 @@ def test_so_does_an_interrupt_at_every_moment(
     make: Callable[[], Callable[[], Any]], calls: int
 ) -> None:
     def share(count: int) -> list[int]:
-        return list(range(0, count, max(1, count // 120)))
+        return list(range(0, count, max(1, count // 1000)))
 
     interrupted_at(make, share, calls)

@@ -1,0 +1,33 @@
+"""Running code with NumPy's floating-point warnings off, in a context of its own.
+
+However the code ends, an interrupt at any moment included, the warnings are as they were, which
+`np.errstate` cannot promise: its exit is a function, and the interrupt may come when it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+_context = copy_context()
+_context.run(np.seterr, all="ignore")
+_SETTINGS: Final = tuple(
+    (variable, value) for variable, value in _context.items() if variable.get(None) is not value
+)
+"""NumPy's context variables, with the values that they have when warnings are off."""
+
+
+def quiet(function: Callable[..., T], *args: Any) -> T:
+    """Return ``function(*args)``, without warnings of NumPy's."""
+    return copy_context().run(_quietly, function, args)
+
+
+def _quietly(function: Callable[..., T], args: tuple[Any, ...]) -> T:
+    for variable, value in _SETTINGS:
+        variable.set(value)
+    return function(*args)
