@@ -34,7 +34,6 @@ from funcdiff.backend.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
