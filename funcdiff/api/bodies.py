@@ -17,6 +17,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import is_weak
+from funcdiff.pytree.structure import same_value
 from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
@@ -134,7 +135,10 @@ class Operands:
 
 def same_leaf(a: Any, b: Any) -> bool:
     """Whether two leaves that are no arrays of numbers are the same."""
-    return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
+    try:
+        return same_value(a, b)
+    except TypeError:  # an array of strings, say
+        return type(a) is type(b) and bool(np.array_equal(a, b))
 
 
 def is_array(leaf: Any) -> bool:

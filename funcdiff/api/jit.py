@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
@@ -37,6 +36,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, InternalError, user_location
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.passes.simplify import simplify
+from funcdiff.pytree.statics import static_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -205,15 +205,14 @@ class JittedFunction(Generic[P, R]):
         outside = current_builder()
         pending = outside.pending if outside is not None else 0  # how deep rules are traced
         observed = outside is not None and outside.taps is not None
-        key = (structure, tuple(types), *map(_exact, statics), _exact(static), pending, observed)
         try:
-            hash(key)
+            fixed = (*map(static_key, statics), static_key(static))
         except TypeError as error:
             raise InputError(
                 f"jit: a static argument of {FunctionName(self._function)} is not hashable "
                 f"({error}), at {user_location()}. Give a tuple or a frozen object."
             ) from error
-        return _Kind(key, operands)
+        return _Kind((structure, tuple(types), *fixed, pending, observed), operands)
 
     def _is_plain(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether the signature is the whole key of a call."""
@@ -281,15 +280,6 @@ class JittedFunction(Generic[P, R]):
                 stacklevel=3,
             )
         return found
-
-
-def _exact(x: Any) -> Any:
-    """Return a key that tells 1, True and 1.0 apart, and 0.0 from -0.0."""
-    if type(x) is tuple:
-        return (tuple, *map(_exact, x))
-    if type(x) is float:
-        return float, x, math.copysign(1.0, x)
-    return type(x), x
 
 
 def _signature(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from funcdiff.numpy.promotion import is_weak
 from funcdiff.numpy.values import known
 from funcdiff.ops.entered import Name
 from funcdiff.ops.opaque import Function, Opaque, entered, lent, opaque
+from funcdiff.pytree.statics import static_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,8 +82,8 @@ class OpaqueFunction(CustomFunction[P, R]):
         weak: tuple[bool, ...],
     ) -> Name[Function]:
         """Return the name for arguments of this kind, entering the function if it is new."""
-        key = (structure, numeric, statics, weak)
         try:
+            key = (structure, numeric, static_key(statics), weak)
             found = self._names.get(key)
         except TypeError as error:
             raise InputError(

@@ -13,14 +13,13 @@ from types import CellType, FunctionType
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from funcdiff import pytree
 from funcdiff.api.solving import Calls
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.entered import Name
 from funcdiff.ops.solvers import Run, entered
+from funcdiff.pytree.statics import static_key
 
 _entered: Final[WeakValueDictionary[Hashable, Name[Run]]] = WeakValueDictionary()
 """The solvers that are in use, by what tells them apart."""
@@ -61,14 +60,12 @@ def _frozen(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, An
             return _frozen_function(value, what, (*above, id(value)))
         if type(value) is functools.partial:
             return _frozen_partial(value, what, above)
-        return _value_key(value), value
     except _NotComparableError:
-        pass
+        return ("object", value), value
     try:
-        hash(value)
+        return static_key(value), value
     except TypeError:
         return _Unique(), value
-    return ("object", value), value
 
 
 class _Unique:
@@ -114,21 +111,6 @@ def _comparable(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable
     if type(key) is _Unique:
         raise _NotComparableError
     return key, frozen
-
-
-def _value_key(value: Any) -> Hashable:
-    """Return what tells two values apart that compare equal: 1, 1.0, True; 0.0 and -0.0."""
-    if isinstance(value, Tracer):
-        raise _NotComparableError
-    if type(value) in (float, complex) or isinstance(value, np.generic):
-        return type(value), repr(value)
-    if type(value) is tuple:
-        return tuple(map(_value_key, value))
-    try:
-        hash(value)
-    except TypeError as error:
-        raise _NotComparableError from error
-    return type(value), value
 
 
 def _refuse_traced(value: Any, what: str) -> None:

@@ -25,9 +25,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.primitive import Params, Primitive, primitives
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var, scalar_of_bits
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
 from funcdiff.core.tokens import Reader, Token, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
+from funcdiff.pytree.bits import scalar_of_bits
 
 _INTEGER: Final = re.compile(r"-?\d+")
 _CONSTANTS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}

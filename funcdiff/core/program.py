@@ -10,11 +10,7 @@ import numpy as np
 from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-
-_LONGDOUBLE_BYTES: Final = (
-    10 if np.finfo(np.longdouble).nmant == 63 else np.dtype(np.longdouble).itemsize
-)
-"""How many bytes of a longdouble mean something: x87 numbers are padded."""
+from funcdiff.pytree.bits import scalar_bits
 
 
 class Var(NamedTuple):
@@ -40,7 +36,7 @@ class Literal:
     @computed
     def bits(self) -> bytes:
         """What tells two values of one type apart."""
-        return _bits(self.value)
+        return scalar_bits(self.value)
 
     @computed
     def array(self) -> Any:
@@ -204,33 +200,11 @@ def _number(value: Any) -> str:
     if not isinstance(value, np.floating):
         return repr(value.item() if isinstance(value, np.generic) else value)
     if np.isnan(value):
-        plain = _bits(value) == _bits(value.dtype.type(np.nan))
-        return "nan" if plain else f"nan<{_bits(value).hex()}>"
+        plain = scalar_bits(value) == scalar_bits(value.dtype.type(np.nan))
+        return "nan" if plain else f"nan<{scalar_bits(value).hex()}>"
     positional = value == 0 or 1e-4 <= float(abs(value)) < 1e16
     write = np.format_float_positional if positional else np.format_float_scientific
     return write(value, trim="0")
-
-
-def _bits(value: Any) -> bytes:
-    """Return the bytes of a NumPy scalar without padding."""
-    if isinstance(value, np.clongdouble):
-        return _bits(value.real) + _bits(value.imag)
-    raw: bytes = value.tobytes()
-    return raw[:_LONGDOUBLE_BYTES] if isinstance(value, np.longdouble) else raw
-
-
-def scalar_of_bits(bits: bytes, dtype: np.dtype[Any]) -> Any:
-    """Return the floating scalar that has these bytes: what ``nan<…>`` stands for.
-
-    Raises
-    ------
-    ValueError
-        If there are too many bytes or too few.
-    """
-    size = _LONGDOUBLE_BYTES if dtype.type is np.longdouble else dtype.itemsize
-    if len(bits) != size:
-        raise ValueError(f"{dtype} has {size} bytes, not {len(bits)}")
-    return np.frombuffer(bits.ljust(dtype.itemsize, b"\0"), dtype)[0]
 
 
 def used(program: Program) -> set[Atom]:

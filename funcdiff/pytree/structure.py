@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 from funcdiff.pytree.kinds import Kind
 from funcdiff.pytree.registry import kinds
+from funcdiff.pytree.statics import static_key
 
 
 class Structure:
     """The shape of a tree without its leaves: immutable, hashable, compared by value.
 
     Two structures are equal when they would rebuild the same containers: the same classes, the
-    same dict keys in the same order, and static values equal in type as well (``1`` and ``1.0``
+    same dict keys in the same order, and static values that nothing tells apart (``1`` and ``1.0``
     differ, and so do ``0.0`` and ``-0.0``), so that a structure may stand in a cache key.
 
     Examples
@@ -46,7 +46,7 @@ class Structure:
         value = self._hash
         if value is None:
             cls = None if self._kind is None else self._kind.cls
-            value = self._hash = hash((cls, self._aux, self._children))
+            value = self._hash = hash((cls, static_key(self._aux), self._children))
         return value
 
     def __eq__(self, other: object) -> bool:
@@ -83,18 +83,14 @@ def _structure_of(cls: type, aux: Any, children: tuple[Structure, ...]) -> Struc
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Tell whether two static values are interchangeable: equal, and of equal types."""
+    """Tell whether nothing tells two static values apart."""
     if a is b:
         return True
-    if type(a) is not type(b):
-        return False
-    if type(a) is tuple:
+    if type(a) is tuple and type(b) is tuple:
         if len(a) != len(b):
             return False
         for x, y in zip(a, b, strict=True):  # noqa: SIM110 -- a generator costs twice the time
             if x is not y and not same_value(x, y):
                 return False
         return True
-    if type(a) is float:
-        return a == b and math.copysign(1.0, a) == math.copysign(1.0, b)
-    return bool(a == b)
+    return static_key(a) == static_key(b)

@@ -223,6 +223,14 @@ def test_static_values_that_are_equal_but_not_the_same_are_told_apart() -> None:
     assert k(integers, n=(2.0,)).dtype == np.float64
 
 
+def test_a_static_nan_is_compiled_once() -> None:
+    traced = []
+    g: Any = fd.jit(lambda x, n: traced.append(n) or x, static_argnums=1)  # type: ignore[func-returns-value]
+    for _ in range(3):
+        g(X, float("nan"))
+    assert len(traced) == 1
+
+
 def test_members_of_an_enumeration_are_no_numbers() -> None:
     g: Any = fd.jit(lambda x, e: x if e is Kind.PLAIN else 2 * x)
     assert g(1.0, Kind.PLAIN) == 1.0

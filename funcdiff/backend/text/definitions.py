@@ -12,6 +12,8 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
+from funcdiff.pytree.statics import static_key
+
 _COMMENT: Final = re.compile(r"  # (type: ignore|fmt: skip|noqa).*$", re.MULTILINE)
 """Comments for tools."""
 
@@ -72,12 +74,10 @@ def closure(f: FunctionType) -> dict[str, Any]:
 
 def key_of(f: FunctionType) -> Any:
     """Return what tells a function apart: its code and what it closes over."""
-    cells = tuple((word, type(value), value) for word, value in closure(f).items())
     try:
-        hash(cells)
+        return f.__code__, static_key(tuple(closure(f).items()))
     except TypeError:
         return id(f)
-    return f.__code__, cells
 
 
 def parameters(f: FunctionType) -> tuple[list[str], bool]:
