@@ -19,6 +19,13 @@ from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
 
+def name_of(f: Any) -> str:
+    """Return the name of a function, or of the class of what is called like one."""
+    # not where it is: programs hold the name, and are the same wherever that is
+    name = getattr(f, "__name__", None)
+    return str.__str__(name) if isinstance(name, str) else type(f).__name__
+
+
 class FunctionName:
     """How messages call a function: its name and where it was defined, found when it is shown."""
 
@@ -29,7 +36,7 @@ class FunctionName:
 
     def __str__(self) -> str:
         f = self._function
-        name = getattr(f, "__name__", type(f).__name__)
+        name = name_of(f)
         code = getattr(inspect.unwrap(f), "__code__", None)
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
 

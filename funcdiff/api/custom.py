@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from funcdiff.api.arguments import check_function, described, ints_of
+from funcdiff.api.arguments import check_function, described, ints_of, name_of
 from funcdiff.api.custom_call import Call
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
@@ -50,7 +50,7 @@ class CustomFunction(Generic[P, R]):
 
     @property
     def _name(self) -> str:
-        return getattr(self._function, "__name__", type(self._function).__name__)
+        return name_of(self._function)
 
     def defjvp(self, rule: Callable[Q, tuple[R, R]]) -> Callable[Q, tuple[R, R]]:
         """Set the rule of forward mode; works as a decorator.

@@ -14,10 +14,10 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function, check_optional_functions, traced
+from funcdiff.api.arguments import check_function, check_optional_functions, name_of, traced
 from funcdiff.api.signatures import Aux, No, Primals, X, Yes
 from funcdiff.api.solver_names import named
-from funcdiff.api.solving import any_traced, auxiliary, directly, function_name, rebuilt
+from funcdiff.api.solving import any_traced, auxiliary, directly, rebuilt
 from funcdiff.api.unknowns import Unknowns, fitted, traced_equation, unknowns
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import ConvergenceError, InputError, user_location
@@ -111,7 +111,7 @@ def custom_root(
     check_function(f, "custom_root", "f")
     check_function(solve, "custom_root", "solve")
     check_optional_functions("custom_root", tangent_solve=tangent_solve)
-    name = f"custom_root({function_name(f)})"
+    name = f"custom_root({name_of(f)})"
     x = unknowns(initial_guess, f"the initial guess of {name}")
     return _root(name, f, x, solve, tangent_solve, fixed=False, has_aux=has_aux)
 
@@ -206,7 +206,7 @@ def fixed_point(
     """
     check_function(f, "fixed_point", "f")
     check_optional_functions("fixed_point", solve=solve, linear_solve=linear_solve)
-    name = f"fixed_point({function_name(f)})"
+    name = f"fixed_point({name_of(f)})"
     if max_iterations < 1 or (tol is not None and not tol > 0):
         raise InputError(
             f"{name} got tol={tol} and max_iterations={max_iterations}, at {user_location()}: "

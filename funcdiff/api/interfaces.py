@@ -6,26 +6,30 @@ import ast
 import inspect
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, type_of
+from funcdiff.api.arguments import is_numeric, name_of, type_of
 from funcdiff.api.examining import Examined
 from funcdiff.api.provenance import short_name
 from funcdiff.api.tracing import Trace
-from funcdiff.backend.text.expressions import build, constant, name, text_of
-from funcdiff.backend.text.literals import array, regular
+from funcdiff.backend.text.expressions import attribute, build, constant, item, name, text_of
+from funcdiff.backend.text.literals import array, python_value, regular
 from funcdiff.backend.text.module import Interface, Operand
-from funcdiff.backend.text.names import identifier
+from funcdiff.backend.text.names import free, identifier, is_plain
 from funcdiff.backend.text.uses import uses_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.promotion import is_weak
+from funcdiff.pytree.walks import keys_of
 
 _OURS: Final = "funcdiff."
+_LONGEST: Final = 80
+"""Characters that are shown of what a value prints."""
+_POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
 _SMALL: Final = 16
 """Elements up to which an array that a function closes over is written out."""
 
@@ -44,6 +48,8 @@ def interface(
     """Return how the text of a call is called, and what it returns."""
     arguments = list(_arguments(f, args, kwargs))
     parameters = list(dict.fromkeys(a.parameter for a in arguments))
+    _refuse_other_names(parameters)
+    _mark_positional(f, kwargs, parameters)
     hidden = {"np", "scipy"}.intersection(p.lstrip("*") for p in parameters)
     if hidden:
         raise InputError(
@@ -54,7 +60,7 @@ def interface(
     described: list[str] = []
     for argument in arguments:
         _take_apart(argument, operands, described)
-    captured = _captures(examined, {identifier(p) for p in parameters})
+    captured = _captures(examined, {p.lstrip("*") for p in parameters})
     for word, operand, value in captured:
         operands.append(operand)
         if isinstance(operand.value, ast.Name):
@@ -70,7 +76,7 @@ def interface(
 
     def result(values: Sequence[ast.expr]) -> ast.expr:
         numbers, others = iter(values), iter(trace.others)
-        leaves = [next(numbers) if flag else _static(next(others)) for flag in trace.numeric]
+        leaves = [next(numbers) if flag else _written(next(others)) for flag in trace.numeric]
         return _display(pytree.unflatten(trace.structure, leaves))
 
     return Interface(
@@ -84,6 +90,26 @@ def _sorted(parameters: list[str]) -> list[str]:
     return sorted(parameters, key=lambda p: p.startswith("**"))
 
 
+def _refuse_other_names(parameters: Sequence[str]) -> None:
+    """Refuse names that Python reads as others, or not at all: a signature may be made by hand."""
+    for word in (p.lstrip("*") for p in parameters):
+        if not is_plain(word):
+            raise InputError(
+                f"the function has a parameter named {word!r}, which Python cannot read as it "
+                f"stands, at {user_location()}. Give the parameter another name."
+            )
+
+
+def _mark_positional(f: Callable[..., Any], kwargs: dict[str, Any], parameters: list[str]) -> None:
+    """Let a parameter that is given by position only leave its name to a further keyword."""
+    if not set(kwargs).intersection(parameters) or not parameters[-1].startswith("**"):
+        return
+    kinds = inspect.signature(f).parameters
+    only = [p for p in parameters if p in kinds and kinds[p].kind is _POSITIONAL_ONLY]
+    if only:
+        parameters.insert(len(only), "/")
+
+
 def _arguments(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[_Argument]:
@@ -94,17 +120,17 @@ def _arguments(
         for k, value in enumerate(args):
             yield _Argument(f"x{k}", name(f"x{k}"), value)
         for word, value in kwargs.items():
-            yield _Argument(word, name(word), value)
+            yield _Argument("**options", item(name("options"), [_key(word)]), value)
         return
     kinds = bound.signature.parameters
     for word, value in bound.arguments.items():
         kind = kinds[word].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
             for k, part in enumerate(value):
-                yield _Argument(f"*{word}", build(f"{word}[{k}]"), part)
+                yield _Argument(f"*{word}", item(name(word), [constant(k)]), part)
         elif kind is inspect.Parameter.VAR_KEYWORD:
             for key, part in value.items():
-                yield _Argument(f"**{word}", build(f"{word}[{key!r}]"), part)
+                yield _Argument(f"**{word}", item(name(word), [_key(key)]), part)
         else:
             yield _Argument(word, name(word), value)
 
@@ -113,31 +139,40 @@ def _take_apart(argument: _Argument, operands: list[Operand], described: list[st
     """Add the numeric leaves of an argument, and lines about it."""
     leaves, structure = pytree.flatten(argument.given)
     base = text_of(argument.value)
-    for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
+    for leaf, path, keys in zip(leaves, pytree.paths(structure), keys_of(structure), strict=True):
         if not is_numeric(leaf):
-            described.append(f"{base}{path} : {leaf!r}, not to be changed")
+            described.append(f"{base}{path} : {_shown(leaf)}, not to be changed")
             continue
-        value = _accessor(argument, path, leaf)
+        value = _accessor(argument, path, keys, leaf)
         wanted = short_name(identifier(base), path)
         described.append(f"{base}{path} : {_type_text(_type_of_leaf(leaf))}")
         operands.append(Operand(_converted(value, leaf), wanted))
 
 
-def _accessor(argument: _Argument, path: str, leaf: Any) -> ast.expr:
-    """Return the expression of a leaf, which Python must understand."""
+def _accessor(argument: _Argument, path: str, keys: tuple[Any, ...], leaf: Any) -> ast.expr:
+    """Return the expression of a leaf: values lead to it, for their text may be anything."""
+    value: ast.expr | None = argument.value
+    reached = argument.given
     try:
-        found: Any = build(f"argument{path}", argument=argument.value)
-        reached = eval(compile(f"argument{path}", "", "eval"), {"argument": argument.given})
-    except Exception:
-        reached = None
-    if reached is not leaf and not (is_weak(leaf) and reached == leaf):
+        for key in keys:
+            if isinstance(key, str):
+                word = key.removeprefix(".")
+                reached = getattr(reached, word)
+                value = attribute(value, word) if value is not None and is_plain(word) else None
+            else:
+                inner = key[0] if isinstance(key, tuple) else key
+                reached = reached[inner]
+                index = python_value(inner)
+                value = item(value, [index]) if value is not None and index is not None else None
+    except Exception:  # the paths of a registered class say what they like
+        value = None
+    if value is None or (reached is not leaf and not (is_weak(leaf) and reached == leaf)):
         raise InputError(
             f"{text_of(argument.value)}{path} is not reached by an expression of Python, at "
             f"{user_location()}: its container was registered with paths of its own, or has keys "
             "that are no literals. Give a dict, list, tuple or dataclass."
         )
-    accessor: ast.expr = found
-    return accessor
+    return value
 
 
 def _type_of_leaf(leaf: Any) -> ArrayType:
@@ -163,9 +198,7 @@ def _captures(examined: Examined, taken: set[str]) -> Iterator[tuple[str, Operan
         if not word and ((small and uses[number] == 1) or not np.ndim(value)):
             yield word, Operand(array(value), word), value
             continue
-        word = word or "captured"
-        while word in taken:
-            word += "_"
+        word = free(word or "captured", taken)
         taken.add(word)
         if not small:
             yield word, Operand(name(word), word), value
@@ -187,8 +220,8 @@ def _chain(f: Callable[..., Any]) -> list[str]:
             outer, *_, inner = code.co_qualname.split(".")
             found.append(inner.removesuffix("_of") if outer.startswith("_") else outer)
         f = f.__wrapped__
-    own = getattr(f, "__name__", "f")
-    return [*found, own if own.isidentifier() else "f"]
+    words = [*found, name_of(f)]
+    return [word if word.isidentifier() else "f" for word in words]
 
 
 def _summary(f: Callable[..., Any]) -> str:
@@ -202,12 +235,24 @@ def _type_text(type_: ArrayType) -> str:
     return f"{type_.dtype.name}{shape}"
 
 
-def _static(leaf: Any) -> ast.expr:
-    """Return a leaf of the result that is no number."""
+def _key(word: str) -> ast.expr:
+    """Return the name of an argument as text: the plain one, of whatever class it is."""
+    return ast.Constant(str.__str__(word))
+
+
+def _written(leaf: Any) -> ast.expr:
+    """Return a value of the user's that is no number; where it has no text, what it prints."""
+    found = python_value(leaf)
+    return ast.Constant(_shown(leaf)) if found is None else found
+
+
+def _shown(leaf: Any) -> str:
+    """Return what a value prints, which may be anything: for text to be read, never run."""
     try:
-        return constant(leaf)
-    except SyntaxError:
-        return constant(repr(leaf))
+        text = str.__str__(repr(leaf))
+    except Exception:
+        return f"<{type(leaf).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
 def _display(value: Any) -> ast.expr:
@@ -221,10 +266,21 @@ def _display(value: Any) -> ast.expr:
     if type(value) is tuple:
         return ast.Tuple([_display(part) for part in value], ast.Load())
     if isinstance(value, dict):
-        keys: list[ast.expr | None] = [_static(key) for key in value]
-        return ast.Dict(keys, [_display(part) for part in value.values()])
-    named = _fields(value)
-    return ast.Dict([constant(word) for word in named], [_display(x) for x in named.values()])
+        return _dict(value)
+    return _dict(_fields(value))
+
+
+def _dict(parts: Mapping[Any, Any]) -> ast.expr:
+    """Return the display of a dict; keys that print the same are numbered."""
+    keys: dict[str, ast.expr | None] = {}
+    for key in parts:
+        text = _written(key)
+        for count in range(2, len(parts) + 2):
+            if text_of(text) not in keys:
+                break
+            text = ast.Constant(f"{_shown(key)} ({count})")
+        keys[text_of(text)] = text
+    return ast.Dict(list(keys.values()), [_display(part) for part in parts.values()])
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function, check_optional_functions, traced
+from funcdiff.api.arguments import check_function, check_optional_functions, name_of, traced
 from funcdiff.api.signatures import Aux, No, X, Yes
 from funcdiff.api.solver_names import named
 from funcdiff.api.solving import (
@@ -14,7 +14,6 @@ from funcdiff.api.solving import (
     auxiliary,
     directly,
     evaluated,
-    function_name,
     rebuilt,
 )
 from funcdiff.api.unknowns import traced_equation, unknowns
@@ -115,7 +114,7 @@ def custom_linear_solve(
     """
     check_function(matvec, "custom_linear_solve", "matvec")
     check_optional_functions("custom_linear_solve", solve=solve, transpose_solve=transpose_solve)
-    name = f"custom_linear_solve({function_name(matvec)})"
+    name = f"custom_linear_solve({name_of(matvec)})"
     x = unknowns(b, f"the right-hand side of {name}")
     if solve is None:
         if transpose_solve is not None or has_aux:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from funcdiff import pytree
+from funcdiff.api.arguments import name_of
 from funcdiff.api.solving import Calls
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
@@ -39,8 +40,7 @@ def named(
     whole = (key, structure, has_aux)
     found = _entered.get(whole)
     if found is None:
-        name = getattr(solve, "__name__", type(solve).__name__)
-        found = entered.enter(name, Calls(frozen, structure, has_aux=has_aux))
+        found = entered.enter(name_of(solve), Calls(frozen, structure, has_aux=has_aux))
         _entered[whole] = found
     return found
 

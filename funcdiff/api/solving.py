@@ -113,12 +113,6 @@ def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
     return arrays, structure
 
 
-def function_name(f: Callable[..., Any]) -> str:
-    """Return what messages call a function."""
-    # not where it is: programs hold the name, and are the same wherever that is
-    return getattr(f, "__name__", type(f).__name__)
-
-
 def any_traced(operands: Sequence[Any]) -> bool:
     """Return whether a derivative may be asked for."""
     return any(isinstance(x, Tracer) for x in operands)

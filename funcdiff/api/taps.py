@@ -83,6 +83,7 @@ def tap(name: str, x: X) -> X:
     builder = current_builder()
     if builder is None or builder.taps is None:
         return x
+    name = str.__str__(name)  # of a class of its own, it might be compared in ways of its own
     leaves, structure = pytree.flatten(x)
     numeric = tuple(map(is_numeric, leaves))
     others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]

@@ -190,6 +190,8 @@ def _value(value: object) -> str:
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if isinstance(value, np.dtype):
         return DTYPE_NAMES.get(value, repr(value))
+    if isinstance(value, str):  # of whatever class, it is read as a plain one
+        return str.__repr__(value)
     return repr(value)
 
 

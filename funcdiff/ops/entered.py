@@ -6,12 +6,15 @@ compute the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 T = TypeVar("T")
+
+_NUMBERED: Final = re.compile(r"\.\d+\Z")
 
 
 class Name(str, Generic[T]):
@@ -36,6 +39,8 @@ class Entered(Generic[T]):
 
     def enter(self, name: str, code: T) -> Name[T]:
         """Enter code; return its name, numbered if it was given before."""
+        if _NUMBERED.search(name):  # a function may be named like the second one of another name
+            name += "."
         number = next(self._given.setdefault(name, count(1)))
         unique: Name[T] = Name(name if number == 1 else f"{name}.{number}")
         unique.code = code

@@ -275,6 +275,32 @@ def flatten_with_paths(tree: Any) -> tuple[list[tuple[str, Any]], Structure]:
     return list(zip(paths(structure), leaves, strict=True)), structure
 
 
+def keys_of(structure: Structure) -> list[tuple[Any, ...]]:
+    """List what leads to every leaf, as values and not as text, from left to right.
+
+    Returns
+    -------
+    list of tuples
+        One entry per container around the leaf: the key of a dict in a tuple of its own, the
+        number of a place, or the text of a path, such as ``.name``.
+    """
+    kind = structure._kind
+    if kind is None:
+        return [()]
+    children = structure._children
+    entries: list[Any] = list(kind.entries(structure._aux, len(children)))
+    for place, entry in enumerate(entries):
+        if kind.keys is not None and not entry.startswith("."):
+            entries[place] = (kind.keys(structure._aux)[place],)
+        elif entry == f"[{place}]":
+            entries[place] = place
+    return [
+        (entry, *rest)
+        for entry, child in zip(entries, children, strict=True)
+        for rest in keys_of(child)
+    ]
+
+
 def paths(structure: Structure) -> list[str]:
     """List the path of every leaf of a structure, from left to right.
 

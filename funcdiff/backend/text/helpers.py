@@ -218,8 +218,7 @@ class Helpers:
         if value is _NOTHING:
             raise UnwritableError(f"{word} is not known in {scope.module.__name__}")
         if isinstance(value, ModuleType):
-            self.imports.add(f"import {value.__name__}")
-            return build(value.__name__)
+            return build(self._imported("", value.__name__))
         if isinstance(value, type) and issubclass(value, FuncdiffError):
             plain = next(c for c in value.__mro__ if c.__module__ == "builtins")
             return build(plain.__name__)
@@ -235,9 +234,19 @@ class Helpers:
             return public
         module = (getattr(value, "__module__", "") or "").lstrip("_")
         if module.split(".")[0] in {"numpy", *sys.stdlib_module_names}:
-            self.imports.add(f"from {module} import {value.__name__}")
-            return str(value.__name__)
+            return self._imported(module, value.__name__)
         return self.function(value)
+
+    def _imported(self, module: str, word: str) -> str:
+        """Return the name under which the text has a module, or something of a module."""
+        key = (module, word)
+        if key not in self._known:
+            self._known[key] = word if "." in word else self._names.imported(word)
+            alias = f" as {self._known[key]}" if self._known[key] != word else ""
+            self.imports.add(
+                f"from {module} import {word}{alias}" if module else f"import {word}{alias}"
+            )
+        return str(self._known[key])
 
     def _value(self, value: Any) -> ast.expr:
         if isinstance(value, np.dtype):
@@ -251,10 +260,10 @@ class Helpers:
     def _namespace(self, p: Params) -> ast.expr:
         """Return the name of a constant that holds the parameters of an operation."""
         if p not in self._known:
-            self.imports.add("from collections import namedtuple")
+            factory = self._imported("collections", "namedtuple")
             self._known[p] = self._names.new(type(p).__name__.lower())
             words = ", ".join(f"{f.name}={getattr(p, f.name)!r}" for f in fields(p))
-            kind = f'namedtuple("{type(p).__name__}", "{" ".join(f.name for f in fields(p))}")'
+            kind = f'{factory}("{type(p).__name__}", "{" ".join(f.name for f in fields(p))}")'
             lines = wrapped(f"{self._known[p]} = {kind}({words})", 0)
             self.texts.append("\n".join(lines) + "\n")
         return build(self._known[p])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 WIDTH: Final = 92
@@ -58,13 +59,8 @@ def _outermost(text: str) -> tuple[int, int] | None:
     """Return where the longest outermost bracket opens and closes."""
     found: list[tuple[int, int]] = []
     opened: list[int] = []
-    quote = ""
-    for k, sign in enumerate(text):
-        if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "\"'":
-            quote = sign
-        elif sign in _PAIRS:
+    for k, sign in _signs(text):
+        if sign in _PAIRS:
             opened.append(k)
         elif sign in _PAIRS.values():
             start = opened.pop()
@@ -75,21 +71,50 @@ def _outermost(text: str) -> tuple[int, int] | None:
 
 def _split(text: str) -> list[str]:
     """Split at commas outside of brackets and strings."""
-    parts, depth, quote, current = [], 0, "", ""
-    for sign in text:
-        if quote:
+    parts, depth, start = [], 0, 0
+    for k, sign in _signs(text):
+        depth += (sign in _PAIRS) - (sign in _PAIRS.values())
+        if sign == "," and not depth:
+            parts.append(text[start:k].strip())
+            start = k + 1
+    rest = text[start:].strip()
+    return [*parts, rest] if rest else parts
+
+
+def _signs(text: str) -> Iterator[tuple[int, str]]:
+    """Give what stands outside of strings, with its place."""
+    quote, escaped = "", False
+    for k, sign in enumerate(text):
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = sign == "\\"
             quote = "" if sign == quote else quote
         elif sign in "\"'":
             quote = sign
-        elif sign in _PAIRS:
-            depth += 1
-        elif sign in _PAIRS.values():
-            depth -= 1
-        if sign == "," and not depth and not quote:
-            parts.append(current.strip())
-            current = ""
         else:
-            current += sign
-    if current.strip():
-        parts.append(current.strip())
-    return parts
+            yield k, sign
+
+
+def on_one_line(text: str) -> str:
+    r"""Return a text of the user's without what would end a line, or could not be seen in it.
+
+    Examples
+    --------
+    >>> print(on_one_line("a\nb\x00"))
+    a\nb\x00
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def in_docstring(text: str) -> str:
+    r"""Return a text of the user's so that it neither ends a docstring nor is changed in it.
+
+    Examples
+    --------
+    >>> print(in_docstring('"' * 3), in_docstring("\\d"))
+    \"\"\" \\d
+    """
+    return on_one_line(text.replace("\\", "\\\\").replace('"' * 3, '\\"' * 3))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.backend.text.expressions import build, call, constant
+from funcdiff.backend.text.expressions import build, call, constant, items
 from funcdiff.core.program import Literal
 from funcdiff.core.types import FLOAT, INT, ArrayType
+
+_LARGEST: Final = 1 << 4096
+"""Integers from which on Python refuses to write or read digits."""
 
 
 def dtype_of(dtype: np.dtype[Any]) -> ast.expr:
@@ -185,3 +188,42 @@ def _nested(values: Any) -> ast.expr:
     if not values.shape:
         return number(values[()], weak=True)
     return ast.List([_nested(row) for row in values], ast.Load())
+
+
+def python_value(value: Any) -> ast.expr | None:
+    """Return a value of the user's as text that gives it back; None if there is none.
+
+    Types are exact: what a class of the user's prints is no text to be run.
+
+    Examples
+    --------
+    >>> ast.unparse(python_value(("a", -1, np.float32(2.0))))
+    "('a', -1, np.float32(2.0))"
+    >>> python_value(object()) is None
+    True
+    """
+    kind = type(value)
+    if value is None or value is ... or kind in (bool, str, bytes):
+        return ast.Constant(value)
+    if kind in (float, complex):
+        return number(np.asarray(value)[()], weak=True)
+    if kind in (np.str_, np.bytes_):
+        return call(f"np.{kind.__name__}", ast.Constant(value.item()))
+    if kind is int:
+        return constant(value) if abs(value) < _LARGEST else None
+    if kind.__module__ == "numpy" and isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return number(value, weak=False)
+    if kind in (range, slice):
+        return _called(kind, (value.start, value.stop, value.step))
+    if kind in (tuple, frozenset):
+        parts = [python_value(part) for part in value]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return items(known) if kind is tuple else call("frozenset", items(known))
+    return None
+
+
+def _called(kind: type, values: tuple[Any, ...]) -> ast.expr | None:
+    parts = [python_value(part) for part in values]
+    return call(kind.__name__, *[p for p in parts if p is not None]) if None not in parts else None

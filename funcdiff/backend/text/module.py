@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from funcdiff.backend.labels import Labels
-from funcdiff.backend.text.expressions import name, text_of
+from funcdiff.backend.text.expressions import Substitution, name, text_of
+from funcdiff.backend.text.layout import in_docstring
+from funcdiff.backend.text.names import is_builtin
 from funcdiff.backend.text.writer import Text, Writer
 from funcdiff.core.program import Program
 
@@ -75,6 +78,10 @@ def module(program: Program, interface: Interface, labels: Labels) -> str:
     text = Text(labels)
     function = text.names.new(interface.name)
     body = _body(text, program, interface)
+    if _hides(body, _words(interface.parameters)):
+        text = Text(labels)
+        function = text.names.new(interface.name)
+        body = _passed_on(text, program, interface, f"{function}_of")
     parts = [_docstring(text, interface.summary), "\n".join(_imports(text.helpers.imports))]
     parts += [helper.strip("\n") for helper in text.helpers.texts]
     parts += [other.strip("\n") for other in text.functions]
@@ -125,32 +132,64 @@ def _imports(found: set[str]) -> list[str]:
 
 
 def _docstring(text: Text, summary: str) -> str:
-    lines = [f'"""{summary} as NumPy code.', "", _OPENING]
+    lines = [f"{summary} as NumPy code.", "", _OPENING]
     if text.needs:
         lines += ["", "It needs these names from outside:", ""]
         lines += [f"- {word}: {meaning}." for word, meaning in text.needs.items()]
-    return "\n".join([*lines, '"""'])
+    return "\n".join(['"""' + in_docstring(lines[0]), *map(in_docstring, lines[1:]), '"""'])
 
 
 def _described(interface: Interface) -> list[str]:
-    given = ", ".join(p for p in interface.parameters if p != "*")
+    given = ", ".join(p for p in interface.parameters if p not in ("*", "/"))
     sections = [f'    """Return {interface.summary}({given}).']
     if interface.described:
         sections += ["", "    Parameters", "    ----------"]
-        sections += [f"    {line}" for line in interface.described]
+        sections += [f"    {in_docstring(line)}" for line in interface.described]
     if interface.returned:
         sections += ["", "    Returns", "    -------"]
-        sections += [f"    {line}" for line in interface.returned]
+        sections += [f"    {in_docstring(line)}" for line in interface.returned]
     if len(sections) == 1:
         return [f'{sections[0]}"""']
     return [*sections, '    """']
 
 
+def _words(parameters: Sequence[str]) -> list[str]:
+    """Return the names of parameters."""
+    return [p.lstrip("*") for p in parameters if p not in ("*", "/")]
+
+
+def _hides(body: str, words: Sequence[str]) -> bool:
+    """Whether statements call something of Python's that a parameter hides: ``range(3)``."""
+    hidden = set(filter(is_builtin, words))
+    calls = (n.func for n in ast.walk(ast.parse(_headed(body))) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Name) and f.id in hidden for f in calls)
+
+
+def _headed(body: str, head: str = "def f():") -> str:
+    return f"{head}\n{body}"
+
+
+def _passed_on(text: Text, program: Program, interface: Interface, wanted: str) -> str:
+    """Return statements that call a further function, whose parameters have other names."""
+    words = _words(interface.parameters)
+    names = text.names.scope()
+    safe = {word: names.new(word) for word in words}
+    renamed = Substitution({word: name(other) for word, other in safe.items()})
+    operands = [
+        operand._replace(value=renamed.visit(copy.deepcopy(operand.value)))
+        for operand in interface.operands
+    ]
+    inner = text.names.new(wanted)
+    inside = interface._replace(parameters=list(safe.values()), operands=operands)
+    head = f"def {inner}({', '.join(safe.values())}):"
+    text.functions.append(_headed(_body(text, program, inside), head))
+    return f"    return {inner}({', '.join(words)})"
+
+
 def _body(text: Text, program: Program, interface: Interface) -> str:
     writer = Writer(text)
-    for parameter in interface.parameters:
-        if parameter != "*":
-            writer.reserve(parameter.lstrip("*").partition("=")[0])
+    for word in _words(interface.parameters):
+        writer.reserve(word)
     operands = []
     for operand in interface.operands:
         if isinstance(operand.value, ast.Name) or not operand.wanted:

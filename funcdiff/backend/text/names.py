@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import unicodedata
 from typing import Final
 
 _TAKEN: Final = frozenset({"np", "scipy", "math", *keyword.kwlist, *dir(builtins)})
@@ -24,7 +25,14 @@ class Names:
 
     def new(self, wanted: str) -> str:
         """Return a name that nothing else has, the wanted one if it is free."""
-        found = _free(wanted, self._own | self._local)
+        found = free(wanted, self._own | self._local)
+        self._own.add(found)
+        return found
+
+    def imported(self, word: str) -> str:
+        """Return a name for something that is imported: its own, if nothing else has it."""
+        given = self._own | self._local
+        found = free(word, given) if word in given else word
         self._own.add(found)
         return found
 
@@ -43,7 +51,7 @@ class LocalNames:
 
     def new(self, wanted: str) -> str:
         """Return a name that nothing else has, the wanted one if it is free."""
-        found = _free(wanted, self._own | self._outside)
+        found = free(wanted, self._own | self._outside)
         self.reserve(found)
         return found
 
@@ -53,7 +61,33 @@ class LocalNames:
         self._local.add(word)
 
 
-def _free(wanted: str, given: set[str]) -> str:
+def identifier(text: str) -> str:
+    """Return a text as an identifier, in the form in which Python knows it.
+
+    >>> identifier("params['w']"), identifier("3d"), identifier("x\u00b2"), identifier("\ufb01t")
+    ('params_w', 'value_3d', 'x2', 'fit')
+    """
+    normal = unicodedata.normalize("NFKC", text)
+    allowed = "".join(sign if f"_{sign}".isidentifier() else " " for sign in normal)
+    plain = re.sub(r" +", "_", allowed).replace("__", "_").rstrip("_")
+    if not plain:
+        return "value"
+    return plain if plain.isidentifier() else f"value_{plain}"
+
+
+def is_builtin(word: str) -> bool:
+    """Whether Python gives a name a meaning, which the text may rely upon."""
+    return hasattr(builtins, word)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text stands for itself as a name: Python neither refuses nor changes it."""
+    normal = unicodedata.normalize("NFKC", text)
+    return text.isidentifier() and not keyword.iskeyword(text) and normal == text
+
+
+def free(wanted: str, given: set[str]) -> str:
+    """Return a name that is none of those given, the wanted one if it is free."""
     plain = identifier(wanted)
     if plain in _TAKEN:
         plain += "_"
@@ -61,18 +95,6 @@ def _free(wanted: str, given: set[str]) -> str:
     while found in given:
         found, count = f"{plain}_{count}", count + 1
     return found
-
-
-def identifier(text: str) -> str:
-    """Return a text as an identifier.
-
-    >>> identifier("params['w']"), identifier("3d")
-    ('params_w', 'value_3d')
-    """
-    plain = re.sub(r"\W+", "_", text).replace("__", "_").rstrip("_")
-    if not plain:
-        return "value"
-    return plain if not plain[0].isdigit() else f"value_{plain}"
 
 
 SHORT_WORDS: Final = {

@@ -24,7 +24,7 @@ from funcdiff.backend.text.expressions import (
     text_of,
 )
 from funcdiff.backend.text.helpers import Helpers
-from funcdiff.backend.text.layout import wrapped
+from funcdiff.backend.text.layout import on_one_line, wrapped
 from funcdiff.backend.text.literals import filled, number, repeated
 from funcdiff.backend.text.names import SHORT_WORDS, LocalNames, Names
 from funcdiff.backend.text.places import IN_PLACE
@@ -110,7 +110,7 @@ class Writer:
         """Say where the statements that follow come from, if it is somewhere else."""
         if place and place != self._place:
             self._place = place
-            self.line(f"# {place}")
+            self.line(f"# {on_one_line(place)}")
 
     def assign(self, target: str, value: ast.expr, place: str = "") -> None:
         """Add an assignment."""
