@@ -117,7 +117,17 @@ class ProgramError(FuncdiffError):
 
 
 class ParseError(ProgramError, ValueError):
-    """A text is not a program; the message names the line and what was expected."""
+    """A text is not a program; the message names the line and what was expected.
+
+    Attributes
+    ----------
+    line, column
+        Where, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
 
 
 class VerificationError(ProgramError, ValueError):

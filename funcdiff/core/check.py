@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import primitives
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var, lines
-from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import VerificationError
 
 _ARROW: Final = "--> "
@@ -159,26 +160,8 @@ def _params_fault(eq: Equation) -> str | None:
     if type(eq.params) is not eq.primitive.params:
         wanted = eq.primitive.params.__name__
         return f"{name} has parameters of class {wanted}, not {type(eq.params).__name__}"
-    for field in fields(eq.params):
-        value = getattr(eq.params, field.name)
-        if not _is_static(value):
-            return (
-                f"the parameter {field.name} of {name} is the {type(value).__name__} {value!r}: "
-                "parameters are ints, floats (not nan), bools, strings, None, dtypes, types, "
-                "programs and tuples of these"
-            )
-    return None
-
-
-def _is_static(value: Any) -> bool:
-    """Whether a value is hashable, equal to itself, printable and parseable."""
-    if type(value) is tuple:
-        return all(map(_is_static, value))
-    if isinstance(value, np.dtype):
-        return value in DTYPE_NAMES
-    if type(value) is float:
-        return value == value
-    return value is None or isinstance(value, str) or type(value) in (bool, int, ArrayType, Program)
+    fault = fault_of(eq.params)
+    return None if fault is None else f"the parameter {fault.replace(' is', f' of {name} is', 1)}"
 
 
 def _programs(value: Any) -> Iterator[Program]:

@@ -17,20 +17,25 @@ The grammar, in which a list may end with a comma; one equation a line::
 
 from __future__ import annotations
 
-import ast
 import re
+import sys
 from dataclasses import MISSING, fields
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, primitives
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
-from funcdiff.core.tokens import Reader, Token, near_misses
+from funcdiff.core.tokens import Reader, Token, near_misses, shown
 from funcdiff.core.types import DTYPES, ArrayType
+from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.bits import scalar_of_bits
 
 _INTEGER: Final = re.compile(r"-?\d+")
+_MOST_AXES: Final = 64
+"""Of NumPy's arrays."""
 _CONSTANTS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
 
 
@@ -53,8 +58,11 @@ def parse(text: str) -> Program:
     Raises
     ------
     ParseError
-        If the text is not a program.  The message shows the line, what was found in it and
-        what was expected.
+        If the text is not a program, whatever else it is: nothing of it is ever run.  The message
+        shows the line, what was found in it and what was expected; ``line`` and ``column`` of the
+        error say where.
+    InputError
+        If it is no text.
 
     Examples
     --------
@@ -82,8 +90,18 @@ def parse(text: str) -> Program:
         %1: f64[3] = reduce_sun{axes=(0,)} %0
                      ^
     """
+    if not isinstance(text, str):
+        raise InputError(
+            f"parse takes the text of a program, but a {type(text).__name__} was given, at "
+            f"{user_location()}. Give str(program)."
+        )
     reader = Reader(text)
-    program = _program(reader)
+    try:
+        program = _program(reader)
+    except RecursionError:
+        raise reader.failure(
+            reader.next, f"found {reader.next}, nested deeper than Python can follow"
+        ) from None
     reader.take("end", "nothing after the closing brace of the program")
     return program
 
@@ -147,12 +165,21 @@ def _typed(
 ) -> Equation:
     """Return the equation if its type rule accepts the operands and gives the written types."""
     eq = Equation(primitive, params, operands, results)
-    types = ", ".join(repr(atom.type) for atom in operands)
+    types = shown(", ".join(repr(atom.type) for atom in operands), 400)
+    # first: what is equal to right parameters, as 0.0 is to 0, must not get among the operations
+    fault = fault_of(params)
+    if fault is not None:
+        raise reader.failure(
+            name, f"{primitive} does not accept operands of types ({types}) so: {shown(fault, 400)}"
+        )
     try:
         expected = eq.operation.results
-    except Exception as error:  # params of a wrong kind may fail in any way
+    except RecursionError:
+        raise
+    except Exception as error:  # params that do not fit may fail in any way
         raise reader.failure(
-            name, f"{primitive} does not accept operands of types ({types}): {error}"
+            name,
+            f"{primitive} does not accept operands of types ({types}): {shown(str(error), 800)}",
         ) from error
     written = tuple(v.type for v in results)
     if expected != written:
@@ -177,14 +204,12 @@ def _atom(reader: Reader, defined: list[Var]) -> Atom:
     token = reader.next
     if token.kind != "variable":
         return _literal(reader)
-    number = int(token.text[1:])
+    number = reader.integer(token)
     if number >= len(defined):
-        raise reader.failure(
-            token,
-            f"found {token.text}, expected a variable defined before (%0 to %{len(defined) - 1})"
-            if defined
-            else f"found {token.text}, expected a literal: no variable is defined before",
-        )
+        expected = "a literal: no variable is defined before"
+        if defined:
+            expected = f"a variable defined before (%0 to %{len(defined) - 1})"
+        raise reader.failure(token, f"found {shown(token.text)}, expected {expected}")
     reader.take("variable")
     return defined[number]
 
@@ -200,8 +225,20 @@ def _dtype(reader: Reader) -> np.dtype[Any]:
 
 
 def _type(reader: Reader) -> ArrayType:
-    dtype = _dtype(reader)
-    return ArrayType(_shape(reader), dtype)
+    return _type_of(reader, _dtype(reader))
+
+
+def _type_of(reader: Reader, dtype: np.dtype[Any]) -> ArrayType:
+    """Read the shape of a type, which an array must be able to have."""
+    bracket = reader.next
+    shape = _shape(reader)
+    if len(shape) > _MOST_AXES or prod(n for n in shape if n) * dtype.itemsize > sys.maxsize:
+        raise reader.failure(
+            bracket,
+            f"found a shape that no array can have, expected at most {_MOST_AXES} axes and "
+            f"{sys.maxsize} bytes",
+        )
+    return ArrayType(shape, dtype)
 
 
 def _shape(reader: Reader) -> tuple[int, ...]:
@@ -213,7 +250,7 @@ def _length(reader: Reader) -> int:
     token = reader.take("number", "the length of an axis")
     if not token.text.isdecimal():
         raise reader.error(token, "the length of an axis")
-    return int(token.text)
+    return reader.integer(token)
 
 
 def _literal(reader: Reader) -> Literal:
@@ -258,7 +295,7 @@ def _number(reader: Reader, token: Token, dtype: np.dtype[Any]) -> Any:
             return dtype.type(token.text)
     except (ValueError, OverflowError, FloatingPointError) as error:
         raise reader.failure(
-            token, f"found {token.text}, expected a number of dtype {dtype}: {error}"
+            token, f"found {shown(token.text)}, expected a number of dtype {dtype}: {error}"
         ) from error
 
 
@@ -285,7 +322,12 @@ def _params(reader: Reader, primitive: Primitive[Any]) -> Params:
     missing = [name for name in required if name not in values]
     if missing:
         raise reader.error(brace, f"the parameters {{{', '.join(missing)}}} of {primitive}")
-    params: Params = primitive.params(**values)
+    try:
+        params: Params = primitive.params(**values)
+    except (TypeError, ValueError) as error:
+        raise reader.failure(
+            brace, f"{primitive} does not accept its parameters: {error}"
+        ) from error
     return params
 
 
@@ -297,14 +339,14 @@ def _value(reader: Reader) -> Any:
         return _program(reader)
     if token.text in DTYPES:
         dtype = _dtype(reader)
-        return ArrayType(_shape(reader), dtype) if reader.next.kind == "[" else dtype
+        return _type_of(reader, dtype) if reader.next.kind == "[" else dtype
     if token.text in _CONSTANTS:
         reader.take("name")
         return _CONSTANTS[token.text]
     if token.kind == "string":
         reader.take("string")
-        return ast.literal_eval(token.text)
+        return reader.string(token)
     number = reader.take("number", f"a value{near_misses(token.text, [*DTYPES, *_CONSTANTS])}")
     if number.text.startswith("nan<"):
         raise reader.error(number, "a number without a payload")
-    return int(number.text) if _INTEGER.fullmatch(number.text) else float(number.text)
+    return reader.integer(number) if _INTEGER.fullmatch(number.text) else float(number.text)

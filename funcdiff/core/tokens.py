@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
@@ -16,11 +17,16 @@ _TOKENS: Final = re.compile(
     | (?P<number>-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf\b|nan<[0-9a-f]+>|nan\b))
     | (?P<name>[A-Za-z_]\w*)
     | (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<unfinished>['"].*)
     | (?P<sign>[(){}\[\],:=])
     | (?P<space>\s+)
     | (?P<unknown>.)""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII | re.DOTALL,
 )
+_ESCAPE: Final = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_PLAIN_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+_SHOWN: Final = 80
+"""Characters of a word, or of a line around it, that messages show."""
 
 
 class Token(NamedTuple):
@@ -32,7 +38,11 @@ class Token(NamedTuple):
     column: int
 
     def __str__(self) -> str:
-        return "the end of the text" if self.kind == "end" else repr(self.text)
+        if self.kind == "end":
+            return "the end of the text"
+        if self.kind == "unfinished":
+            return f"{shown(self.text)!r}, a string without an end"
+        return repr(shown(self.text))
 
 
 class Reader:
@@ -94,10 +104,53 @@ class Reader:
     def failure(self, token: Token, what: str) -> ParseError:
         """Return an error that shows the line of a token."""
         line = self._lines[token.line]
-        shown = line.strip()
-        column = token.column - (len(line) - len(line.lstrip()))
-        marker = " " * max(column, 0) + "^"
-        return ParseError(f"line {token.line + 1}: {what}\n    {shown}\n    {marker}")
+        indent = len(line) - len(line.lstrip())
+        start = max(indent, token.column - _SHOWN)  # of a long line, what is around it
+        stop = min(len(line.rstrip()), token.column + _SHOWN)
+        before, after = "... " * (start > indent), " ..." * (stop < len(line.rstrip()))
+        text = before + _printable(line[start:stop]) + after
+        marker = " " * max(token.column - start + len(before), 0) + "^"
+        return ParseError(
+            f"line {token.line + 1}: {_printable(what)}\n    {text}\n    {marker}",
+            token.line + 1,
+            token.column + 1,
+        )
+
+    def integer(self, token: Token) -> int:
+        """Return the integer that a token says; Python reads no more than thousands of digits."""
+        try:
+            return int(token.text.removeprefix("%"))
+        except ValueError:
+            raise self.failure(
+                token, f"found {shown(token.text)}, expected an integer of fewer digits"
+            ) from None
+
+    def string(self, token: Token) -> str:
+        """Return the string that a token says, in the escapes that `repr` writes."""
+
+        def said(escape: re.Match[str]) -> str:
+            digits = escape.group()[2:]
+            if digits and int(digits, 16) <= sys.maxunicode:
+                return chr(int(digits, 16))
+            if not digits and escape.group()[1] in _PLAIN_ESCAPES:
+                return _PLAIN_ESCAPES[escape.group()[1]]
+            place = token._replace(column=token.column + 1 + escape.start())
+            raise self.failure(
+                place,
+                f"found {escape.group()}, which stands for no character: expected one of \\n \\r "
+                "\\t \\' \\\" \\\\, or \\x, \\u, \\U with 2, 4, 8 digits",
+            )
+
+        return _ESCAPE.sub(said, token.text[1:-1])
+
+
+def shown(text: str, most: int = _SHOWN) -> str:
+    """Return a text as messages show it, not all of a long one."""
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _tokens(line: str, number: int) -> Iterable[Token]:
