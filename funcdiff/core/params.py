@@ -29,7 +29,8 @@ def fault_of(params: Params) -> str | None:
                 "these"
             )
         if not _fits(value, hints[field.name]):
-            return f"{field.name} is the {type(value).__name__} {value!r}, not a {field.type}"
+            found = f"the {type(value).__name__} {value!r}"
+            return f"{field.name} is {found}, where {field.type} is declared"
     return None
 
 

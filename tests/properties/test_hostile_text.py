@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import linecache
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def as_the_name_of_a_custom_function(text: str) -> Call:
 
 def as_the_name_of_an_opaque_function(text: str) -> Call:
     inner = as_the_name_of_a_function(text).f
-    opaque = fd.primitive(inner, result=lambda x: x)
+    opaque: Any = fd.primitive(inner, result=lambda x: x)
     return Call(lambda x: opaque(x) + 1, outside=inner)
 
 
@@ -196,7 +197,7 @@ def as_a_tap(text: str) -> Call:
 
 
 def as_a_key_that_is_closed_over(text: str) -> Call:
-    weights = {text: LARGE, "other": {text: LARGE + 1}}
+    weights: dict[str, Any] = {text: LARGE, "other": {text: LARGE + 1}}
     return Call(lambda x: x[0] * weights[text] + weights["other"][text], captured=weights)
 
 
@@ -341,7 +342,7 @@ def test_a_parameter_by_position_only_leaves_its_name_to_a_keyword() -> None:
 @given(hostile | st.text(max_size=8))
 def test_programs_with_any_names_are_read_as_they_were_written(text: str) -> None:
     function = as_the_name_of_a_function(text).f
-    opaque = fd.primitive(function, result=lambda x: x)
+    opaque: Any = fd.primitive(function, result=lambda x: x)
     custom: Any = fd.custom_jvp(function)
     custom.defjvp(lambda xs, ts: (xs[0] ** 2, 2 * xs[0] * ts[0]))
 
@@ -354,13 +355,14 @@ def test_programs_with_any_names_are_read_as_they_were_written(text: str) -> Non
 
 
 def test_functions_of_all_names_keep_their_own_code() -> None:
-    functions = []
+    functions: list[Any] = []
     for k, name in enumerate(("f", "f", "f.2", "f.2", "f.", "f", "f.3", "f..2", "f.2.2")):
 
-        def f(x: Any, k: int = k) -> Any:
+        def f(x: Any, k: int) -> Any:
             return x * (k + 1)
 
-        f.__name__ = name
-        functions.append(fd.primitive(f, result=lambda x: x))
+        one = cast("Any", functools.partial(f, k=k))
+        one.__name__ = name
+        functions.append(fd.primitive(one, result=lambda x: x))
     found = fd.jit(lambda x: [f(x) for f in functions])(1.0)
     assert found == [k + 1.0 for k in range(len(functions))]
