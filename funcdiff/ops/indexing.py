@@ -53,7 +53,12 @@ def _axes_first(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _gather_impl(p: Indexed) -> Any:
-    return lambda x, *indices: _axes_first(x, p.axes)[indices]
+    def function(x: Any, *indices: Any) -> Any:
+        y = _axes_first(x, p.axes)[indices]
+        # NumPy's scalars, unlike its arrays, make a view
+        return y if np.ndim(indices[0]) or not np.ndim(y) else y.copy()
+
+    return function
 
 
 def _scatter_into(p: Indexed) -> Any:
@@ -285,7 +290,8 @@ class Lengths(Params):
 
 def _last_writes_impl(p: Lengths) -> Any:
     def function(*indices: Any) -> Any:
-        wrapped = [np.where(i < 0, i + n, i) for i, n in zip(indices, p.lengths, strict=True)]
+        wide = [np.asarray(i, np.intp) for i in indices]
+        wrapped = [np.where(i < 0, i + n, i) for i, n in zip(wide, p.lengths, strict=True)]
         flat = np.ravel(np.ravel_multi_index(wrapped, p.lengths))
         mask = np.zeros(flat.size, np.bool_)
         mask[flat.size - 1 - np.unique(flat[::-1], return_index=True)[1]] = True

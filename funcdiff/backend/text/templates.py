@@ -240,7 +240,9 @@ def axes_first(x: ast.expr, ndim: int, axes: tuple[int, ...]) -> ast.expr:
 
 def _gather(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     p: Any = eq.params
-    return item(axes_first(xs[0], eq.operands[0].type.ndim, p.axes), xs[1:])
+    taken = item(axes_first(xs[0], eq.operands[0].type.ndim, p.axes), xs[1:])
+    is_view = not eq.operands[1].type.ndim and eq.results[0].type.ndim
+    return method(taken, "copy") if is_view else taken
 
 
 def _concatenate(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
