@@ -13,6 +13,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indexing import take
+from funcdiff.numpy.indices import positions
 from funcdiff.numpy.joining import concatenate, concrete_index
 from funcdiff.numpy.promotion import array
 from funcdiff.numpy.shape import (
@@ -24,6 +25,7 @@ from funcdiff.numpy.shape import (
     ravel,
     reshape,
     swapaxes,
+    with_axis,
 )
 from funcdiff.ops import structural as ops
 from funcdiff.ops.indexing import spread
@@ -131,20 +133,18 @@ def tile(A: Any, reps: Any) -> Tracer:
 @implements(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Repeat each element along an axis, by default of the flat array."""
-    x = array(a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
-    counts = concrete_index(repeats)
-    if np.size(counts) == 1:
+    x, axis = with_axis(array(a), axis)
+    counts = np.asarray(positions(concrete_index(repeats)))
+    if counts.size == 1 and counts.ndim < 2:
         count = as_int(np.ravel(counts)[0])
-        if count < 0:
+        if count < 0 < x.shape[axis]:
             raise ValueError(f"counts cannot be negative, at {user_location()}")
+        count = max(count, 0)
         repeated = spread(x, axis + 1, count)
         target = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
         return mutation.fresh(ops.reshape(repeated, target))
-    positions = np.repeat(np.arange(x.shape[axis]), counts)
-    return take(x, (*(WHOLE,) * axis, positions))
+    places = np.repeat(np.arange(x.shape[axis]), counts)
+    return take(x, (*(WHOLE,) * axis, places))
 
 
 @implements(np.resize)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import BOOL, ArrayType, real_dtype
+from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.errors import (
     LostDerivativeError,
     UnsupportedNumPyError,
@@ -23,6 +23,7 @@ from funcdiff.errors import (
 from funcdiff.numpy import creation, indexing, mutation
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.indexing import Advanced, Basic
+from funcdiff.numpy.indices import Items, is_advanced, is_mask, normalized
 from funcdiff.numpy.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
 from funcdiff.numpy.swallowing import remember
 from funcdiff.numpy.values import is_constant
@@ -36,18 +37,19 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x[index] = value``."""
     if mutation.is_own_result(x, index, value):  # x[i] += y has stored y in x already
         return
+    items = normalized(index)
     if type(index) is int and mutation.is_view(value) and mutation.memory(value).base is x:
         _check_stored_by_a_statement()
-    if indexing.is_advanced(index):
-        mutation.assign(x, _with_advanced(x, index, value))
+    if is_advanced(items):
+        mutation.assign(x, _with_advanced(x, items, value))
         return
-    box = indexing.basic(x.shape, index)
+    box = indexing.basic(x.shape, items)
     v = stored(value, ArrayType(box.shape, x.dtype))
     if mutation.is_alone(x):
         mutation.point(x, _with_box(x, box, v))
     else:
-        place = index if isinstance(index, tuple) else (index,)
-        mutation.assign(x, v, lambda base: base[(*place, ...) if Ellipsis not in place else place])
+        place = items if Ellipsis in items else (*items, ...)
+        mutation.assign(x, v, lambda base: base[place])
 
 
 def _check_stored_by_a_statement() -> None:
@@ -66,13 +68,13 @@ def _with_box(x: Tracer, box: Basic, v: Tracer) -> Tracer:
     return replace_slice(x, part, box.cut)
 
 
-def _with_advanced(x: Tracer, index: Any, value: Any) -> Tracer:
+def _with_advanced(x: Tracer, items: Items, value: Any) -> Tracer:
     """Return `x` with a value at an index with arrays."""
-    if isinstance(index, Tracer | np.ndarray) and index.dtype == BOOL and index.ndim:
-        masked = _with_mask(x, index, value)
+    if len(items) == 1 and is_mask(items[0]):
+        masked = _with_mask(x, items[0], value)
         if masked is not None:
             return masked
-    found = indexing.advanced(x.shape, index)
+    found = indexing.advanced(x.shape, items)
     v = permute(stored(value, ArrayType(found.shape, x.dtype)), inverse(found.order))
     box = indexing.apply(x, found.basic)
     written = scatter(box, v, found.indices, found.axes, distinct=_is_distinct(found))
@@ -207,11 +209,12 @@ def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
     if ufunc.nout != 1:
         raise unsupported(f"np.{ufunc.__name__}.at", "It has several results.")
     mutation.check_castable(ufunc, x, x, *values)
-    if not indexing.is_advanced(index):
-        result = ufunc(array(indexing.take(x, index)), *values)
-        put(x, index, fit(result, ArrayType(indexing.basic(x.shape, index).shape, x.dtype)))
+    items = normalized(index)
+    if not is_advanced(items):
+        result = ufunc(array(indexing.take(x, items)), *values)
+        put(x, items, fit(result, ArrayType(indexing.basic(x.shape, items).shape, x.dtype)))
         return
-    found = indexing.advanced(x.shape, index)
+    found = indexing.advanced(x.shape, items)
     operands: list[Any] = [
         v if np.ndim(v) == 0 else permute(_spread(array(v), found.shape), inverse(found.order))
         for v in values

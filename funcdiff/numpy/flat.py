@@ -10,7 +10,9 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy import assignment, exports, indexing, mutation
+from funcdiff.numpy.indices import as_array, holds_traced, is_advanced, normalized
 from funcdiff.numpy.promotion import array
+from funcdiff.numpy.wrong_calls import explain
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.structural import reshape
 
@@ -38,8 +40,9 @@ class Flat:
         return self[self._position - 1]
 
     def __getitem__(self, index: Any) -> Any:
-        y: Any = mutation.fresh(indexing.take(flattened(self.base), index))
-        return y
+        flat = flattened(self.base)
+        y: Any = indexing.take(flat, places(index, flat.type.size))
+        return mutation.fresh(y)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self.base, index, value)
@@ -57,24 +60,42 @@ def flattened(x: Tracer) -> Tracer:
     return mutation.fresh(reshape(x, (x.type.size,)))
 
 
+def places(index: Any, size: int, *, written: bool = False) -> Any:
+    """Return what NumPy's flat iterators, whose rules differ from those of arrays, read or write.
+
+    Of numbers and slices it is themselves; of others, positions, which NumPy's own iterator gives.
+    """
+    if isinstance(index, int | slice | Tracer) and not isinstance(index, bool):
+        return index
+    if holds_traced(index):
+        return as_array(index)
+    numbered = np.arange(size)
+    try:
+        found = numbered.flat[index]
+        if written:
+            numbered.flat[index] = 0
+    except Exception as error:
+        explain(error, "x.flat", (index,))
+        raise
+    return found
+
+
 def write(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
     mutation.check_writeable(x)
     flat = flattened(x)
-    if not isinstance(index, Tracer) and mutation.rearrange(
-        x, value, lambda a, v: _put(a, index, v)
-    ):
+    if not holds_traced(index) and mutation.rearrange(x, value, lambda a, v: _put(a, index, v)):
         return
-    if indexing.is_advanced(index):
-        shape = indexing.advanced(flat.shape, index).shape
-    else:
-        shape = indexing.basic(flat.shape, index).shape
+    index = places(index, flat.type.size, written=True)
+    items = normalized(index)
+    measured = indexing.advanced if is_advanced(items) else indexing.basic
+    shape = measured(flat.shape, items).shape
     count = int(np.prod(shape, dtype=int))
     if not count:
         return
     v = reshape(cycled(value, x.dtype, count), shape)
     if count == x.type.size or isinstance(index, Tracer) or _is_in_c_order(x):
-        assignment.put(flat, index, v)
+        assignment.put(flat, items, v)
         mutation.assign(x, reshape(flat, x.shape))
     else:  # in place, so that the layout in memory stays, on which the last bits of sums depend
         assignment.put(x, np.unravel_index(np.arange(x.type.size)[index], x.shape), v)

@@ -1,4 +1,4 @@
-"""``x[index]`` for every kind of index that NumPy knows.
+"""``x[index]`` for every kind of index that NumPy knows, as `indices.normalized` gives them.
 
 Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
 arrays become one gather; their axes go where NumPy puts them.
@@ -6,21 +6,18 @@ arrays become one gather; their axes go where NumPy puts them.
 
 from __future__ import annotations
 
-from operator import index as as_int
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
+from funcdiff.numpy.indices import Arrays, Item, Items, is_advanced, is_mask, normalized
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, innermost, remember
 from funcdiff.ops.indexing import gather
 from funcdiff.ops.slicing import Slice, take_slice
 from funcdiff.ops.structural import permute, reshape, reverse
-
-Positions: TypeAlias = "np.ndarray[Any, Any] | Tracer"
 
 
 class Basic(NamedTuple):
@@ -47,7 +44,7 @@ class Advanced(NamedTuple):
     """
 
     basic: Basic
-    positions: list[Positions]
+    positions: list[Arrays]
     axes: tuple[int, ...]
     common: tuple[int, ...]
     order: tuple[int, ...]
@@ -68,40 +65,40 @@ def take(x: Tracer, index: Any) -> Any:
     """Return ``x[index]``."""
     key = _key(index)
     if key is not None:
-        return _cut(x, index, key)
-    if is_advanced(index):
-        found = advanced(x.shape, index)
+        return _cut(x, index, index, key)
+    items = normalized(index)
+    if is_advanced(items):
+        found = advanced(x.shape, items)
         y = gather(apply(x, found.basic), found.indices, found.axes)
         return permute(y, found.order)
-    result = apply(x, basic(x.shape, index))
-    return mutation.view(x, result, lambda base: base[index], index)
+    return _cut(x, items, index, _key(items))
 
 
 def _key(index: Any) -> Any:
     """Return what stands for an index of Python's ints and slices; None if it holds others."""
-    kind = type(index)
-    if kind is int:
-        return index
-    if kind is slice:
-        parts = (index.start, index.stop, index.step)
-        return (slice, *parts) if all(p is None or type(p) is int for p in parts) else None
-    if kind is not tuple:
-        return None
-    keys = tuple([_key(item) for item in index])
+    if type(index) is not tuple:
+        return _item_key(index)
+    keys = tuple([_item_key(item) for item in index])
     return None if None in keys else keys
 
 
-def is_advanced(index: Any) -> bool:
-    """Return whether an index holds arrays, so that NumPy copies."""
-    items = index if isinstance(index, tuple) else (index,)
-    kinds: Any = Tracer | np.ndarray | list | tuple | bool | np.bool_
-    return any(isinstance(item, kinds) for item in items)
+def _item_key(item: Any) -> Any:
+    kind = type(item)
+    if kind is int:
+        return item
+    if kind is slice:
+        parts = (item.start, item.stop, item.step)
+        return (slice, *parts) if all(p is None or type(p) is int for p in parts) else None
+    return None
 
 
-def _cut(x: Tracer, index: Any, key: Any) -> Any:
-    """Return ``x[index]`` for ints and slices; it is recorded directly the next time."""
+def _cut(x: Tracer, place: Any, index: Any, key: Any) -> Any:
+    """Return ``x[place]`` without arrays; with a key, it is recorded directly the next time.
+
+    What the user wrote was `index`.
+    """
     builder = innermost(x)
-    key = (take, x.type, key)
+    key = None if key is None else (take, x.type, key)
     chain = builder.direct.get(key) if x.builder is builder else None
     if chain is not None:
         atom, entries = x.atom, builder.entries
@@ -111,18 +108,17 @@ def _cut(x: Tracer, index: Any, key: Any) -> Any:
         result = builder.handle(builder, atom, chain[-1].result)
     else:
         before = len(builder.entries)
-        result = apply(x, basic(x.shape, index))
+        result = apply(x, basic(x.shape, normalized(place)))
         chain = [entry[0] for entry in builder.entries[before:]]
-        if x.builder is builder and not builder.shares and chain:
+        if key is not None and x.builder is builder and not builder.shares and chain:
             remember(key, chain)
-    if result.shape:
-        return mutation.view(x, result, lambda base: base[index], index)
-    return mutation.fresh(x) if result is x else result
+    if key is not None and not result.shape:  # a number, and no array without axes
+        return mutation.fresh(x) if result is x else result
+    return mutation.view(x, result, lambda base: base[place], index)
 
 
-def basic(shape: tuple[int, ...], index: Any) -> Basic:
-    """Work out an index without arrays."""
-    items = index if isinstance(index, tuple) else (index,)
+def basic(shape: tuple[int, ...], items: Items) -> Basic:
+    """Work out a normalised index without arrays."""
     return _basic(shape, _expand(len(shape), items), keep=())
 
 
@@ -131,7 +127,7 @@ def apply(x: Tracer, box: Basic) -> Tracer:
     return reshape(reverse(take_slice(x, box.cut), box.reversed_axes), box.shape)
 
 
-def _expand(ndim: int, items: tuple[Any, ...]) -> list[Any]:
+def _expand(ndim: int, items: Items) -> list[Item]:
     """Replace the Ellipsis, or complete the index, by full slices."""
     used = sum(_consumes(item) for item in items)
     if used > ndim:
@@ -142,18 +138,16 @@ def _expand(ndim: int, items: tuple[Any, ...]) -> list[Any]:
     missing = [slice(None)] * (ndim - used)
     places = [k for k, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise IndexError(f"an index can only have a single ellipsis ('...'), at {user_location()}")
     at = places[0] if places else len(items)
     return [*items[:at], *missing, *items[at + 1 :]]
 
 
-def _consumes(item: Any) -> int:
+def _consumes(item: Item) -> int:
     """Return how many axes of the array an item of an index is about."""
     if item is None or item is Ellipsis:
         return 0
-    if isinstance(item, Tracer | np.ndarray) and item.dtype == BOOL:
-        return item.ndim
-    return 1
+    return item.ndim if is_mask(item) else 1  # type: ignore[union-attr]
 
 
 def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> Basic:
@@ -185,14 +179,7 @@ def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> B
     )
 
 
-def _position(item: Any, axis: int, length: int) -> int:
-    try:
-        position = as_int(item)
-    except TypeError:
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-            f"boolean arrays are valid indices, not {type(item).__name__}, at {user_location()}"
-        ) from None
+def _position(position: int, axis: int, length: int) -> int:
     if not -length <= position < length:
         raise IndexError(
             f"index {position} is out of bounds for axis {axis} with size {length}, "
@@ -201,24 +188,25 @@ def _position(item: Any, axis: int, length: int) -> int:
     return position % length
 
 
-def advanced(shape: tuple[int, ...], index: Any) -> Advanced:
-    """Work out an index with arrays."""
-    items = tuple(_as_item(item) for item in (index if isinstance(index, tuple) else (index,)))
+def advanced(shape: tuple[int, ...], items: Items) -> Advanced:
+    """Work out a normalised index with arrays."""
     expanded: list[Any] = []
     for item in _expand(len(shape), items):
-        if isinstance(item, np.ndarray) and item.dtype == BOOL and item.ndim:
-            _check_mask(item, shape, sum(map(_consumes, expanded)))
-            expanded.extend(item.nonzero())
+        if is_mask(item):
+            mask = np.asarray(item)
+            _check_mask(mask, shape, sum(map(_consumes, expanded)))
+            expanded.extend(mask.nonzero() if mask.ndim else [mask])
         else:
             expanded.append(item)
     places = tuple(
         k for k, item in enumerate(expanded) if item is not None and not isinstance(item, slice)
     )
     box = _basic(shape, expanded, keep=places)
-    positions = [
-        _indices(expanded[k], box.shape[k], sum(map(_consumes, expanded[:k]))) for k in places
-    ]
+    positions = [_indices(expanded[k]) for k in places]
     common = _common_shape([i.shape for i in positions])
+    for k, found in zip(places, positions, strict=True):
+        if not isinstance(found, Tracer) and not (0 in common and found.ndim):
+            check_bounds(found, box.shape[k], sum(map(_consumes, expanded[:k])))
     gathered = (*common, *(n for k, n in enumerate(box.shape) if k not in places))
     inner, before, ndim = len(common), places[0], len(gathered)
     if places != tuple(range(before, before + len(places))):
@@ -230,7 +218,7 @@ def advanced(shape: tuple[int, ...], index: Any) -> Advanced:
 
 def _is_scalar_mask(item: Any) -> bool:
     """Whether an item is a 0-d boolean: it indexes a new axis of length 1 by [0], or by []."""
-    return isinstance(item, np.ndarray) and item.dtype == BOOL and item.ndim == 0
+    return is_mask(item) and item.ndim == 0
 
 
 def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -243,25 +231,9 @@ def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         ) from None
 
 
-def _as_item(item: Any) -> Any:
-    """Return an item of an index with lists as arrays and traced masks as concrete ones."""
-    if isinstance(item, list | tuple):
-        item = np.asarray(item, dtype=np.intp if len(item) == 0 else None)
-    if isinstance(item, bool | np.bool_):
-        item = np.asarray(item)
-    if isinstance(item, Tracer) and item.dtype == BOOL:
-        item = np.asarray(item)
-    if isinstance(item, Tracer | np.ndarray) and item.dtype.kind not in "biu":
-        raise IndexError(
-            f"arrays used as indices must be of integer (or boolean) type, not {item.dtype}, "
-            f"at {user_location()}"
-        )
-    return item
-
-
 def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -> None:
     for k, n in enumerate(mask.shape):
-        if n != shape[axis + k]:
+        if n not in (0, shape[axis + k]):  # NumPy lets an empty mask pass
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
                 f"{shape[axis + k]} but size of corresponding boolean axis is {n}, "
@@ -269,15 +241,11 @@ def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -
             )
 
 
-def _indices(item: Any, length: int, axis: int) -> Positions:
-    """Return one advanced index as an integer array within bounds."""
+def _indices(item: Any) -> Arrays:
+    """Return one advanced index as an integer array."""
     if isinstance(item, Tracer):
         return item
-    if _is_scalar_mask(item):
-        return np.zeros(int(item), np.intp)
-    positions: np.ndarray[Any, Any] = np.asarray(item)
-    check_bounds(positions, length, axis)
-    return positions
+    return np.zeros(int(item), np.intp) if _is_scalar_mask(item) else np.asarray(item)
 
 
 def check_bounds(positions: np.ndarray[Any, Any], length: int, axis: int) -> None:

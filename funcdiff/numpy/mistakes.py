@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dis
 import linecache
 import re
 import sys
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -59,6 +61,11 @@ _CURES: Final = (
         "mean + scale * rng.normal(size=n).",
     ),
     (
+        r"(?!(np|numpy)\.\w+$).*\.(dot|choose|compress|repeat|searchsorted|take)$",
+        "A method of an ordinary array cannot take a traced one: NumPy asks the arguments of its "
+        "functions, not those of methods. Write {function}.",
+    ),
+    (
         r"(.*\.)?as_strided$",
         "Strides are about memory, and a traced array stands for a value without one: use "
         "np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
@@ -81,6 +88,8 @@ _CURES: Final = (
     ),
 )
 """By what is called, as the user wrote it."""
+_FUNCTIONS: Final = {"compress": "np.compress(y, a)", "dot": "a @ y or np.dot(a, y)"}
+"""What to write instead of a method of an array that takes an argument `y`."""
 
 _UNSEEN: Final = (
     "NumPy looks for traced arrays among arguments, not in lists: use the function of that name in "
@@ -177,8 +186,18 @@ def _seen(frame: FrameType) -> tuple[str, str]:
         return f"{shown} = ..." if shown else "", _STORED
     if code.startswith(("'", '"')) and "%" in code:
         return shown, _FORMATTED.format()
-    called = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code)
-    return shown, _cure(called[0]) if called else _ANY
+    called = _called(code)
+    return shown, _cure(called) if called else _ANY
+
+
+def _called(code: str) -> str:
+    """Return what an expression calls, or the name of NumPy's that it indexes; else nothing."""
+    with suppress(SyntaxError, ValueError):
+        expression = ast.parse(code, mode="eval").body
+        if isinstance(expression, ast.Call):
+            return ast.unparse(expression.func)
+    found = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code)
+    return found[0] if found else ""
 
 
 def _shown(code: str) -> str:
@@ -190,7 +209,9 @@ def _cure(called: str) -> str:
     name = called.rpartition(".")[2]
     for pattern, cure in _CURES:
         if re.match(pattern, called):
-            return cure.format(called=called, name=name, numpy=_ELSEWHERE.get(name, f"np.{name}"))
+            function = _FUNCTIONS.get(name, f"np.{name}(a, y)")
+            numpy = _ELSEWHERE.get(name, f"np.{name}")
+            return cure.format(called=called, name=name, numpy=numpy, function=function)
     refusal = refusal_of(re.sub(r"^(np|numpy)\.", "np.", called))
     return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
 

@@ -17,11 +17,12 @@ from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
 from funcdiff.numpy import assignment, creation, flat, mutation
 from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.indices import positions
 from funcdiff.numpy.positions import within
 from funcdiff.numpy.promotion import array, broadcast_to, dtype_of, is_weak
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.values import constant_value
-from funcdiff.ops.structural import convert, reshape, select
+from funcdiff.ops.structural import reshape, select
 
 
 def _into_traced(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -87,18 +88,11 @@ def place(arr: Tracer, mask: Any, vals: Any) -> None:
 @_into_traced(np.put)
 def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Put values at positions of the flat array; too few are taken again and again."""
-    positions: Any = convert(array(ind), np.dtype(np.intp)) if isinstance(ind, Tracer) else ind
-    if not isinstance(ind, Tracer):
-        positions = np.asarray(ind, np.intp if np.size(ind) == 0 else None)
-        if not np.can_cast(positions.dtype, np.intp, "same_kind" if mode != "raise" else "safe"):
-            raise TypeError(
-                f"Cannot cast array data from {positions.dtype!r} to dtype('int64') according to "
-                f"the rule 'safe', at {user_location()}"
-            )
-    positions = within(positions, a.type.size, mode)
+    casting = "safe" if mode == "raise" else "same_kind"
+    places = within(positions(ind, casting), a.type.size, mode)
     if np.size(v):
         values = mutation.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
-        flat.write(a, np.reshape(positions, -1), values)
+        flat.write(a, np.reshape(places, -1), values)
 
 
 @_into_traced(np.fill_diagonal)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer, constant
-from funcdiff.core.types import BOOL, INT, ArrayType
+from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import indexing, mutation
 from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.indices import positions
 from funcdiff.numpy.joining import stack
 from funcdiff.numpy.positions import within
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, fit, matched, promoted
@@ -28,6 +29,7 @@ from funcdiff.numpy.shape import (
     ravel,
     reshape,
     transpose,
+    with_axis,
 )
 from funcdiff.numpy.values import known
 from funcdiff.ops import structural as ops
@@ -185,27 +187,13 @@ def extract(condition: Any, arr: Any) -> Any:
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """Take elements along an axis, by default from the flat array."""
-    x = array(a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
-    positions = within(_as_positions(indices), x.shape[axis], mode)
-    result = indexing.take(x, (*(WHOLE,) * axis, positions))
+    x, axis = with_axis(array(a), axis)
+    places = positions(indices, "same_kind")
+    if not x.shape[axis] and places.shape.count(0) == 0:
+        raise IndexError(f"cannot do a non-empty take from an empty axes, at {user_location()}")
+    places = within(places, x.shape[axis], mode)
+    result = indexing.take(x, (*(WHOLE,) * axis, places))
     return mutation.store("np.take", mutation.fresh(result), out)
-
-
-def _as_positions(indices: Any) -> Any:
-    positions = array(indices)
-    if positions.type.size == 0 and not isinstance(indices, Tracer | np.ndarray):
-        positions = constant(0, positions.type.with_dtype(INT))
-    if positions.dtype.kind not in "biu":
-        raise TypeError(
-            f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
-            f"'safe', at {user_location()}"
-        )
-    if isinstance(indices, Tracer) or positions.dtype == BOOL:
-        return ops.convert(positions, INT)
-    return np.asarray(indices, np.intp)
 
 
 @implements(np.take_along_axis)
@@ -238,7 +226,7 @@ def _without(x: Tracer, axis: int) -> tuple[int, ...]:
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """Take each element from the choice whose number stands in `a`."""
-    numbers = _as_positions(a)
+    numbers = positions(a if isinstance(a, Tracer) else np.asarray(a))
     table = promoted(*choices)
     if mode == "raise":
         numbers = _valid(numbers, len(table))

@@ -25,6 +25,13 @@ def normalized_axis(axis: Any, ndim: int) -> int:
     return position % ndim
 
 
+def with_axis(x: Tracer, axis: Any) -> tuple[Tracer, int]:
+    """Return an array and the axis to go along: None flattens, and a number is a vector of one."""
+    if axis is None or not x.ndim:
+        return ravel(x), normalized_axis(0 if axis is None else axis, 1)
+    return x, normalized_axis(axis, x.ndim)
+
+
 def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return None, an int or a tuple as ascending axes."""
     if axis is None:

@@ -18,6 +18,7 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import assignment, ufunc_keywords
 from funcdiff.numpy.dispatch import call, default, unsupported
 from funcdiff.numpy.foreign import qualified
+from funcdiff.numpy.indices import positions
 from funcdiff.numpy.masks import mask_of
 from funcdiff.numpy.promotion import array, broadcast_to
 from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, with_kept
@@ -265,11 +266,14 @@ def reduceat(
     Stretches of one length are reduced together: there are at most about √(2n) lengths.
     """
     x = array(x)
+    if x.ndim == 0:
+        raise TypeError(f"cannot reduceat on a scalar, at {user_location()}")
     along = normalized_axis(axis, x.ndim)
     size = x.shape[along]
-    starts = np.asarray(indices)
-    np.add.reduceat(np.broadcast_to(np.zeros((), bool), (size,)), starts)  # NumPy's own errors
-    starts = starts.astype(int)
+    given_starts = np.asarray(indices) if isinstance(indices, Tracer) else indices
+    model = np.broadcast_to(np.zeros((), bool), (size,))
+    np.add.reduceat(model, given_starts)  # NumPy's own errors
+    starts = np.asarray(positions(given_starts))
     ends = np.append(starts[1:], size)
     lengths = np.maximum(ends - starts, 1)
     rows = permute(x, (*kept_axes(x.ndim, (along,)), along))

@@ -12,7 +12,7 @@ from tests.numpy.agreement import assert_derivatives, assert_value, each_of
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
 NO: Any = "no"
-HALVES: Any = [0.5]
+HALVES = np.array([0.5])
 B = np.random.default_rng(1).normal(size=(2, 3, 4))
 V = np.random.default_rng(2).normal(size=6)
 W = np.random.default_rng(3).normal(size=6)
