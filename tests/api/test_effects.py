@@ -42,6 +42,13 @@ def fails_later(x: Any) -> Any:
     return np.linalg.inv(np.reshape(x * 0, (1, 1)))[0, 0]
 
 
+def summed(f: Any) -> Any:
+    def g(x: Any) -> Any:
+        return np.sum(f(x))
+
+    return g
+
+
 def looped(f: Any) -> Any:
     return lambda x: fd.scan(lambda c, x: (c + f(x), c), 0.0, x)
 
@@ -51,7 +58,7 @@ RUNS: Final[dict[str, Callable[[Callable[[Any], Any]], Callable[[], Any]]]] = {
     "jit of a number": lambda f: partial(fd.jit(f), 2.0),
     "jit of a container": lambda f: partial(fd.jit(lambda p: f(p[0])), [X]),
     "jvp": lambda f: partial(fd.jvp, f, (X,), (X,)),
-    "value_and_grad": lambda f: partial(fd.value_and_grad(lambda x: np.sum(f(x))), X),
+    "value_and_grad": lambda f: partial(fd.value_and_grad(summed(f)), X),
     "vjp": lambda f: partial(fd.vjp, f, X),
     "evaluate": lambda f: partial(fd.evaluate, fd.trace(f)(X), [X]),
     "scan": lambda f: partial(looped(f), X[:1]),

@@ -86,8 +86,12 @@ def half(x: Any) -> Any:
     return np.sum(x * x) / 2
 
 
+def same(x: Any) -> Any:
+    return x
+
+
 def transposed(x: Any) -> Any:
-    return thrice(fd.linear_transpose(lambda x: x, x), x)
+    return thrice(fd.linear_transpose(same, x), x)
 
 
 def raveled(x: Any) -> Any:

@@ -1,7 +1,8 @@
 """Interrupts at a chosen moment: what Ctrl-C does, made repeatable.
 
 Python looks for signals when a function begins, after a call, and when it jumps back, and nowhere
-else; those are the moments.
+else; those are the moments.  What comes after a call is raised by the next instruction here, which
+may be behind the end of a ``with`` or ``try`` that would still have caught it: a little stricter.
 """
 
 from __future__ import annotations

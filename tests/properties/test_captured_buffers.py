@@ -46,7 +46,8 @@ def by_address(b: Any, value: float) -> None:
 
 def by_memoryview(b: Any, value: float) -> None:
     if b.size:
-        memoryview(b)[b.size // 2] = value
+        memory: Any = memoryview(b)
+        memory[b.size // 2] = value
 
 
 def by_pointer(b: Any, value: float) -> None:
