@@ -73,19 +73,17 @@ class Flat(NamedTuple):
 
 
 class Scattered(NamedTuple):
-    """Any other view: the position of each of its elements in the flattened array, in C order."""
+    """Any other view: the index of each of its elements along each axis of the array."""
 
-    positions: NDArray
+    places: tuple[NDArray, ...]
 
     def get(self, x: Tracer) -> Tracer:
         """Return the elements of the view."""
-        return gather(reshape(x, (x.type.size,)), [array(self.positions)], (0,))
+        return gather(x, list(map(array, self.places)), tuple(range(x.ndim)))
 
     def replace(self, x: Tracer, v: Tracer) -> Tracer:
         """Return the array with `v` in place of the elements of the view."""
-        flat = reshape(x, (x.type.size,))
-        y = scatter(flat, v, [array(self.positions)], (0,), distinct=True)
-        return reshape(y, x.shape)
+        return scatter(x, v, list(map(array, self.places)), tuple(range(x.ndim)), distinct=True)
 
 
 def replaced(x: Tracer, whole: NDArray, view: NDArray, v: Tracer) -> Tracer:
@@ -130,14 +128,12 @@ def _region(whole: NDArray, view: NDArray, offset: int) -> Box | Flat | Scattere
     for axis, (n, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
         along = tuple(n if k == axis else 1 for k in range(view.ndim))
         positions = positions + np.arange(n).reshape(along) * (stride // whole.itemsize)
-    if not whole.flags.c_contiguous:
-        steps = [stride // whole.itemsize for stride in whole.strides]
-        places = [np.zeros_like(positions) for _ in steps]
-        for axis in sorted(range(whole.ndim), key=lambda axis: -steps[axis]):
-            if whole.shape[axis] > 1:
-                places[axis], positions = np.divmod(positions, steps[axis])
-        positions = np.asarray(np.ravel_multi_index(places, whole.shape))
-    return Scattered(positions)
+    steps = [stride // whole.itemsize for stride in whole.strides]
+    places = [np.zeros_like(positions) for _ in steps]
+    for axis in sorted(range(whole.ndim), key=lambda axis: -steps[axis]):
+        if whole.shape[axis] > 1:
+            places[axis], positions = np.divmod(positions, steps[axis])
+    return Scattered(tuple(places))
 
 
 def _box(

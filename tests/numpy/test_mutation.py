@@ -411,7 +411,10 @@ def test_writes_through_flat_keep_the_last_bits_of_sums() -> None:
         y.flat[::7] = x[0, 0]
         z = (x * 1.0).T
         np.put(z, [1, 7], 1.1)
-        return np.sum(y), np.sum(z)
+        u = np.copy(x.T)
+        columns = u.ravel("F")[3:60]
+        columns *= 2
+        return np.sum(y), np.sum(z), np.sum(u)
 
     random = np.random.default_rng(0)
     for _ in range(20):
