@@ -184,7 +184,7 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
     Returns
     -------
     list
-        One array per output, which shares no memory with anything.
+        One array per output, a number for one without axes; none shares memory with anything.
 
     Raises
     ------

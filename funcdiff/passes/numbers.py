@@ -161,6 +161,8 @@ def _join_slices(emit: Any, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
             return None
         box, (x, piece) = found
         first, last = box.starts[axis], box.stops[axis]
+        if first == last:
+            continue  # nothing was added, wherever that was
         if first != stop and last != start:
             return None
         step = max(step, *box.steps)

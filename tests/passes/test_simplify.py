@@ -313,3 +313,11 @@ def test_the_gradient_of_an_infinite_complex_slope_is_infinite_and_not_nan() -> 
         slope = fd.grad(lambda z: np.sum(np.real(np.exp(z))))(np.array([1000 + 0j]))
     assert np.array_equal(slope.real, [np.inf])
     assert np.array_equal(np.abs(slope.imag), [0])
+
+
+def test_a_piece_of_nothing_takes_no_other_piece_away() -> None:
+    x = np.array([0.1, 0.3, 0.5])
+    for bounds in ([1, 1], [0, 2], [2, 2, 3], [0, 0, 1, 1, 3, 3]):
+        ys, pull = fd.vjp(lambda x, bounds=bounds: np.split(x, bounds), x)
+        (ct,) = pull([np.cos(y) for y in ys])
+        np.testing.assert_array_equal(ct, np.cos(x))
