@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,34 @@ from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, is_numeric, operand
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
-from funcdiff.testing.differences import central_difference, disagreement, is_smooth, truncation
+from funcdiff.testing.differences import (
+    Function,
+    Values,
+    direction,
+    is_smooth,
+    magnitudes,
+    precision,
+    rounding,
+)
+from funcdiff.testing.layout import Layout, bands, scales
+from funcdiff.testing.progress import Progress
+from funcdiff.testing.quotients import JITTERS, Accuracy, Mismatch, Neighbourhood, mismatch
+from funcdiff.testing.search import search
+from funcdiff.testing.triangles import is_symmetric, reads_one_triangle, square, symmetrized
 
-_MOST_REPORTED: Final = 5
+Push: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Values]
+"""Of a point and tangents, the tangents of the results."""
+
+Pull: TypeAlias = Callable[[Sequence[Any]], Values]
+"""Of a point, the gradients for given weights of the results."""
+
+_GROUPS: Final = 4
+"""How many groups of arrays, and of entries of unlike size, are told apart at most."""
+
+_DOUBLE: Final = 1e-12
+_FINE_BAND: Final = 1e-5
+_COARSE_BAND: Final = 1e-2
+"""How much smaller an effect may be to be seen beside another, in double precision or not."""
 
 
 class Subject(NamedTuple):
@@ -28,36 +53,15 @@ class Subject(NamedTuple):
         What messages call it.
     inputs, outputs
         Paths of the leaves, such as ``args[0]['w']``.
+    progress
+        Counts what is evaluated.
     """
 
-    call: Callable[[Sequence[Any]], list[Any]]
+    call: Function
     name: str
     inputs: list[str]
     outputs: list[str]
-
-
-class Accuracy(NamedTuple):
-    """What a difference may be; None follows from the dtypes.
-
-    Attributes
-    ----------
-    rtol
-        Relative to the largest entry of the derivative.
-    atol
-        Absolute.
-    eps
-        The step of the differences.
-    """
-
-    rtol: float | None
-    atol: float | None
-    eps: float | None
-
-    def fault(self, got: Any, wanted: Any, values: Iterable[Any], scale: float) -> str | None:
-        """Return where a derivative differs from differences of functions of these values."""
-        rtol = truncation(values) if self.rtol is None else self.rtol
-        found = disagreement(got, wanted, rtol, scale, self.atol)
-        return None if found is None else f"{found} by differences"
+    progress: Progress
 
 
 class Point(NamedTuple):
@@ -95,9 +99,18 @@ class Point(NamedTuple):
 
 
 def taken_apart(
-    f: Callable[..., Any], args: Sequence[Any], check: str
+    f: Callable[..., Any], args: Sequence[Any], check: str, *, progress: bool | None = None
 ) -> tuple[Subject, Point, list[Any]]:
     """Return a function of leaves, its point, and the values of the leaves there.
+
+    Parameters
+    ----------
+    f, args
+        The function and its arguments.
+    check
+        The name of the function that the user called.
+    progress
+        Whether to write lines about it; None: if it takes long.
 
     Raises
     ------
@@ -125,12 +138,14 @@ def taken_apart(
             f"nothing to check, at {user_location()}. Return one."
         )
     paths = pytree.paths(structure)
-    subject = Subject(
-        lambda xs: [leaf for _, leaf in smooth_leaves(f(*point.arguments(xs)))],
-        str(FunctionName(f)),
-        [f"args{paths[k]}" for k in chosen],
-        outputs,
-    )
+    counter = Progress(f"{check} of {FunctionName(f)}", wanted=progress)
+
+    def call(xs: Sequence[Any]) -> Values:
+        counter.tick()
+        return [leaf for _, leaf in smooth_leaves(f(*point.arguments(xs)))]
+
+    inputs = [f"args{paths[k]}" for k in chosen]
+    subject = Subject(call, str(FunctionName(f)), inputs, outputs, counter)
     return subject, point, [operand(leaves[k]) for k in chosen]
 
 
@@ -145,99 +160,319 @@ def smooth_leaves(tree: Any) -> list[tuple[str, Any]]:
     ]
 
 
-# ---- forward ---------------------------------------------------------------------------------
+def tangent(xs: Sequence[Any], random: np.random.Generator) -> Values:
+    """Return a direction in which every entry moves by about its size."""
+    layout = Layout([""] * len(xs), xs)
+    signs = random.choice([-1.0, 1.0], layout.size)
+    return layout.arrays(scales(layout, xs) * magnitudes(layout.size, random) * signs)
 
 
-def check_forward(
-    f: Subject,
-    xs: list[Any],
-    ts: list[Any],
-    push: Callable[[Sequence[Any]], list[Any]],
-    accuracy: Accuracy,
-    what: str,
-) -> None:
-    """Compare ``push(t)`` with differences along `t`, and look for the entries if they differ."""
-
-    def fault(tangents: list[Any]) -> str | None:
-        wanted = central_difference(f.call, xs, tangents, accuracy.eps)
-        for path, y, got, expected in zip(f.outputs, ys, push(tangents), wanted, strict=True):
-            found = accuracy.fault(got, expected, [*xs, y], _scale(y))
-            if found:
-                return f"{path}, {found}"
-        return None
-
-    ys = f.call(xs)
-    whole = fault(ts)
-    if whole is not None:
-        entries = ((entry, fault(unit)) for entry, unit in _units(f.inputs, xs))
-        found = (f"{text}, along {entry}" for entry, text in entries if text is not None)
-        raise _error(f"the {what} of {f.name}", found, whole)
+def weights(ys: Sequence[Any], random: np.random.Generator) -> Values:
+    """Return random weights of results, such that each result counts; 1 for a single number."""
+    if len(ys) == 1 and not np.ndim(ys[0]) and not np.iscomplexobj(ys[0]):
+        return [np.ones_like(ys[0])[()]]
+    found = []
+    for y in ys:
+        top = float(np.abs(y).max(initial=0.0))
+        size = 2.0 ** -round(math.log2(top)) if 0 < top < math.inf else 1.0
+        found.append((size * direction(y, random)).astype(np.asarray(y).dtype)[()])
+    return found
 
 
-# ---- reverse ---------------------------------------------------------------------------------
+# ---- comparisons -------------------------------------------------------------------------------
+
+
+class _Forward:
+    """``push(xs, t)``, compared with differences along `t`."""
+
+    def __init__(self, f: Subject, xs: list[Any], push: Push, accuracy: Accuracy) -> None:
+        self.near = Neighbourhood(f.call, xs, f.outputs)
+        self.inputs = Layout(f.inputs, xs)
+        self._push, self._accuracy = push, accuracy
+        self.sizes = scales(self.inputs, xs)
+        with np.errstate(all="ignore"):
+            self.signs = np.where(self.inputs.row(xs) < 0, -1.0, 1.0)
+
+    def effects(self) -> Any:
+        """Return how much each number counts when it moves by its size, as far as is known."""
+        return self.sizes
+
+    def fault(self, ts: list[Any], size: float, *, thorough: bool) -> Mismatch | None:
+        """Return what differs along a direction."""
+
+        def again(k: int) -> list[Any]:
+            return self._push(self.near.jittered(k), ts)
+
+        got = self._push(self.near.xs, ts)
+        return mismatch(self.near, ts, got, again, self._accuracy, size=size, thorough=thorough)
+
+    def line(self, name: str, found: Mismatch) -> str:
+        """Describe what differs along the entry of that name."""
+        return f"{found.path}, {found.text}, along {name}"
+
+    def is_symmetric(self, chosen: Sequence[int]) -> bool:
+        """Whether what makes these matrices less symmetric has no effect."""
+        random = np.random.default_rng(1)
+        ts = self.inputs.arrays(self.sizes * magnitudes(self.inputs.size, random))
+        even = symmetrized(ts, chosen)
+        odd = [t - s for t, s in zip(ts, even, strict=True)]
+        pairs = zip(self._push(self.near.xs, odd), self._push(self.near.xs, even), strict=True)
+        return all(_is_small(a, b) for a, b in pairs)
+
+
+class _Reverse:
+    """``⟨Jᴴ·v, t⟩``, compared with differences of ``⟨v, f⟩``."""
+
+    def __init__(
+        self, f: Subject, xs: list[Any], vs: list[Any], pull: Pull, accuracy: Accuracy
+    ) -> None:
+        self.inputs = Layout(f.inputs, xs)
+        self._pull, self._accuracy = pull, accuracy
+        self._gradient = pull(xs)
+        self._row = self.inputs.row(self._gradient)
+        self.sizes = scales(self.inputs, xs)
+        self.signs = np.where(self._row < 0, -1.0, 1.0)
+        outputs = Layout(f.outputs, vs)
+        weights = outputs.row(vs)
+
+        def weighted(zs: Sequence[Any]) -> list[Any]:
+            return [np.dot(weights, outputs.row(f.call(zs)))]
+
+        ys = f.call(xs)
+        with np.errstate(all="ignore"):
+            terms = sum(
+                float(np.sum((precision([y]) * np.abs(v) * np.abs(y)) ** 2))
+                for v, y in zip(vs, ys, strict=True)
+            )
+        noise, coarsest = np.array([np.sqrt(terms)]), precision([*xs, *ys])
+        self.near = Neighbourhood(weighted, xs, [""], noise, coarsest)
+        self._others: list[Any] = []
+
+    def effects(self) -> Any:
+        """Return how much each number counts when it moves by its size."""
+        with np.errstate(all="ignore"):
+            return np.abs(self._row) * self.sizes
+
+    def fault(self, ts: list[Any], size: float, *, thorough: bool) -> Mismatch | None:
+        """Return what differs along a direction."""
+        moves = self.inputs.row(ts)
+
+        def along(gradient: Any) -> list[Any]:
+            with np.errstate(all="ignore"):
+                return [np.dot(gradient[moves != 0], moves[moves != 0])]
+
+        def again(k: int) -> list[Any]:
+            if not self._others:
+                points = map(self.near.jittered, range(JITTERS))
+                self._others = [self.inputs.row(self._pull(xs)) for xs in points]
+            return along(self._others[k])
+
+        with np.errstate(all="ignore"):
+            terms = float(np.dot(np.abs(self._row), np.abs(moves)))
+        blur = math.pow(self.near.precision, 0.75) * terms if math.isfinite(terms) else 0.0
+        return mismatch(
+            self.near,
+            ts,
+            along(self._row),
+            again,
+            self._accuracy,
+            blur=blur,
+            size=size,
+            thorough=thorough,
+        )
+
+    def line(self, name: str, found: Mismatch) -> str:
+        """Describe what differs along the entry of that name."""
+        return f"gradient of {name}, {found.text}"
+
+    def is_symmetric(self, chosen: Sequence[int]) -> bool:
+        """Whether the gradients by these matrices are symmetric."""
+        return all(is_symmetric(self._gradient[k]) for k in chosen)
+
+
+def _is_small(odd: Any, even: Any) -> bool:
+    size = max(float(np.abs(x).max(initial=0.0)) for x in (odd, even))
+    return bool(np.abs(odd).max(initial=0.0) <= rounding([odd, even]) * size)
+
+
+def check_forward(f: Subject, xs: list[Any], push: Push, accuracy: Accuracy, what: str) -> None:
+    """Compare ``push(xs, t)`` with differences along `t`, and look for the entries if they differ.
+
+    Parameters
+    ----------
+    f, xs
+        A function, and the point.
+    push
+        Its derivative: of a point and tangents, the tangents of the results.
+    accuracy
+        Given tolerances.
+    what
+        What messages call the derivative.
+    """
+    f.progress.doing = f"the {what} of {f.name}"
+    _check(_Forward(f, xs, push, accuracy), f, what)
 
 
 def check_reverse(
-    f: Subject,
-    xs: list[Any],
-    ts: list[Any],
-    vs: list[Any],
-    gradient: list[Any],
-    accuracy: Accuracy,
-    what: str,
+    f: Subject, xs: list[Any], vs: list[Any], pull: Pull, accuracy: Accuracy, what: str
 ) -> None:
-    """Compare ``⟨Jᴴ·v, t⟩`` with differences of ``⟨v, f⟩``, and look for the entries."""
-    for path, x, g in zip(f.inputs, xs, gradient, strict=True):
+    """Compare ``⟨Jᴴ·v, t⟩`` with differences of ``⟨v, f⟩``, and look for the entries.
+
+    Parameters
+    ----------
+    f, xs
+        A function, and the point.
+    vs
+        Weights of the results.
+    pull
+        The derivative: of a point, the gradients ``Jᴴ·v``.
+    accuracy
+        Given tolerances.
+    what
+        What messages call the derivative.
+    """
+    f.progress.doing = f"the {what} of {f.name}"
+    for path, x, g in zip(f.inputs, xs, pull(xs), strict=True):
         if np.shape(g) != np.shape(x) or np.asarray(g).dtype != np.asarray(x).dtype:
             raise AssertionError(
                 f"the {what} of {f.name} gives {np.asarray(g).dtype}{np.shape(g)} for {path}, "
                 f"which is {x.dtype}{np.shape(x)}"
             )
-    ys = f.call(xs)
-    scale = max([1.0, sum(float(np.sum(np.abs(v * y))) for v, y in zip(vs, ys, strict=True))])
-
-    def fault(tangents: list[Any]) -> str | None:
-        def weighted(zs: Sequence[Any]) -> list[Any]:
-            return [_inner(vs, f.call(zs))]
-
-        wanted = central_difference(weighted, xs, tangents, accuracy.eps)[0]
-        return accuracy.fault(_inner(gradient, tangents), wanted, [*xs, *ys], scale)
-
-    whole = fault(ts)
-    if whole is not None:
-        entries = ((entry, fault(unit)) for entry, unit in _units(f.inputs, xs))
-        found = (f"gradient of {entry}, {text}" for entry, text in entries if text is not None)
-        raise _error(f"the {what} of {f.name}", found, whole)
+    _check(_Reverse(f, xs, vs, pull, accuracy), f, what)
 
 
-def _inner(vs: Sequence[Any], ys: Sequence[Any]) -> Any:
-    """Return Re⟨v, y⟩."""
-    return sum((np.sum(np.conj(v) * y).real for v, y in zip(vs, ys, strict=True)), np.float64(0))
+# ---- directions and entries --------------------------------------------------------------------
 
 
-# ---- entries -----------------------------------------------------------------------------------
+def _check(compared: _Forward | _Reverse, f: Subject, what: str) -> None:
+    """Try directions along groups of like entries; where one differs, look for the entries."""
+    fault = _first_fault(_Probe(compared))
+    if fault is None:
+        return
+    symmetric = _of_symmetric_matrices(compared)
+    probe = _Probe(compared, symmetric)
+    if symmetric:
+        fault = _first_fault(probe)
+    if fault is not None:
+        raise AssertionError(_report(f, probe, fault, what))
 
 
-def _units(paths: Sequence[str], xs: Sequence[Any]) -> Iterable[tuple[str, list[Any]]]:
-    """Yield a name and a direction for every entry of every leaf; two for a complex one."""
-    still = [np.zeros_like(x)[()] for x in xs]
-    for k, (path, x) in enumerate(zip(paths, xs, strict=True)):
-        for place in np.ndindex(np.shape(x)):
-            for step, part in ((1, ""), (1j, ".imag"))[: 2 if x.dtype.kind == "c" else 1]:
-                t = np.zeros(np.shape(x), x.dtype)
-                t[place] = step
-                entry = f"{path}{list(place) if place else ''}{part}"
-                yield entry, [*still[:k], t[()], *still[k + 1 :]]
+class _Fault(NamedTuple):
+    """A direction along which a derivative differs, as moves of the numbers, and how."""
+
+    moves: Any
+    found: Mismatch
 
 
-def _scale(y: Any) -> float:
-    return max(1.0, float(np.abs(y).max(initial=0.0)))
+class _Probe:
+    """Tries directions, of which symmetric matrices stay symmetric."""
+
+    def __init__(self, compared: _Forward | _Reverse, symmetric: Sequence[int] = ()) -> None:
+        self.compared, self._symmetric = compared, symmetric
+
+    def fault(self, moves: Any, *, size: float = 1.0, thorough: bool = True) -> Mismatch | None:
+        """Return what differs along a direction that moves numbers by `size` times so much."""
+        ts = symmetrized(self.compared.inputs.arrays(moves), self._symmetric)
+        return self.compared.fault(ts, size, thorough=thorough)
+
+    def entry(self, k: int) -> Mismatch | None:
+        """Return what differs along the k-th number alone."""
+        unit = np.zeros(self.compared.inputs.size)
+        unit[k] = 1.0
+        return self.fault(unit, size=float(self.compared.sizes[k]), thorough=False)
 
 
-def _error(what: str, entries: Iterable[str], whole: str) -> AssertionError:
-    """Report the first entries that differ; where none does alone, the direction that did."""
-    found = list(islice(entries, _MOST_REPORTED + 1))
-    lines = found[:_MOST_REPORTED] or [f"{whole}, along a random direction"]
-    if len(found) > _MOST_REPORTED:
-        lines.append("and more")
-    return AssertionError("\n  ".join([f"{what} differs from central differences:", *lines]))
+def _first_fault(probe: _Probe) -> _Fault | None:
+    for moves in _directions(probe.compared):
+        found = probe.fault(moves)
+        if found is not None:
+            return _Fault(moves, found)
+    return None
+
+
+def _directions(compared: _Forward | _Reverse) -> Iterable[Any]:
+    """Yield directions that move all numbers by about their size, those of like effect together.
+
+    What has a small effect is not seen beside what has a large one.  Many effects of random sign
+    add up to a sum that is small beside the rounding error of a function in single precision; so
+    there, they are also given one sign, where they are known; or numbers that of themselves.
+    """
+    random = np.random.default_rng(0)
+    moves = compared.sizes * magnitudes(compared.inputs.size, random)
+    signs = random.choice([-1.0, 1.0], compared.inputs.size)
+    coarse = compared.near.precision > _DOUBLE
+    for places in _groups(compared, _COARSE_BAND if coarse else _FINE_BAND):
+        along = np.zeros_like(moves)
+        along[places] = 1.0
+        yield moves * signs * along
+        if coarse:
+            yield moves * compared.signs * along
+
+
+def _groups(compared: _Forward | _Reverse, band: float) -> Iterable[Any]:
+    """Yield the places of some arrays of which the effects are alike."""
+    parts, effects = compared.inputs.parts(), compared.effects()
+    every = np.arange(compared.inputs.size)
+    for k in range(min(_GROUPS, len(parts))):
+        places = np.concatenate([every[part] for part in parts[k::_GROUPS]])
+        for chosen in bands(effects[places], band, _GROUPS):
+            yield places[chosen]
+
+
+def _of_symmetric_matrices(compared: _Forward | _Reverse) -> list[int]:
+    """Return the arguments of which the function reads one triangle, if it is so differentiated."""
+    near = compared.near
+    chosen = [
+        k for k in square(near.xs) if is_symmetric(near.xs[k]) and reads_one_triangle(near, k)
+    ]
+    return chosen if compared.is_symmetric(chosen) else []
+
+
+def _report(f: Subject, probe: _Probe, fault: _Fault, what: str) -> str:
+    """Describe the first entries that differ; where none does alone, the direction that did."""
+    compared = probe.compared
+    f.progress.doing = f"looking for the entries in which the {what} of {f.name} is wrong"
+
+    def differs(places: Any) -> Mismatch | None:
+        if len(places) == 1:
+            return probe.entry(int(places[0]))
+        moves = np.zeros_like(fault.moves)
+        moves[places] = fault.moves[places]
+        return probe.fault(moves, thorough=False)
+
+    found = search(np.flatnonzero(fault.moves), fault.found, differs)
+    lines = [compared.line(compared.inputs.name(k), text) for k, text in found.single]
+    for places, text in found.together:
+        count = f"{len(places)} entries together, of {_span(compared.inputs, places)}"
+        lines.append(f"{compared.line(count, text)}, along a random direction")
+    if len(found.left):
+        lines.append(
+            f"and more: {found.tried} directions were tried; {len(found.left)} of "
+            f"{compared.inputs.size} entries are left, {_span(compared.inputs, found.left)}"
+        )
+    hint = _hint(compared, fault.moves)
+    return "\n  ".join([f"the {what} of {f.name} differs from central differences:", *lines, *hint])
+
+
+def _span(inputs: Layout, places: Any) -> str:
+    first, last = (inputs.name(int(k)) for k in (places[0], places[-1]))
+    return f"from {first} to {last}"
+
+
+def _hint(compared: _Forward | _Reverse, moves: Any) -> list[str]:
+    """Say so if the function seems to be one of symmetric matrices."""
+    near, cure = compared.near, "check lambda x: f((x + x.T) / 2) instead"
+    matrices = [k for k in square(near.xs) if compared.inputs.size]
+    one = [k for k in matrices if reads_one_triangle(near, k)]
+    lone = [k for k in one if not is_symmetric(near.xs[k])]
+    if lone:
+        path = compared.inputs.path(lone[0])
+        return [f"one triangle of {path} is read, which is not symmetric: give a symmetric matrix"]
+    even = [k for k in matrices if is_symmetric(near.xs[k])]
+    if even and _Probe(compared, even).fault(moves) is None:
+        path = compared.inputs.path(even[0])
+        return [
+            f"along symmetric directions of {path} it agrees, as derivatives of eigh and cholesky "
+            f"do, which read one triangle: {cure}"
+        ]
+    return []

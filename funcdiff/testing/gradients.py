@@ -9,14 +9,15 @@ import numpy as np
 
 from funcdiff.api.products import jvp, vjp
 from funcdiff.errors import InputError, user_location
-from funcdiff.testing.differences import direction
 from funcdiff.testing.directions import (
-    Accuracy,
     Subject,
     check_forward,
     check_reverse,
     taken_apart,
+    tangent,
+    weights,
 )
+from funcdiff.testing.quotients import Accuracy
 
 MODES: Final = ("forward", "reverse")
 
@@ -30,6 +31,7 @@ def check_grads(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    progress: bool | None = None,
 ) -> None:
     """Assert that the derivatives of `f` at a point equal central differences.
 
@@ -50,15 +52,21 @@ def check_grads(
         ``"forward"`` (jvp), ``"reverse"`` (vjp), or both.
     atol, rtol
         The difference that is allowed, absolute and relative to the largest entry; the larger
-        counts.  Both follow from the dtypes unless given.
+        counts.  Unless given, `atol` is five times the measured error of the differences, and
+        `rtol` follows from the dtypes.
     eps
-        The step of the differences; it follows from the dtypes unless given.
+        The step of the differences, relative to the size of the arguments; unless given, several
+        are tried.
+    progress
+        Whether to write lines to stderr that say how far the check is.  None: if it takes more
+        than five seconds.
 
     Raises
     ------
     AssertionError
-        If they differ by more than the dtype explains.  The message names the leaves and the
-        entries that disagree and gives both numbers.
+        If they differ by more than the errors of both, or differences do not settle as their
+        steps shrink.  The message names the leaves and entries that disagree and gives both
+        numbers; it says how many entries it has not looked at.
     InputError
         If nothing can be differentiated, a mode is unknown, or the order is less than 1.
 
@@ -68,13 +76,20 @@ def check_grads(
 
     Notes
     -----
-    Differences know nothing of kinks: keep the point away from those of `f` by more than 0.001
-    (float32: by 0.1), and its second derivatives of moderate size.
+    Entries move by fractions of the size of their array (of their own size, where those differ
+    much; of 1 in an array of zeros).  From quotients of several steps an extrapolated one is
+    made, and an estimate of its error, into which goes by how much `f` changes where its
+    arguments change in their last bit.
+
+    Differences know nothing of kinks: keep the point away from those of `f`.
+
+    Where a function reads one triangle of a symmetric matrix, as `eigh` and `cholesky` do, and
+    its derivative is symmetric, directions are symmetric, too.
 
     References
     ----------
-    W. Squire, G. Trapp, "Using Complex Variables to Estimate Derivatives of Real Functions",
-    SIAM Review 40 (1998), on the errors of differences.
+    C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", Advances in Engineering
+    Software 4 (1982), on extrapolated differences and their errors.
 
     Examples
     --------
@@ -93,9 +108,8 @@ def check_grads(
             f"check_grads: order={order} checks nothing, at {user_location()}. Give the order of "
             "the highest derivative to check, such as order=2."
         )
-    subject, _, xs = taken_apart(f, args, "check_grads")
-    accuracy = Accuracy(rtol, atol, eps)
-    _check(subject, xs, order, modes, accuracy, np.random.default_rng(0))
+    subject, _, xs = taken_apart(f, args, "check_grads", progress=progress)
+    _check(subject, xs, order, modes, Accuracy(rtol, atol, eps), np.random.default_rng(0))
 
 
 def _check(
@@ -108,32 +122,29 @@ def _check(
 ) -> None:
     if order < 1:
         return
-    ts = [direction(x, random) for x in xs]
-    vs = [direction(y, random) for y in f.call(xs)]
+    ts = tangent(xs, random)
+    vs = weights(f.call(xs), random)
     if "forward" in modes:
         check_forward(
-            f, xs, ts, lambda moved: _forward_derivative(f, moved).call(xs), accuracy, "jvp"
+            f, xs, lambda at, moved: _forward_derivative(f, moved).call(at), accuracy, "jvp"
         )
         _check(_forward_derivative(f, ts), xs, order - 1, modes, accuracy, random)
     if "reverse" in modes:
         pulled = _reverse_derivative(f, vs)
-        check_reverse(f, xs, ts, vs, pulled.call(xs), accuracy, "vjp")
+        check_reverse(f, xs, vs, pulled.call, accuracy, "vjp")
         _check(pulled, xs, order - 1, modes, accuracy, random)
 
 
 def _forward_derivative(f: Subject, ts: Sequence[Any]) -> Subject:
-    return Subject(
-        lambda xs: jvp(lambda *zs: f.call(zs), tuple(xs), tuple(ts))[1],
-        f"the jvp of {f.name}",
-        f.inputs,
-        f.outputs,
+    return f._replace(
+        call=lambda xs: jvp(lambda *zs: f.call(zs), tuple(xs), tuple(ts))[1],
+        name=f"the jvp of {f.name}",
     )
 
 
 def _reverse_derivative(f: Subject, vs: list[Any]) -> Subject:
-    return Subject(
-        lambda xs: list(vjp(lambda *zs: f.call(zs), *xs)[1](vs)),
-        f"the vjp of {f.name}",
-        f.inputs,
-        [f"gradient of {path}" for path in f.inputs],
+    return f._replace(
+        call=lambda xs: list(vjp(lambda *zs: f.call(zs), *xs)[1](vs)),
+        name=f"the vjp of {f.name}",
+        outputs=[f"gradient of {path}" for path in f.inputs],
     )

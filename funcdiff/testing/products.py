@@ -9,14 +9,16 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.pytree.walks import MismatchError, leaves_like
-from funcdiff.testing.differences import direction, disagreement, rounding
+from funcdiff.testing.differences import Values, disagreement, rounding
 from funcdiff.testing.directions import (
-    Accuracy,
     check_forward,
     check_reverse,
     smooth_leaves,
     taken_apart,
+    tangent,
+    weights,
 )
+from funcdiff.testing.quotients import Accuracy
 
 
 def check_jvp(
@@ -60,22 +62,20 @@ def check_jvp(
     >>> check_jvp(np.sin, rule, (np.array([0.3, 1.2]),))
     """
     subject, point, xs = taken_apart(f, args, "check_jvp")
-    random = np.random.default_rng(0)
     primals = point.arguments(xs)
 
-    def pushed(ts: Sequence[Any]) -> tuple[Any, Any]:
-        returned = f_jvp(primals, point.tangents(ts))
+    def pushed(at: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
+        returned = f_jvp(point.arguments(at), point.tangents(ts))
         return _pair(returned, f"the jvp of {subject.name}", "(y, ty)")
 
-    def push(ts: Sequence[Any]) -> list[Any]:
-        y, ty = pushed(ts)
-        tangent = _like(y, ty, f"the tangent of {subject.name}")
-        found = dict(pytree.flatten_with_paths(tangent)[0])
+    def push(at: Sequence[Any], ts: Sequence[Any]) -> Values:
+        y, ty = pushed(at, ts)
+        found = dict(pytree.flatten_with_paths(_like(y, ty, f"the tangent of {subject.name}"))[0])
         return [found[path] for path, _ in smooth_leaves(y)]
 
-    ts = [direction(x, random) for x in xs]
-    _same_value(f(*primals), pushed(ts)[0], f"the jvp of {subject.name}")
-    check_forward(subject, xs, ts, push, Accuracy(rtol, atol, eps), "jvp")
+    value = pushed(xs, tangent(xs, np.random.default_rng(0)))[0]
+    _same_value(f(*primals), value, f"the jvp of {subject.name}")
+    check_forward(subject, xs, push, Accuracy(rtol, atol, eps), "jvp")
 
 
 def check_vjp(
@@ -119,19 +119,23 @@ def check_vjp(
     >>> check_vjp(np.sin, sine, (np.array([0.3, 1.2]),))
     """
     subject, point, xs = taken_apart(f, args, "check_vjp")
-    random = np.random.default_rng(0)
     primals = point.arguments(xs)
     what = f"the vjp of {subject.name}"
-    y, pullback = _pair(f_vjp(*primals), what, "(y, pullback)")
+    y, _ = _pair(f_vjp(*primals), what, "(y, pullback)")
     _same_value(f(*primals), y, what)
-    ts = [direction(x, random) for x in xs]
-    vs = {path: direction(leaf, random) for path, leaf in smooth_leaves(y)}
     pairs, structure = pytree.flatten_with_paths(y)
-    cotangent = [vs.get(path, leaf) for path, leaf in pairs]
-    pulled = pullback(pytree.unflatten(structure, cotangent))
-    gradient, _ = pytree.flatten(_like(primals, pulled, f"the gradient of {subject.name}"))
-    chosen = [gradient[k] for k in point.chosen]
-    check_reverse(subject, xs, ts, list(vs.values()), chosen, Accuracy(rtol, atol, eps), "vjp")
+    smooth = smooth_leaves(y)
+    vs = weights([leaf for _, leaf in smooth], np.random.default_rng(0))
+    given = dict(zip([path for path, _ in smooth], vs, strict=True))
+    cotangent = pytree.unflatten(structure, [given.get(path, leaf) for path, leaf in pairs])
+
+    def pull(at: Sequence[Any]) -> Values:
+        arguments = point.arguments(at)
+        pulled = _pair(f_vjp(*arguments), what, "(y, pullback)")[1](cotangent)
+        gradient, _ = pytree.flatten(_like(arguments, pulled, f"the gradient of {subject.name}"))
+        return [gradient[k] for k in point.chosen]
+
+    check_reverse(subject, xs, vs, pull, Accuracy(rtol, atol, eps), "vjp")
 
 
 def _pair(result: Any, what: str, form: str) -> tuple[Any, Any]:

@@ -19,13 +19,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
-from funcdiff.testing.differences import (
-    central_difference,
-    direction,
-    disagreement,
-    rounding,
-    truncation,
-)
+from funcdiff.testing.differences import direction, disagreement, rounding
+from funcdiff.testing.quotients import Accuracy, Neighbourhood, mismatch
 from funcdiff.transforms.jvp import Mask, jvp
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
@@ -202,17 +197,23 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
             raise AssertionError(f"tangents {mask} for outputs {case.program.output_types}")
         results = _run(pushed, [*case.operands, *_present(ts)])
         _require_bits(results[:count], outputs)
-        differences = central_difference(lambda xs: _run(case.program, xs), case.operands, ts)
-        scale = max([1.0, *(float(np.abs(y).max(initial=0)) for y in _smooth(outputs))])
-        values = [*case.operands, *outputs]
-        _require_close(results[count:], _present(differences), truncation(values), scale)
-    tangents = results[count:]
+        tangents = results[count:]
+        near = Neighbourhood(lambda xs: _smooth(_run(case.program, xs)), case.operands)
+        found = mismatch(
+            near,
+            ts,
+            tangents,
+            lambda k: _run(pushed, [*near.jittered(k), *_present(ts)])[count:],
+            Accuracy(),
+        )
+        if found is not None:
+            raise AssertionError(f"{found.path}, {found.text}")
     with _claim(f"linearize equals jvp, differentiated {active}", case):
         split = linearize(case.program, active, case.wanted)
         primal = _run(split.primal, case.operands)
         _require_bits(primal[:count], outputs)
         pushed_again = _run(split.linear, [*_present(ts), *primal[count:]])
-        _require_close(pushed_again, tangents, rounding(values))
+        _require_close(pushed_again, tangents, rounding([*case.operands, *outputs]))
     _check_transpose(case, split, _present(ts), primal[count:], tangents, random)
 
 

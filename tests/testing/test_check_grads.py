@@ -11,7 +11,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import InputError
-from funcdiff.testing import check_grads, check_rules
+from funcdiff.testing import check_grads, check_rules, check_vjp
 
 WEIGHTS = np.array([[0.4, -0.3, 0.8], [1.2, 0.1, -0.6]])
 POINT = np.array([0.7, -0.2, 0.5])
@@ -120,3 +120,96 @@ def test_strategies_without_hypothesis_say_what_to_install() -> None:
         "except ImportError as error:\n    sys.exit('pip install hypothesis' not in str(error))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- false alarms ------------------------------------------------------------------------------
+
+
+def test_a_steep_function_of_a_thousand_numbers_passes() -> None:
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((2, 1000))
+    check_grads(lambda x: np.tanh(3 * (x @ w) + 0.3), (x,))
+    check_grads(lambda x: np.tanh(3 * (x @ w) + 0.3), (x / 50,))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_arguments_of_any_size_pass(scale: float) -> None:
+    check_grads(lambda x: np.sum(np.sin(x / scale) ** 2), (POINT * scale,))
+    check_grads(lambda x: scale * np.sum(np.exp(3 * x)), (POINT,))
+
+
+def test_a_kink_beyond_the_smallest_steps_does_not_matter() -> None:
+    check_grads(lambda x: np.abs(x - 0.9999999), (1.0,))
+
+
+def test_a_derivative_that_vanishes_with_the_step_passes() -> None:
+    check_grads(lambda x: x * np.abs(x), (np.array([0.0, 0.8]),), order=1)
+
+
+def test_a_derivative_of_a_step_is_found_not_to_settle() -> None:
+    with pytest.raises(AssertionError, match="do not settle as their steps shrink"):
+        check_rules(np.abs, np.array([0.0, 0.8]))
+    with pytest.raises(AssertionError, match="do not settle as their steps shrink"):
+        check_grads(np.sign, (np.array([0.0, 0.8]),), order=1)
+
+
+# ---- symmetric matrices ------------------------------------------------------------------------
+
+
+SYMMETRIC = np.array([[2.0, 0.3, -0.4], [0.3, 1.5, 0.2], [-0.4, 0.2, 3.1]])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.linalg.eigvalsh,
+        np.linalg.cholesky,
+        lambda a: np.linalg.eigh(a, UPLO="U")[0],
+        lambda a: np.sum(np.linalg.eigh(a)[1] ** 4),
+        lambda a: np.linalg.eigvalsh(np.stack([a, 2 * a])),
+    ],
+)
+def test_functions_that_read_one_triangle_pass_at_a_symmetric_matrix(f: Any) -> None:
+    check_grads(f, (SYMMETRIC,))
+    check_grads(lambda p: f(p["a"]) * p["s"], ({"a": SYMMETRIC, "s": 1.5},), order=1)
+
+
+def test_a_wrong_derivative_by_a_symmetric_matrix_is_found() -> None:
+    f = np.linalg.eigvalsh
+
+    def pulled(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return w, lambda ct: ((v * (ct * [1.0, 1.01, 1.0])) @ v.T,)
+
+    with pytest.raises(AssertionError, match=r"gradient of args\[0\]\[0, 0\]"):
+        check_vjp(f, pulled, (SYMMETRIC,))
+
+
+def test_a_derivative_by_one_triangle_alone_is_right_only_if_it_is_one() -> None:
+    check_grads(lambda a: np.sum(np.tril(a) ** 3), (SYMMETRIC,))
+    with pytest.raises(AssertionError, match=r"along args\[0\]\[0, 1\]"):
+        check_grads(lambda a: np.sum(np.tril(a) ** 3) + fd.stop_gradient(a)[0, 1], (SYMMETRIC,))
+
+
+def test_a_matrix_that_is_not_symmetric_is_named_where_one_triangle_is_read() -> None:
+    with pytest.raises(AssertionError, match=r"args\[0\] is read, which is not symmetric"):
+        check_grads(np.linalg.eigvalsh, (SYMMETRIC + np.triu(SYMMETRIC),), order=1)
+
+
+def test_the_cure_is_given_where_the_rest_of_a_symmetric_matrix_is_read_too() -> None:
+    def f(a: Any) -> Any:
+        return np.linalg.eigvalsh(a)[0] + np.sum(a * POINT)
+
+    with pytest.raises(AssertionError, match=r"check lambda x: f\(\(x \+ x\.T\) / 2\) instead"):
+        check_grads(f, (SYMMETRIC,), order=1)
+    check_grads(lambda a: f((a + a.T) / 2), (SYMMETRIC,))
+
+
+# ---- progress ----------------------------------------------------------------------------------
+
+
+def test_a_check_that_takes_long_writes_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    check_grads(np.sin, (POINT,), order=1)
+    assert capsys.readouterr().err == ""
+    check_grads(np.sin, (POINT,), order=1, progress=True)
+    assert capsys.readouterr().err.startswith("check_grads of sin: the value, after 1 calls")

@@ -1,0 +1,57 @@
+"""Recognises functions of symmetric matrices: those that read one triangle of what they get.
+
+``eigh`` and ``cholesky`` take the other triangle for the mirror image of the one they read, and
+their derivatives, by convention, are those of a function of symmetric matrices: symmetric
+themselves.  Differences agree with these along symmetric directions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.testing.differences import Values, disagreement, rounding
+from funcdiff.testing.quotients import Neighbourhood
+
+
+def square(xs: Sequence[Any]) -> list[int]:
+    """Return which arrays are (stacks of) square matrices of two rows or more."""
+    return [
+        k for k, x in enumerate(xs) if np.ndim(x) >= 2 and np.shape(x)[-1] == np.shape(x)[-2] >= 2
+    ]
+
+
+def is_symmetric(x: Any) -> bool:
+    """Whether matrices equal their conjugate transposes, to rounding."""
+    return disagreement(x, mirrored(x), rounding([x]), scale=0.0) is None
+
+
+def mirrored(x: Any) -> Any:
+    """Return the conjugate transposes of matrices."""
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def symmetrized(ts: Sequence[Any], chosen: Sequence[int]) -> Values:
+    """Return the symmetric parts of some of the arrays, and the others as they are."""
+    return [((t + mirrored(t)) / 2).astype(t.dtype) if k in chosen else t for k, t in enumerate(ts)]
+
+
+def reads_one_triangle(near: Neighbourhood, k: int) -> bool:
+    """Whether the function of matrices ignores all that is above, or below, their diagonal."""
+    x = near.xs[k]
+    random = np.random.default_rng(0)
+    size = float(np.abs(x).max(initial=0.0)) or 1.0
+    other = (size * random.uniform(0.5, 2.0, np.shape(x))).astype(x.dtype)
+    kept: list[Callable[[Any], Any]] = [np.tril, np.triu]
+    for triangle in kept:
+        changed = np.where(triangle(np.full(x.shape[-2:], True)), x, other).astype(x.dtype)
+        results = near.call([*near.xs[:k], changed, *near.xs[k + 1 :]])
+        if all(map(_identical, results, near.ys)):
+            return True
+    return False
+
+
+def _identical(x: Any, y: Any) -> bool:
+    return np.shape(x) == np.shape(y) and bool(np.array_equal(x, y, equal_nan=True))
