@@ -35,7 +35,7 @@ def fault_of(params: Params) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _hints(cls: type[Params]) -> dict[str, Any]:
+def _hints(cls: Any) -> dict[str, Any]:
     return get_type_hints(cls)
 
 

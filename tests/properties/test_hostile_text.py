@@ -181,9 +181,13 @@ def as_the_name_of_a_custom_function(text: str) -> Call:
     return Call(lambda x: f(x) + f(2 * x))
 
 
+def _itself(x: Any) -> Any:
+    return x
+
+
 def as_the_name_of_an_opaque_function(text: str) -> Call:
     inner = as_the_name_of_a_function(text).f
-    opaque: Any = fd.primitive(inner, result=lambda x: x)
+    opaque: Any = fd.primitive(inner, result=_itself)
     return Call(lambda x: opaque(x) + 1, outside=inner)
 
 
@@ -342,7 +346,7 @@ def test_a_parameter_by_position_only_leaves_its_name_to_a_keyword() -> None:
 @given(hostile | st.text(max_size=8))
 def test_programs_with_any_names_are_read_as_they_were_written(text: str) -> None:
     function = as_the_name_of_a_function(text).f
-    opaque: Any = fd.primitive(function, result=lambda x: x)
+    opaque: Any = fd.primitive(function, result=_itself)
     custom: Any = fd.custom_jvp(function)
     custom.defjvp(lambda xs, ts: (xs[0] ** 2, 2 * xs[0] * ts[0]))
 
