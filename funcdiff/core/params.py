@@ -19,7 +19,8 @@ def fault_of(params: Params) -> str | None:
 
     Types are exact, for parameters are compared by ``==``, and 0 is equal to 0.0 and to False.
     """
-    hints = _hints(type(params))
+    cls: Any = type(params)
+    hints = _hints(cls)
     for field in fields(params):
         value = getattr(params, field.name)
         if not _is_static(value):
