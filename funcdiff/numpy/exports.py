@@ -72,11 +72,12 @@ def _locked(value: NDArray, model: NDArray | None) -> NDArray:
 
     Where NumPy's functions copy an array for the sake of its layout, they do so of this one.
     """
-    if model is not None and model.size and model.strides != value.strides:
-        low, high = np.lib.array_utils.byte_bounds(model)
+    known = model if model is not None and model.shape == value.shape else value  # or a batch
+    if known.size and known.strides != value.strides:
+        low, high = np.lib.array_utils.byte_bounds(known)
         memory = np.empty(high - low, np.uint8)
-        start = model.__array_interface__["data"][0] - low
-        laid_out: NDArray = np.ndarray(model.shape, model.dtype, memory, start, model.strides)
+        start = known.__array_interface__["data"][0] - low
+        laid_out: NDArray = np.ndarray(known.shape, known.dtype, memory, start, known.strides)
         laid_out[...] = value
         memory.flags.writeable = False
         value = laid_out

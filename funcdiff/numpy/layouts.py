@@ -54,6 +54,8 @@ def layout_of_value(x: Tracer, noted: Noted) -> NDArray | None:
     try:
         with np.errstate(all="ignore"):
             value = np.empty_like(x.builder.value(x.atom))
+            if value.shape != x.shape:  # that of a whole batch
+                return None
             return value if _lies_as_numpys(x.builder, x.atom, noted) else None
     except ConcreteValueError:
         return None
@@ -108,7 +110,7 @@ def _operands(builder: Builder, number: Ref) -> list[tuple[Builder, Ref]]:
 def _differs(value: NDArray, note: Any, noted: Noted) -> bool:
     """Whether a value lies otherwise in memory than NumPy's array, or that is not known."""
     model = noted(note, ArrayType(value.shape, value.dtype))
-    if model is None:
+    if model is None or model.shape != value.shape:
         return True
     pairs = zip(value.shape, value.strides, model.strides, strict=True)
     return value.size > 0 and any(n > 1 and ours != numpys for n, ours, numpys in pairs)

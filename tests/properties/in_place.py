@@ -302,9 +302,9 @@ def _changed(s: _State, c: _Choices) -> None:
         y *= v
     elif kind == 3:
         y /= 2
-    else:
-        y **= 2
-        y *= 0.125
+    else:  # numbers of NumPy's have a power of their own for complex ones
+        y **= 2 if y.dtype.kind != "c" else 1
+        y *= 0.125 if y.dtype.kind != "c" else y * 0.125
     s.arrays[k] = y
 
 
