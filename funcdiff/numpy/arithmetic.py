@@ -11,7 +11,7 @@ from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.promotion import Traced, array
-from funcdiff.numpy.ufuncs import apply, elementwise, resolve
+from funcdiff.numpy.ufuncs import apply, elementwise, resolve, resolved
 from funcdiff.ops import elementwise as ops
 from funcdiff.ops import extrema, logic  # noqa: F401  (enter their ufuncs)
 from funcdiff.ops.complex import conj, imaginary_part, join, modulus, real_part
@@ -21,13 +21,15 @@ from funcdiff.ops.structural import convert
 @implements(np.positive)
 def positive(x: Tracer) -> Tracer:
     """Return +x, a copy."""
+    resolved(np.positive, (x.dtype,))  # NumPy has none for booleans
     return mutation.fresh(x)
 
 
 @implements(np.conjugate)
 def conjugate(z: Tracer) -> Tracer:
-    """Return the complex conjugate."""
-    return mutation.fresh(conj(z))
+    """Return the complex conjugate; of booleans, the same as small integers."""
+    (dtype,) = resolved(np.conjugate, (z.dtype,))
+    return mutation.fresh(conj(convert(z, dtype)))
 
 
 @implements(np.absolute)
@@ -96,7 +98,9 @@ def imag(val: Tracer) -> Tracer:
 @implements(np.angle)
 def angle(z: Tracer, deg: bool = False) -> Traced:
     """Return the argument of a complex number, in radians or degrees."""
-    phase = apply(np.arctan2, imaginary_part(z), real_part(z))
+    x = array(z)
+    y = imaginary_part(x) if x.dtype.kind == "c" else 0
+    phase = apply(np.arctan2, y, real_part(x))
     return phase * (180 / np.pi) if deg else phase
 
 

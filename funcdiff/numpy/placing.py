@@ -19,7 +19,7 @@ from funcdiff.numpy import assignment, creation, flat, mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indices import positions
 from funcdiff.numpy.positions import within
-from funcdiff.numpy.promotion import array, broadcast_to, dtype_of, is_weak
+from funcdiff.numpy.promotion import WEAK, array, broadcast_to, is_weak, model_of
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.values import constant_value
 from funcdiff.ops.structural import reshape, select
@@ -58,8 +58,8 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
 def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask is true."""
     src = creation.array(src) if isinstance(src, list | tuple) else src
-    model = dtype_of(src)(1) if is_weak(src) else np.empty((), array(src).dtype)
-    np.copyto(np.empty((), dst.dtype), model, casting)  # or NumPy's own error
+    model = src if type(src) in WEAK else model_of(src if is_weak(src) else array(src))
+    np.copyto(np.empty(np.shape(model), dst.dtype), model, casting)  # or NumPy's own error
     v = assignment.stored(src, dst.type)
     mutation.assign(dst, v if where is True else select(_mask(where, dst.shape), v, dst))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, constant, current_builder, direct, escaped
 from funcdiff.core.program import Literal, literal
-from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 from funcdiff.numpy.values import concrete_value
@@ -30,8 +30,13 @@ _DIRECT_KEPT: Final = 1 << 15
 WEAK: Final = (int, float, complex)
 """Types of Python numbers, whose dtype gives way to that of an array."""
 
-_PYTHON_TYPES: Final = {"i": int, "u": int, "f": float, "c": complex}
-"""Types of the numbers that weak tracers stand for, by the kind of their dtype."""
+_PYTHON_TYPES: Final[dict[str, Any]] = {
+    "b": BOOL, "i": int, "u": int, "f": float, "c": complex,
+}  # fmt: skip
+"""Types of the numbers that weak tracers stand for, by the kind of their dtype.
+
+To NumPy a Python bool is an array of booleans, whose dtype gives way to every other anyway.
+"""
 
 _SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 """Numbers that stay literals; others become inputs, or programs would differ in each of them."""
@@ -141,7 +146,8 @@ def dtype_of(value: Any) -> Any:
 
 def model_of(x: Tracer) -> Any:
     """Return what NumPy casts as it would cast `x`: an array without elements, or a number."""
-    return dtype_of(x)(1) if x.weak else np.empty(0, x.dtype)
+    found = dtype_of(x)
+    return found(1) if isinstance(found, type) else np.empty(0, found)
 
 
 def shape_of(value: Any) -> Shape:
@@ -159,7 +165,7 @@ def fit(value: Any, type_: ArrayType) -> Traced:
         value = innermost().capture(concrete(value))
     if value.type is type_:
         return value
-    if value.weak and type_.dtype.kind in "iu":
+    if value.weak and value.type.dtype.kind == "i" and type_.dtype.kind in "iu":
         _check_range(value, type_.dtype)
     return broadcast_to(convert(value, type_.dtype), type_.shape)
 
@@ -210,7 +216,8 @@ def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
 def _weight(value: Any) -> Any:
     """Return what `np.result_type` takes for a value: a dtype, or a Python number."""
     if isinstance(value, Tracer):
-        return dtype_of(value)(1) if value.weak else value.type.dtype
+        found = dtype_of(value)
+        return found(1) if isinstance(found, type) else found
     return value if type(value) in WEAK else concrete(value).dtype
 
 

@@ -120,7 +120,7 @@ def intersect1d(
 @implements(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
     """Return the elements that are in any of two arrays, sorted."""
-    return unique(np.concatenate((array(ar1), array(ar2)), axis=None))
+    return unique(np.concatenate((ar1, ar2), axis=None))  # numbers are weak
 
 
 @implements(np.setdiff1d)

@@ -13,7 +13,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.foreign import qualified
-from funcdiff.numpy.promotion import WEAK, array, broadcast_shapes, dtype_of, fit, shape_of
+from funcdiff.numpy.promotion import array, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.ufuncs import apply
 from funcdiff.ops.structural import convert, reshape, select
@@ -64,7 +64,7 @@ def _converted(
     if dtype is not None:
         rules["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
     dtypes = tuple(map(dtype_of, inputs))
-    if all(d in WEAK for d in dtypes):
+    if all(isinstance(d, type) for d in dtypes):
         dtypes = tuple(np.dtype(d) for d in dtypes)
     stores = tuple(None if out is None else np.dtype(out.dtype) for out in outs)
     found = ufunc.resolve_dtypes((*dtypes, *stores), **rules)

@@ -15,7 +15,6 @@ from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import ufuncs, unsupported
 from funcdiff.numpy.foreign import operation_of, qualified
 from funcdiff.numpy.promotion import (
-    WEAK,
     broadcast_shapes,
     dtype_of,
     fit,
@@ -70,7 +69,7 @@ def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
     """Promote, broadcast and record one elementwise operation."""
-    dtypes = _resolved(ufunc, tuple(map(dtype_of, operands)))
+    dtypes = resolved(ufunc, tuple(map(dtype_of, operands)))
     shape = broadcast_shapes(*map(shape_of, operands))
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
@@ -78,7 +77,8 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
     return y
 
 
-def _resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+def resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """Return what `resolve` does; its error says where, and what to write instead."""
     try:
         return resolve(ufunc, dtypes)
     except TypeError:
@@ -107,7 +107,7 @@ _OF_TRUTH: Final[dict[np.ufunc, np.ufunc]] = {
 @lru_cache(maxsize=4096)
 def resolve(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes to which NumPy casts the operands; Python number types are weak."""
-    if all(d in WEAK for d in dtypes):
+    if all(isinstance(d, type) for d in dtypes):
         dtypes = tuple(np.dtype(d) for d in dtypes)
     found: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes((*dtypes, *(None,) * ufunc.nout))
     return found[: ufunc.nin]
@@ -142,7 +142,7 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     if type(number) not in (int, float) and not isinstance(number, np.generic):
         return apply(np.power, x, exponent)
     if isinstance(number, np.generic):  # not weak, like Python's numbers
-        kind = dtype_of(x) if x.weak else x.dtype.type
+        kind = dtype_of(x) if x.weak and x.dtype.kind != "b" else x.dtype.type
         x = convert(x, _power_dtype(x.dtype, kind(1) if x.ndim == 0 else None, number))
     if x.type.differentiable or number == 2:
         if number in (0, 1):
