@@ -13,6 +13,7 @@ from funcdiff.backend.labels import Labels
 from funcdiff.core.builder import Tracer, current_builder, isolated
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.running import as_run
 from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 
@@ -65,7 +66,7 @@ class Examined(NamedTuple):
                     f, invocation.operands, call, lifts=False, orders=0, taps={},
                     weak=invocation.weak,
                 )  # fmt: skip
-            program = simplify(program_of(*trace.recording))
+            program = as_run(simplify(program_of(*trace.recording)))
             return cls(program, trace, notes, labels_of(notes, program))
 
         return isolated(examined)

@@ -24,6 +24,7 @@ from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.dilation import singular_derivative_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
+from funcdiff.ops.radial import known_p, radial_p
 from funcdiff.ops.scan import scan_p
 from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p
@@ -32,7 +33,7 @@ from funcdiff.ops.while_loop import while_p
 
 PASSED: Final[dict[Primitive[Any], int]] = {
     spectral_p: 0, spectral_sum_p: 0, singular_function_p: 0, singular_sum_p: 0,
-    singular_derivative_p: 0,
+    singular_derivative_p: 0, radial_p: 0, known_p: 0,
 }  # fmt: skip
 """Operations that return operands as they are: from which one on."""
 

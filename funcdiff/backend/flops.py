@@ -38,7 +38,7 @@ WEIGHTS: Final[dict[int, str]] = {
     "isfinite isinf isnan signbit logical_and logical_or logical_xor logical_not "
     "bitwise_and bitwise_or bitwise_xor invert bitwise_count left_shift right_shift",
     4: "div reciprocal sqrt root_of_squares floor_divide remainder fmod gcd lcm",
-    5: "square_of_root hypot",
+    5: "hypot",
     10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt "
     "decay exponential_ratio",
     20: "power float_power arcsin arccos arctan arcsinh arccosh arctanh arctan2 "
@@ -242,7 +242,8 @@ BY_NAME: Final[dict[str, Flops]] = {
     # what moves elements, or passes them on
     "reshape permute broadcast slice sliding_windows reverse concatenate iota convert gather "
     "scatter replace_slice real imag conj join part last_writes stop_gradient tap "
-    "spectral spectral_sum singular_function singular_sum singular_derivative": _nothing,
+    "spectral spectral_sum singular_function singular_sum singular_derivative "
+    "radial known": _nothing,
     "scatter_add add_slice": lambda eq: eq.operands[1].type.size,
     # reductions, and checks, which look at every element once
     "accumulate reduce_sum reduce_prod reduce_max reduce_min reduce_all reduce_any reduce_count "

@@ -35,6 +35,7 @@ from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Literal, Program, Var
+from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.contract import contract_p
 from funcdiff.ops.linalg import Triangle, solve_p, triangular_solve_p
@@ -74,7 +75,7 @@ class Kernel:
     """
 
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
-        program, constants = hoisted(program, _hands_out)
+        program, constants = hoisted(as_run(program), _hands_out)
         writer = _KernelWriter(program, limits, stored, constants)
         self.source = writer.source()
         self._memory = writer.memory()

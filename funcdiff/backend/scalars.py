@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal
 from funcdiff.core.types import BOOL, FLOAT
-from funcdiff.ops.elementwise import root_of_squares, square_of_root
+from funcdiff.ops.elementwise import root_of_squares
 from funcdiff.ops.structural import convert_p, select_p, stop_gradient_p
 
 MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
@@ -80,7 +80,6 @@ _OTHERS: Final[dict[Primitive[Any], str]] = {
     select_p: "({1} if {0} else {2})",
     stop_gradient_p: "{}",
     root_of_squares.primitive: "math.sqrt({})",
-    square_of_root.primitive: "{}",
 }
 
 

@@ -13,6 +13,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Literal, Program, Var
+from funcdiff.core.running import as_run
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.core.walk import nested
 from funcdiff.errors import InputError, InternalError, user_location
@@ -49,7 +50,7 @@ class Executable:
     """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        self.program = as_run(program)
         self._runs = 0
         self._compiled: Callable[..., list[Any]] | None = None
         self._steps: list[Step] = []

@@ -15,6 +15,7 @@ from funcdiff.numpy.promotion import array
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.numpy.singular import svdvals
 from funcdiff.ops.complex import imaginary_part, real_part
+from funcdiff.ops.elementwise import root_of_squares
 from funcdiff.ops.reductions import reduce_max, reduce_min
 from funcdiff.ops.structural import convert, permute, reshape
 from funcdiff.space import reduce_sum
@@ -55,7 +56,7 @@ def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer
     return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
-def _root(powers: Any, root: Callable[[Any], Any] = np.sqrt, at_zero: float = 0.0) -> Any:
+def _root(powers: Any, root: Callable[[Any], Any], at_zero: float) -> Any:
     """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
     zero = powers == 0
     return np.where(zero, at_zero, root(np.where(zero, 1, powers)))
@@ -65,14 +66,14 @@ def _length(x: Tracer) -> Any:
     """Return the Euclidean norm of all elements."""
     flat = reshape(x, (x.type.size,))
     if x.dtype.kind != "c":
-        return _root(flat @ flat)  # type: ignore[operator]
+        return root_of_squares(flat @ flat)  # type: ignore[operator]
     a: Any = real_part(flat)
     b: Any = imaginary_part(flat)
-    return _root(a @ a + b @ b)
+    return root_of_squares(a @ a + b @ b)
 
 
 def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
-    return _root(reduce_sum((np.conjugate(x) * x).real, axes))
+    return root_of_squares(reduce_sum((np.conjugate(x) * x).real, axes))
 
 
 def _of_vectors(x: Any, ord: Any, axis: int) -> Any:

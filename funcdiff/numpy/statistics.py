@@ -18,7 +18,7 @@ from funcdiff.numpy.promotion import Traced, array, broadcast_to, common_dtype, 
 from funcdiff.numpy.reductions import given, known_dtype, stored, sum_, with_kept
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.complex import conj, imag, join, real
-from funcdiff.ops.elementwise import div, mul
+from funcdiff.ops.elementwise import div, mul, root_of_squares
 from funcdiff.ops.structural import concatenate, convert, permute, reshape
 
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
@@ -155,8 +155,7 @@ def std(
 
 def root(v: Traced) -> Traced:
     """Return the square root of a variance; its derivative at 0 is 0."""
-    zero = v == 0
-    return np.where(zero, 0, np.sqrt(np.where(zero, 1, v)))
+    return root_of_squares(v)
 
 
 def _variance(

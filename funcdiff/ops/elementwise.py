@@ -84,12 +84,10 @@ def _power_exponent(x: Any, n: Any, y: Any) -> Any:
 power = elementwise("power", np.power, _power_base, _power_exponent)
 float_power = elementwise("float_power", np.float_power, _power_base, _power_exponent)
 sqrt = elementwise("sqrt", np.sqrt, lambda x, y: 0.5 / y)
-# of a sum of squares, whose root has a kink where it is 0, and of a root, whose square is x:
-# what `passes.kinks` puts for sqrt and square, with the same values
+# of a sum of squares, whose root has a kink where it is 0: what `passes.kinks` puts for sqrt
 root_of_squares = elementwise(
     "root_of_squares", lambda s: np.sqrt(s), lambda s, y: _over(_half(y), y), dtypes=_same
 )
-square_of_root = elementwise("square_of_root", lambda x: np.square(np.sqrt(x)), 1, dtypes=_same)
 cbrt = elementwise("cbrt", np.cbrt, lambda x, y: 1 / (3 * y * y))
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
@@ -145,8 +143,9 @@ sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, lambda x, y: 1 - y * y)
 arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x + 1))
-# the product of two roots, not the root of x² - 1, has arccosh's branch cut
-arccosh = elementwise("arccosh", np.arccosh, lambda x, y: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)))
+# the product of two roots, not the root of x² - 1, has arccosh's branch cut; as a product of two
+# factors, of which one is finite at 1, it never has a zero that meets an infinity
+arccosh = elementwise("arccosh", np.arccosh, lambda x, y: 1 / np.sqrt(x - 1) * (1 / np.sqrt(x + 1)))
 arctanh = elementwise("arctanh", np.arctanh, lambda x, y: 1 / (1 - x * x))
 
 
@@ -156,13 +155,24 @@ def _over(x: Any, radius: Any) -> Any:
     return np.where(zero, 0, x / np.where(zero, _ones(radius), radius))
 
 
-hypot = elementwise("hypot", np.hypot, lambda x, y, z: _over(x, z), lambda x, y, z: _over(y, z))
-# divided twice so that x² + y² cannot overflow
+def _cosine(x: Any, radius: Any) -> Any:
+    """x / radius, which at infinity is the sign of what is infinite, and 0 at 0."""
+    return np.where(np.isinf(x), np.sign(x), _over(x, radius))
+
+
+hypot = elementwise("hypot", np.hypot, lambda x, y, z: _cosine(x, z), lambda x, y, z: _cosine(y, z))
+
+
+def _slope_of_angle(x: Any, radius: Any) -> Any:
+    """x / radius², divided twice so that the square cannot overflow; 0 at infinity."""
+    return np.where(np.isinf(radius), 0, x) / radius / radius
+
+
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
-    lambda y, x, z: x / np.hypot(x, y) / np.hypot(x, y),
-    lambda y, x, z: -y / np.hypot(x, y) / np.hypot(x, y),
+    lambda y, x, z: _slope_of_angle(x, np.hypot(x, y)),
+    lambda y, x, z: _slope_of_angle(-y, np.hypot(x, y)),
 )
 
 # ---- floating point as mantissa and exponent -------------------------------------------------

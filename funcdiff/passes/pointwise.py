@@ -16,6 +16,7 @@ from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops import elementwise
 from funcdiff.ops.complex import conj, conj_p, imag_p, real_p
 from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.radial import radial_p
 from funcdiff.ops.structural import convert, convert_p, reshape, reshape_p, select_p
 from funcdiff.space import broadcast, broadcast_p, mul, splat
 
@@ -34,7 +35,7 @@ class Scale:
 
 @lru_cache(maxsize=1)
 def _pointwise() -> frozenset[Primitive[Any]]:
-    lone = (elementwise.root_of_squares, elementwise.square_of_root)
+    lone = (elementwise.root_of_squares,)
     single: tuple[Primitive[Any], ...] = (convert_p, select_p, real_p, imag_p, conj_p)
     return frozenset((*single, *(op.primitive for op in (*by_ufunc.values(), *lone))))
 
@@ -59,6 +60,9 @@ class Body:
             return constant(splat(x), self.w.type.with_dtype(x.dtype))
         if x.atom in self.copies:
             return self.copies[x.atom]
+        value = made_by(x, radial_p)  # a mark that the body will have itself, where it is due
+        if value:
+            return self.copy(value[1][0])
         if _long_axes(x) != _long_axes(self.w) or len(self.copies) > _LONGEST:
             return None
         parameter = self._parameter(x)
@@ -138,7 +142,9 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
             continue
         seen.add(y.atom)
         head = maker(y)
-        if head is not None and (head.primitive is reshape_p or head.primitive in _pointwise()):
+        if head is not None and head.primitive is radial_p:
+            waiting.append(made(y, head)[1][0])
+        elif head is not None and (head.primitive is reshape_p or head.primitive in _pointwise()):
             waiting += made(y, head)[1]
         elif recognise(y):
             return y

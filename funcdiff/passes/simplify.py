@@ -31,6 +31,7 @@ from funcdiff.passes import (
     masking,
     numbers,
     products,
+    radii,
     signs,
     spectra,
     structure,
@@ -45,7 +46,6 @@ _bits: Final = (algebra.rules, structure.rules, logic.rules)
 _numbers: Final = (*_bits, numbers.rules, signs.rules, products.rules)
 _plain: Final = Rewriter(*_bits, kinks.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
-_spectral: Final = Rewriter(*_bits, kinks.rules, spectra.rules)
 
 
 @memoised
@@ -125,7 +125,11 @@ def _opened(eq: Equation) -> Program | None:
 def _rewriting(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program, rewritten."""
     spectral = any(eq.primitive in spectra.primitives for eq in program.equations)
-    emit = (_spectral if spectral else _plain).emit
+    tables = (*_bits, kinks.rules, *((spectra.rules,) if spectral else ()))
+    if any(eq.primitive in radii.MAKERS for eq in program.equations):
+        emit = radii.RadialRewriter(*tables).emit
+    else:
+        emit = Rewriter(*tables).emit if spectral else _plain.emit
     return lambda eq, xs: emit(eq.primitive, _nested(eq.params), *xs)
 
 

@@ -22,7 +22,6 @@ DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {
     "log10": ((0.3, 2.5),),
     "log1p": ((-0.5, 2.0),),
     "root_of_squares": ((0.3, 2.5),),
-    "square_of_root": ((0.3, 2.5),),
     "tan": ((-1.2, 1.0),),
     "arcsin": ((-0.8, 0.7),),
     "arccos": ((-0.8, 0.7),),
@@ -46,7 +45,7 @@ HOLOMORPHIC = frozenset(
 OF_THEIR_OWN = frozenset({"ldexp"})
 NOT_UFUNCS = frozenset(
     {"modf_integer", "modf_fraction", "frexp_mantissa", "frexp_exponent"}
-    | {"bessel_i0", "bessel_i1", "sinc", "logistic", "root_of_squares", "square_of_root"}
+    | {"bessel_i0", "bessel_i1", "sinc", "logistic", "root_of_squares"}
 )
 
 

@@ -1,0 +1,60 @@
+"""Programs as they are run: without what only their derivatives need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import nested, walk
+
+HANDED_ON: Final[set[Primitive[Any]]] = set()
+"""Operations whose result is their first operand; the others say what its derivatives are."""
+
+
+def as_run(program: Program) -> Program:
+    r"""Return a program that computes the same bits without operations that only hand values on.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> program = fd.parse(
+    ...     "program(%0: f64[]) {\n  %1: f64[] = sqrt %0\n  %2: f64[] = square %1\n"
+    ...     "  %3: f64[] = known %2, %0\n  return %3\n}"
+    ... )
+    >>> print(as_run(program))
+    program(%0: f64[]) {
+      %1: f64[] = sqrt %0
+      %2: f64[] = square %1
+      return %2
+    }
+    """
+    if not _hands_on(program):
+        return program
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        return xs[:1] if eq.primitive in HANDED_ON else bind(eq.primitive, _inside(eq.params), *xs)
+
+    with Builder("as_run", closed=True) as builder:
+        return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
+
+
+def _hands_on(program: Program) -> bool:
+    return any(
+        eq.primitive in HANDED_ON or any(map(_hands_on, nested(eq.params)))
+        for eq in program.equations
+    )
+
+
+def _inside(params: Params) -> Params:
+    changed = {}
+    for field in fields(params):
+        value = getattr(params, field.name)
+        if isinstance(value, Program):
+            changed[field.name] = as_run(value)
+        elif isinstance(value, tuple) and any(isinstance(entry, Program) for entry in value):
+            changed[field.name] = tuple(as_run(x) if isinstance(x, Program) else x for x in value)
+    return replace(params, **changed) if changed else params

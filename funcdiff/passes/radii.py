@@ -1,0 +1,399 @@
+"""Functions of a radius that are flat where it is 0 become functions of its square.
+
+A radius is what has a kink, or a vertical tangent, where its square has none: a norm, |x|, √x.
+What elementwise operations make of it is followed by value and slope at 0, as far as these are
+known.  Where a slope vanishes, or may, as in ``(1 + r)·exp(-r)``, the result is marked as `radial`:
+the value stays, and the derivatives are those by the square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Operation, Params, Primitive
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline, made, made_by, maker
+from funcdiff.ops import elementwise as ops
+from funcdiff.ops.complex import conj_p, imag, imag_p, join_p, modulus_p, real, real_p
+from funcdiff.ops.contract import Contraction, contract_p
+from funcdiff.ops.divided_differences import partial
+from funcdiff.ops.families import POINTWISE
+from funcdiff.ops.radial import Radial, known, known_p, radial, radial_p, spread
+from funcdiff.ops.slicing import slice_p
+from funcdiff.ops.structural import (
+    convert_p,
+    permute,
+    permute_p,
+    reshape_p,
+    reverse_p,
+    select_p,
+)
+from funcdiff.passes.kinks import is_sum_of_squares
+from funcdiff.passes.rewriting import Rewriter, same
+from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
+
+_LONGEST: Final = 64
+"""Equations that a function of a radius may have."""
+
+Move: TypeAlias = tuple[Primitive[Any], Params]
+
+_MOVES: Final = frozenset({broadcast_p, reshape_p, permute_p, reverse_p, slice_p})
+"""Operations that only move elements: they may as well be done to the radius."""
+
+_SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
+    ops.root_of_squares.primitive: lambda s: s,
+    ops.sqrt.primitive: lambda s: s,
+    ops.absolute.primitive: lambda x: ops.square(x),
+    ops.fabs.primitive: lambda x: ops.square(x),
+    ops.hypot.primitive: lambda x, y: ops.add(ops.square(x), ops.square(y)),
+    modulus_p: lambda z: ops.add(ops.square(real(z)), ops.square(imag(z))),
+}
+"""What makes a radius, and the square of it."""
+
+MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
+"""Operations without which there is no radius in a program."""
+
+
+@lru_cache(maxsize=1)
+def _pointwise() -> frozenset[Primitive[Any]]:
+    others = {real_p, imag_p, conj_p, join_p, modulus_p, select_p}
+    return frozenset(POINTWISE - others) | {add_p, mul_p, neg_p, convert_p}
+
+
+# ---- value and slope at zero ---------------------------------------------------------------------
+
+
+class Unknown(Enum):
+    """A slope without a known number: of one term, or a sum, which may vanish."""
+
+    TERM = "term"
+    SUM = "sum"
+
+
+Slope: TypeAlias = float | Unknown
+
+
+class Jet(NamedTuple):
+    """What is known of a function of a radius at 0: its value, or None, and its slope."""
+
+    value: float | complex | None
+    slope: Any
+
+    @property
+    def flat(self) -> bool:
+        """Whether the slope vanishes, or may."""
+        return self.slope == 0 or self.slope is Unknown.SUM
+
+
+def _times(factor: Any, slope: Any) -> Any:
+    if factor == 0 or slope == 0:
+        return 0.0
+    if isinstance(slope, Unknown):
+        return slope
+    return Unknown.TERM if factor is None else factor * slope
+
+
+def _total(slopes: Sequence[Any]) -> Any:
+    terms = [s for s in slopes if s != 0]
+    if len(terms) < 2:
+        return terms[0] if terms else 0.0
+    return Unknown.SUM if any(isinstance(s, Unknown) for s in terms) else sum(terms)
+
+
+def _product(x: Any, y: Any) -> Any:
+    if x == 0 or y == 0:
+        return 0.0
+    return None if x is None or y is None else x * y
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return None if x is None or y is None else x + y
+
+
+def _added(x: Jet, y: Jet) -> Jet:
+    return Jet(_sum(x.value, y.value), _total([x.slope, y.slope]))
+
+
+def _negated(x: Jet) -> Jet:
+    return Jet(_product(-1.0, x.value), _times(-1.0, x.slope))
+
+
+def _multiplied(x: Jet, y: Jet) -> Jet:
+    slope = _total([_times(y.value, x.slope), _times(x.value, y.slope)])
+    return Jet(_product(x.value, y.value), slope)
+
+
+def _divided(x: Jet, y: Jet) -> Jet | None:
+    if y.value == 0:
+        return None
+    inverse = None if y.value is None else 1 / y.value
+    turned = _times(_product(inverse, inverse), _times(-1.0, y.slope))
+    return _multiplied(x, Jet(inverse, turned))
+
+
+_ARITHMETIC: Final[dict[Primitive[Any], Callable[..., Jet | None]]] = {
+    add_p: _added,
+    mul_p: _multiplied,
+    neg_p: _negated,
+    ops.sub.primitive: lambda x, y: _added(x, _negated(y)),
+    ops.div.primitive: _divided,
+    convert_p: lambda x: x,
+}
+
+
+def _composed(op: Operation, jets: Sequence[Jet]) -> Jet | None:
+    """Return the jet of a function of others; None if it is not smooth there."""
+    if all(jet.value is not None for jet in jets):
+        found = _derivatives(op.primitive, op.operands, tuple(jet.value for jet in jets))
+        if found is None or (op.primitive in _SQUARES and found[0] == 0):
+            return None
+        slopes = [_times(d, jet.slope) for d, jet in zip(found[1], jets, strict=True)]
+        return Jet(found[0], _total(slopes))
+    moving = [jet.slope for jet in jets if jet.slope != 0]
+    return Jet(None, Unknown.SUM) if moving else None
+
+
+@lru_cache(maxsize=4096)
+def _derivatives(
+    primitive: Primitive[Any], types: tuple[ArrayType, ...], values: tuple[Any, ...]
+) -> tuple[Any, list[Any]] | None:
+    """Return value and slopes of an operation, if it and two derivatives are finite."""
+    numbers = [t.with_shape(()) for t in types]
+    if not all(t.differentiable for t in numbers):
+        return None
+    with Builder("radius", closed=True, shares=True) as builder:
+        program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
+        xs = [constant(x, t) for x, t in zip(values, numbers, strict=True)]
+        first = [partial(program, k) for k in range(len(xs))]
+        second = [partial(f, k) for k, f in enumerate(first)]
+        found = [splat(spread(f, xs, ())) for f in (program, *first, *second)]
+    if any(x is None or not np.isfinite(x) for x in found):
+        return None
+    value, *slopes = (x.item() for x in found[: len(xs) + 1])
+    return value, slopes
+
+
+# ---- the walk ------------------------------------------------------------------------------------
+
+
+class Radius(NamedTuple):
+    """The variable that is a radius, and how its elements have been moved since."""
+
+    atom: int
+    moves: tuple[Move, ...] = ()
+
+
+Jets: TypeAlias = Mapping[Radius, Jet]
+_NO_JETS: Final[Jets] = {}
+
+
+class RadialRewriter(Rewriter):
+    """A rewriter for one walk over a program, which keeps track of functions of radii."""
+
+    def __init__(self, *tables: Any) -> None:
+        super().__init__(*tables)
+        self._jets: dict[Any, Jets] = {}
+        self._marked: dict[Any, Tracer] = {}
+
+    def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
+        """Record an equation, or what the rules have for it, marked if it is flat in a radius."""
+        if primitive is known_p or (isinstance(params, Radial) and not params.order):
+            head = maker(xs[0])
+            if head is not None and head.primitive is primitive:
+                return (xs[0],)  # marked already, on this walk
+        ys = super().emit(primitive, params, *xs)
+        if len(ys) != 1 or ys[0].builder is None or not ys[0].type.differentiable:
+            return ys
+        return (self._noted(ys[0]),)
+
+    def jets(self, x: Tracer) -> Jets:
+        """Return the radii that a value is a function of."""
+        return _NO_JETS if x.builder is None else self._jets.get(x.atom, _NO_JETS)
+
+    def _noted(self, y: Tracer) -> Tracer:
+        if y.atom in self._marked:
+            return self._marked[y.atom]
+        head = maker(y)
+        if head is None or y.atom in self._jets:
+            return y
+        p, xs = made(y, head)
+        half = _half_power(head, xs)
+        if half is not None:
+            return self._of_half_power(y, xs[0], half)
+        if head.primitive is contract_p and p.left == p.right and same(*xs):
+            return self._of_product(y, xs[0], p)
+        jets = self._known(head, xs)
+        if head.primitive in _SQUARES and y.dtype.kind == "f":
+            jets = {**jets, Radius(y.atom): Jet(0.0, 1.0)}  # type: ignore[arg-type]
+        if not jets:
+            return y
+        self._jets[y.atom] = jets
+        result = y
+        if head.primitive in _pointwise():
+            for radius, jet in jets.items():
+                if jet.flat and any(_is_steep(self.jets(x).get(radius)) for x in xs):
+                    result = self._mark(result, y, radius)
+        return result
+
+    def _known(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
+        """Return the radii that the result of an equation is a function of."""
+        if head.primitive in (radial_p, known_p):
+            return dict(self.jets(xs[0]))
+        if head.primitive in _MOVES:
+            move = (head.primitive, head.params)
+            return {Radius(r.atom, (*r.moves, move)): jet for r, jet in self.jets(xs[0]).items()}
+        known = [self.jets(x) for x in xs]
+        found: dict[Radius, Jet] = {}
+        if not any(known) or head.primitive not in _pointwise():
+            return found
+        for radius in dict.fromkeys(r for jets in known for r in jets):
+            jets = [
+                jets[radius] if radius in jets else Jet(_number(x), 0.0)
+                for x, jets in zip(xs, known, strict=True)
+            ]
+            rule = _ARITHMETIC.get(head.primitive)
+            jet = _composed(head, jets) if rule is None else rule(*jets)
+            if jet is not None:
+                found[radius] = jet
+        return found
+
+    # ---- marks ---------------------------------------------------------------------------------
+
+    def _of_half_power(self, y: Tracer, s: Tracer, n: int) -> Tracer:
+        """Return (Σ xᵢ²)ⁿᐟ² as the function rⁿ of the norm."""
+        r = self._single(ops.root_of_squares.primitive, NONE, s)
+        radius = Radius(r.atom)  # type: ignore[arg-type]
+        with Builder("radial", closed=True) as builder:
+            number = builder.input(r.type.with_shape(()))
+            power = number if n == 1 else ops.power(number, constant(n, number.type))
+            body = builder.program([power])
+        marked = radial(Radial(body, 0, kink=True), [y, r, s])
+        self._jets[y.atom] = self._jets[marked.atom] = {radius: Jet(0.0, 1.0 if n == 1 else 0.0)}
+        self._marked[y.atom] = marked
+        return marked
+
+    def _of_product(self, y: Tracer, x: Tracer, p: Contraction) -> Tracer:
+        """Return a sum of squares of radii, which is one of their squares."""
+        if not any(jet.value == 0 and _is_steep(jet) for jet in self.jets(x).values()):
+            return y
+        rest = tuple(label for label in p.left if label in p.out)
+        summed = tuple(k for k, label in enumerate(p.left) if label not in p.out)
+        total = reduce_sum(self._single(ops.square.primitive, NONE, x), summed)
+        marked = known(y, permute(total, tuple(map(rest.index, p.out))))
+        self._marked[y.atom] = marked
+        return marked
+
+    def _mark(self, before: Tracer, y: Tracer, radius: Radius) -> Tracer:
+        """Return the value, known to be a function of the square of a radius."""
+        assert y.builder is not None
+        head = y.builder.entries[radius.atom][0]
+        r = y.builder.handle(y.builder, radius.atom, head.result)
+        body = _Body(self, radius, r)
+        copied = body.copy(before, ())
+        if copied is None:
+            return before
+        square = _SQUARES[head.primitive](*made(r, head)[1])
+        operands = [before, _moved(r, radius.moves), _moved(square, radius.moves)]
+        p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
+        marked = radial(p, [*operands, *body.parameters])
+        self._jets[marked.atom] = self._jets[y.atom]
+        self._marked[y.atom] = marked
+        return marked
+
+
+def _is_steep(jet: Jet | None) -> bool:
+    return jet is not None and not jet.flat
+
+
+def _number(x: Tracer) -> Any:
+    number = splat(x)
+    return None if number is None else number.item()
+
+
+def _half_power(head: Operation, xs: Sequence[Tracer]) -> int | None:
+    """Return n of a power n/2 of a sum of squares, n odd."""
+    if head.primitive is not ops.power.primitive or xs[0].dtype.kind != "f":
+        return None
+    exponent = _number(xs[1])
+    if exponent is None or not exponent > 0 or 2 * exponent % 2 != 1:
+        return None
+    return int(2 * exponent) if is_sum_of_squares(xs[0]) else None
+
+
+def _moved(x: Tracer, moves: Sequence[Move]) -> Tracer:
+    for primitive, params in moves:
+        if x.builder is None:
+            (type_,) = primitive.abstract(params, x.type)
+            x = constant(splat(x), type_)
+        else:
+            (x,) = bind(primitive, params, x)
+    return x
+
+
+class _Body:
+    """Copies the equations between a radius and a function of it to a program of numbers.
+
+    What does not depend on the radius becomes a parameter.
+    """
+
+    def __init__(self, rewriter: RadialRewriter, radius: Radius, r: Tracer) -> None:
+        self.builder = Builder("radial", closed=True, shares=True)
+        self.parameters: list[Tracer] = []
+        self._rewriter = rewriter
+        self._radius = radius
+        self._r = self.builder.input(r.type.with_shape(()))
+        self._copies: dict[Any, Tracer] = {}
+
+    def copy(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer | None:
+        """Return a value, whose elements are moved afterwards; None if the function is long."""
+        if x.builder is None:
+            return constant(splat(x), x.type.with_shape(()))
+        if Radius(x.atom, moves) == self._radius:  # type: ignore[arg-type]
+            return self._r
+        key = x.atom, moves
+        if key not in self._copies:
+            if len(self._copies) >= _LONGEST:
+                return None
+            depends = any(
+                Radius(r.atom, (*r.moves, *moves)) == self._radius for r in self._rewriter.jets(x)
+            )
+            made = self._computed(x, moves) if depends else self._parameter(_moved(x, moves))
+            if made is None:
+                return None
+            self._copies[key] = made
+        return self._copies[key]
+
+    def _parameter(self, x: Tracer) -> Tracer:
+        """Return a parameter, a single number for what is equal everywhere."""
+        found = made_by(x, broadcast_p)
+        if found and not found[0].axes:
+            x = found[1][0]
+        self.parameters.append(x)
+        return self.builder.input(x.type.with_shape(()))
+
+    def _computed(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer | None:
+        head = maker(x)
+        assert head is not None
+        p, xs = made(x, head)
+        if head.primitive in _MOVES:
+            return self.copy(xs[0], ((head.primitive, head.params), *moves))
+        own = isinstance(p, Radial) and self._is_radius(xs[1], moves)
+        operands = [self.copy(y, moves) for y in (xs[3:] if own else xs)]
+        if any(y is None for y in operands):
+            return None
+        with self.builder:
+            if own:
+                return inline(p.body, [self._r, *operands])[0]  # type: ignore[list-item]
+            return bind(head.primitive, p, *operands)[0]  # type: ignore[arg-type]
+
+    def _is_radius(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
+        return any(
+            Radius(r.atom, (*r.moves, *moves)) == self._radius and jet == Jet(0.0, 1.0)
+            for r, jet in self._rewriter.jets(x).items()
+        )

@@ -1,0 +1,152 @@
+"""Functions of radii are marked where they are flat at 0, and only there; bits stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.parse import parse
+from funcdiff.core.program import Program
+from funcdiff.core.running import as_run
+from funcdiff.ops.radial import known_p, radial_p
+from funcdiff.passes.simplify import simplify
+
+X = np.array([0.3, -0.4])
+
+
+def _simplified(f: Callable[..., Any], *args: Any) -> Program:
+    return simplify(fd.trace(f)(*args))
+
+
+def _marks(program: Program) -> int:
+    return sum(eq.primitive in (radial_p, known_p) for eq in program.equations)
+
+
+FLAT: dict[str, Callable[[Any], Any]] = {
+    "square of a norm": lambda x: np.linalg.norm(x) ** 2,
+    "cosine of a norm": lambda x: np.cos(np.linalg.norm(x)),
+    "square of a root": lambda x: np.sqrt(x) ** 2,
+    "square of an absolute value": lambda x: np.abs(x) ** 2,
+    "square of a modulus": lambda x: np.abs(x * 1j) ** 2,
+    "square of hypot": lambda x: np.hypot(x[0], x[1]) ** 2,
+    "function of a norm repeated": lambda x: np.cos(
+        np.linalg.norm(x) * np.array([[1.3, 2.0], [0.2, 1.0]])
+    ),
+    "sum of two": lambda x: np.exp(np.linalg.norm(x)) + np.exp(-np.linalg.norm(x)),
+    "scaled by a number of the call": lambda x: (1 + 1.3 * np.abs(x)) * np.exp(-1.3 * np.abs(x)),
+    "of a transposed stack": lambda x: np.cos(np.linalg.norm(x[:, None], axis=1)[::-1].T),
+    "dot product of sizes": lambda x: np.abs(x) @ np.abs(x),
+    "odd power of a root": lambda x: (x @ x) ** 1.5,
+}
+STEEP: dict[str, Callable[[Any], Any]] = {
+    "norm": np.linalg.norm,
+    "sine": lambda x: np.sin(np.linalg.norm(x)),
+    "exponential": lambda x: np.exp(-1.3 * np.abs(x)),
+    "direction": lambda x: x / np.linalg.norm(x),
+    "normalized": lambda x: np.sum(((x - np.mean(x)) / np.std(x)) ** 2),
+    "scaled by a root": lambda x: 0.1 * x / (np.sqrt(x * x) + 1e-8),
+    "product of two": lambda x: np.abs(x) * np.linalg.norm(x),
+    "quotient": lambda x: np.sin(np.abs(x)) / np.abs(x),
+    "power": lambda x: np.abs(x) ** 1.5,
+    "cubic root": lambda x: np.cbrt(np.abs(x)),
+    "logarithm": lambda x: np.log(np.abs(x)),
+    "square": lambda x: x**2,
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_what_is_flat_in_a_radius_is_marked(name: str) -> None:
+    x = np.abs(X) if "root" in name else X
+    assert _marks(_simplified(FLAT[name], x)) >= 1
+
+
+@pytest.mark.parametrize("name", STEEP)
+def test_what_is_steep_in_a_radius_is_not(name: str) -> None:
+    assert _marks(_simplified(STEEP[name], X)) == 0
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_simplifying_again_changes_nothing(name: str) -> None:
+    once = _simplified(FLAT[name], np.abs(X))
+    assert simplify(once) == once
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_marked_program_runs_as_the_one_before(name: str) -> None:
+    before = fd.trace(FLAT[name])(np.abs(X))
+    after = as_run(simplify(before))
+    assert _marks(after) == 0
+    captures = before.input_types[1:]
+    numbers = [np.full(t.shape, 1.3, t.dtype)[()] for t in captures]
+    for x in (np.abs(X), np.zeros(2), np.array([np.inf, 1.0]), np.array([np.nan, 0.0])):
+        with np.errstate(all="ignore"):
+            expected, found = (fd.evaluate(p, [x, *numbers]) for p in (before, after))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_mark_names_the_function_the_radius_its_square_and_parameters() -> None:
+    program = parse(
+        "program(%0: f64[2], %1: f64[]) {\n"
+        "  %2: f64[] = contract{left=(0,), right=(0,), out=()} %0, %0\n"
+        "  %3: f64[] = sqrt %2\n"
+        "  %4: f64[] = mul %3, %1\n"
+        "  %5: f64[] = cos %4\n"
+        "  return %5\n}"
+    )
+    assert str(simplify(program)) == (
+        "program(%0: f64[2], %1: f64[]) {\n"
+        "  %2: f64[] = contract{left=(0,), right=(0,), out=()} %0, %0\n"
+        "  %3: f64[] = root_of_squares %2\n"
+        "  %4: f64[] = mul %3, %1\n"
+        "  %5: f64[] = cos %4\n"
+        "  %6: f64[] = radial{body=program(%0: f64[], %1: f64[]) {\n"
+        "      %2: f64[] = mul %0, %1\n"
+        "      %3: f64[] = cos %2\n"
+        "      return %3\n"
+        "    }, order=0, kink=True} %5, %3, %2, %1\n"
+        "  return %6\n}"
+    )
+
+
+def test_the_square_of_a_complex_root_stays() -> None:
+    text = "\n".join([
+        "program(%0: c128[3]) {",
+        "  %1: c128[3] = sqrt %0",
+        "  %2: c128[3] = square %1",
+        "  return %2",
+        "}",
+    ])  # fmt: skip
+    assert str(simplify(parse(text))) == text
+
+
+def test_a_long_function_of_a_radius_is_left_as_it_is() -> None:
+    def f(x: Any) -> Any:
+        y = r = np.linalg.norm(x)
+        for k in range(80):
+            y = np.sin(y) + r * (k + 20.0)
+        return np.cos(y)
+
+    assert _marks(_simplified(f, X)) == 0
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sqrt(np.mean(x**2)),
+    lambda x: np.sqrt(np.var(x)),
+    lambda x: np.sqrt(np.var(x, ddof=1)),
+    lambda x: np.sqrt(np.sum(x**2, where=x < 5)),
+    lambda x: np.sqrt(np.mean(x**2, where=x < 5)),
+    lambda x: np.sqrt(2.0 * (x @ x)),
+    lambda x: np.sqrt((x @ x) / 3.0),
+    lambda x: np.sqrt(np.real(np.vdot(x + 0j, x + 0j))),
+    lambda x: np.sqrt(np.sum(np.abs(x * 1j) ** 2)),
+    lambda x: np.sqrt(np.sum((x * 1j * np.conj(x * 1j)).real)),
+])  # fmt: skip
+def test_the_root_of_what_is_visibly_a_sum_of_squares_is_a_norm(f: Callable[[Any], Any]) -> None:
+    names = {eq.primitive.name for eq in _simplified(f, np.zeros(3)).equations}
+    assert "root_of_squares" in names
+    assert "sqrt" not in names
+    np.testing.assert_array_equal(fd.grad(f)(np.zeros(3)), np.zeros(3))

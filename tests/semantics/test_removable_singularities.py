@@ -1,0 +1,297 @@
+"""Smooth functions of norms, roots and sizes: derivatives at 0, in every mode and order."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+
+Function = Callable[..., Any]
+transforms: Any = fd
+
+RADII: Final[dict[str, Function]] = {
+    "norm": np.linalg.norm,
+    "norm axis": lambda x: np.linalg.norm(x, axis=-1),
+    "norm keepdims": lambda x: np.linalg.norm(x, axis=0, keepdims=True)[0],
+    "vector_norm": np.linalg.vector_norm,
+    "matrix_norm": lambda x: np.linalg.matrix_norm(x[None]),
+    "norm of sizes": lambda x: np.linalg.norm(np.abs(x)),
+    "sqrt sum": lambda x: np.sqrt(np.sum(x * x)),
+    "sqrt sum square": lambda x: np.sqrt((x**2).sum()),
+    "sqrt dot": lambda x: np.sqrt(x @ x),
+    "power dot": lambda x: (x @ x) ** 0.5,
+    "np.power": lambda x: np.power(np.sum(x * x), 0.5),
+    "einsum": lambda x: np.sqrt(np.einsum("i,i", x, x)),
+    "hypot": lambda x: np.hypot(x[0], x[1]),
+    "complex abs": lambda x: np.abs(x[0] + 1j * x[1]),
+    "complex dot": lambda x: np.sqrt(np.real(np.vdot(x * (0.6 + 0.8j), x * (0.6 + 0.8j)))),
+    "rms": lambda x: np.sqrt(np.mean(2 * x**2)),
+    "std": lambda x: np.std(np.append(x, -x)) * np.sqrt(2.0),
+    "root of variance": lambda x: np.sqrt(2 * np.var(np.append(x, -x))),
+}
+"""Ways to write the Euclidean norm of two numbers."""
+
+FUNCTIONS: Final[dict[str, tuple[Function, float, float]]] = {
+    "r**2": (lambda r: r**2, 1, 0),
+    "r * r": (lambda r: r * r, 1, 0),
+    "np.square": (np.square, 1, 0),
+    "np.power(r, 2)": (lambda r: np.power(r, 2), 1, 0),
+    "float_power": (lambda r: np.float_power(r, 2), 1, 0),
+    "r**4": (lambda r: r**4, 0, 1),
+    "r * r * r * r": (lambda r: r * (r * (r * r)), 0, 1),
+    "1.7 * r * r": (lambda r: 1.7 * r * r, 1.7, 0),
+    "(1.7 * r) ** 2": (lambda r: (1.7 * r) ** 2, 1.7**2, 0),
+    "(r / 1.7) ** 2": (lambda r: (r / 1.7) ** 2, 1.7**-2, 0),
+    "cos": (np.cos, -1 / 2, 1 / 24),
+    "cos(1.7 * r)": (lambda r: np.cos(1.7 * r), -(1.7**2) / 2, 1.7**4 / 24),
+    "cosh": (np.cosh, 1 / 2, 1 / 24),
+    "sinc": (np.sinc, -(np.pi**2) / 6, np.pi**4 / 120),
+    "exp(-r**2)": (lambda r: np.exp(-(r**2)), -1, 1 / 2),
+    "1 / (1 + r**2)": (lambda r: 1 / (1 + r**2), -1, 1),
+    "r * sin(r)": (lambda r: r * np.sin(r), 1, -1 / 6),
+    "r * tanh(r)": (lambda r: r * np.tanh(r), 1, -1 / 3),
+    "r * arctan(r)": (lambda r: r * np.arctan(r), 1, -1 / 3),
+    "log cosh": (lambda r: np.log(np.cosh(r)), 1 / 2, -1 / 12),
+    "logaddexp": (lambda r: np.logaddexp(r, -r), 1 / 2, -1 / 12),
+    "exp + exp": (lambda r: np.exp(r) + np.exp(-r), 1, 1 / 12),
+    "hypot": (lambda r: np.hypot(r, 1.0), 1 / 2, -1 / 8),
+    "hypot with 1.7": (lambda r: np.hypot(1.7, r), 1 / 3.4, -1 / 8 / 1.7**3),
+    "sqrt(1 + r**2)": (lambda r: np.sqrt(1 + r**2), 1 / 2, -1 / 8),
+    "sin(r) ** 2": (lambda r: np.sin(r) ** 2, 1, -1 / 3),
+    "bessel": (np.i0, 1 / 4, np.nan),
+    "matern": (
+        lambda r: (1 + 1.7 * r + 1.7**2 / 3 * r**2) * np.exp(-1.7 * r), -(1.7**2) / 6, 1.7**4 / 24
+    ),
+    "where": (lambda r: np.where(r < 5, np.cos(r), 0.0), -1 / 2, 1 / 24),
+}  # fmt: skip
+"""Functions of a radius, with the coefficients of r² and r⁴, if that is to be checked."""
+
+ZERO: Final = np.zeros(2)
+
+
+def _seconds(f: Function, x: Any) -> dict[str, Any]:
+    """Return the second derivative of a function of two numbers, however it may be asked for."""
+    eye = np.eye(len(x), dtype=x.dtype)
+
+    def pushed(x: Any, v: Any) -> Any:
+        return transforms.jvp(f, (x,), (v,))[1]
+
+    def along(v: Any, w: Any) -> Any:
+        return transforms.jvp(lambda y: pushed(y, v), (x,), (w,))[1]
+
+    gradient = transforms.grad(f)
+    return {
+        "hessian": fd.hessian(f)(x),
+        "forward over reverse": np.stack([transforms.jvp(gradient, (x,), (v,))[1] for v in eye]),
+        "reverse over forward": np.stack([transforms.grad(lambda y, v=v: pushed(y, v))(x)
+                                          for v in eye]),
+        "reverse over reverse": np.stack([transforms.grad(lambda y, v=v: gradient(y) @ v)(x)
+                                          for v in eye]),
+        "forward over forward": np.array([[along(v, w) for v in eye] for w in eye]),
+        "along a line": np.array([fd.derivative(lambda t, v=v: f(x + t * v), n=2)(0.0)
+                                  for v in eye]),
+        "hvp": np.stack([transforms.hvp(f, (x,), (v,)) if hasattr(fd, "hvp")
+                         else fd.hessian(f)(x) @ v for v in eye]),
+        "jit": fd.jit(fd.hessian(f))(x),
+        "vmap": fd.vmap(fd.hessian(f))(np.stack([x, x + 1]))[0],
+        "linearize": np.stack([transforms.linearize(gradient, x)[1](v) for v in eye]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("radius", RADII)
+def test_a_smooth_function_of_a_radius_has_its_second_derivative_in_every_mode(
+    radius: str,
+) -> None:
+    for g in ("r**2", "cos", "matern"):
+        function, curvature, _ = FUNCTIONS[g]
+        found = _seconds(lambda x, g=function: g(RADII[radius](x)), ZERO)
+        for mode, value in found.items():
+            wanted = 2 * curvature * (np.ones(2) if mode == "along a line" else np.eye(2))
+            np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=f"{g} {mode}")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: str) -> None:
+    g, second, fourth = FUNCTIONS[function]
+
+    def f(x: Any) -> Any:
+        return g(np.linalg.norm(x))
+
+    np.testing.assert_array_equal(fd.grad(f)(ZERO), ZERO)
+    for mode, value in _seconds(f, ZERO).items():
+        wanted = 2 * second * (np.ones(2) if mode == "along a line" else np.eye(2))
+        np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=mode)
+    third = fd.jacobian(fd.hessian(f))(ZERO)
+    np.testing.assert_array_equal(third, np.zeros((2, 2, 2)))
+    line = [fd.derivative(lambda t: f(np.array([0.6, 0.8]) * t), n=n)(0.0) for n in range(1, 5)]
+    count = 4 if np.isfinite(fourth) else 3
+    wanted = [0, 2 * second, 0, 24 * fourth]
+    np.testing.assert_allclose(line[:count], wanted[:count], rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_away_from_zero_the_derivatives_are_those_of_the_same_function_of_its_square(
+    function: str,
+) -> None:
+    g, *_ = FUNCTIONS[function]
+    x = np.array([0.3, -0.4])
+    direction = np.array([0.28, 0.96])
+
+    def f(x: Any) -> Any:
+        return g(np.linalg.norm(x))
+
+    step = 1e-3
+    steps = np.arange(-4, 5)
+    values = [f(x + k * step * direction) for k in steps]
+    fit = np.polynomial.Polynomial.fit(steps * step, values, 8).convert().coef
+    for n in (1, 2, 3):
+        found = fd.derivative(lambda t: f(x + t * direction), n=n)(0.0)
+        wanted = fit[n] * [1, 1, 2, 6][n]
+        np.testing.assert_allclose(
+            found, wanted, rtol=10.0 ** (3 * n - 13), atol=10.0 ** (3 * n - 13)
+        )
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.abs(x) ** 2,
+    lambda x: np.fabs(x) * np.fabs(x),
+    lambda x: np.abs(x) ** 2.0,
+    lambda x: np.sqrt(x * x) ** 2,
+    lambda x: 2 * np.cosh(np.abs(x)),
+    lambda x: 2 * (1 - np.cos(np.abs(x))),
+    lambda x: -2 * (1 + np.abs(x)) * np.exp(-np.abs(x)),
+])  # fmt: skip
+def test_smooth_functions_of_absolute_values_have_second_derivatives(f: Function) -> None:
+    x = np.array([0.0, 0.7, -0.0])
+    found = np.diagonal(fd.hessian(lambda x: np.sum(f(x)))(x))
+    np.testing.assert_allclose(found[::2], 2, rtol=1e-14)
+    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(f(x)))(x)[::2], 0)
+
+
+@pytest.mark.parametrize("f", [
+    lambda z: np.abs(z) ** 2,
+    lambda z: np.abs(z) * np.abs(z),
+    lambda z: np.hypot(z.real, z.imag) ** 2,
+    lambda z: 2 * np.cosh(np.abs(z)),
+    lambda z: np.sqrt((z * z.conj()).real) ** 2,
+    lambda z: np.sqrt(z.real**2 + z.imag**2) ** 2,
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_smooth_functions_of_complex_moduli_have_second_derivatives(
+    f: Function, dtype: Any
+) -> None:
+    z = np.array([0, 3e-9 + 4e-9j], dtype)
+    for call in (fd.grad, lambda f: fd.jit(fd.grad(f))):
+        for v in (np.array([1, 1j], dtype), np.array([1j, 1], dtype)):
+            _, t = transforms.jvp(call(lambda z: np.sum(f(z))), (z,), (v,))
+            assert t.dtype == dtype
+            np.testing.assert_allclose(t, 2 * v, rtol=1e-5 if dtype is np.complex64 else 1e-13)
+
+
+@pytest.mark.parametrize("g", FUNCTIONS)
+def test_single_precision_stays(g: str) -> None:
+    function, curvature, _ = FUNCTIONS[g]
+    if g in ("float_power",):
+        return
+    h = fd.hessian(lambda x: function(np.linalg.norm(x)))(np.zeros(2, np.float32))
+    assert h.dtype == np.float32
+    np.testing.assert_allclose(h, 2 * curvature * np.eye(2), rtol=1e-6)
+
+
+def test_rows_of_zeros_among_others_have_their_own_hessian() -> None:
+    x = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, -2.0]])
+
+    def f(x: Any) -> Any:
+        distances = np.linalg.norm(x[:, None] - x[None], axis=-1)
+        return np.sum((1 + 1.7 * distances) * np.exp(-1.7 * distances))
+
+    def smooth(x: Any) -> Any:
+        total = 0.0
+        for i in range(3):
+            for j in range(3):
+                if i != j:
+                    r = np.sqrt(np.sum((x[i] - x[j]) ** 2))
+                    total = total + (1 + 1.7 * r) * np.exp(-1.7 * r)
+        return total
+
+    np.testing.assert_allclose(fd.grad(f)(x), fd.grad(smooth)(x), rtol=1e-12)
+    np.testing.assert_allclose(fd.hessian(f)(x), fd.hessian(smooth)(x), rtol=1e-11, atol=1e-12)
+
+
+def test_a_kernel_of_two_points_that_meet_has_its_mixed_derivative() -> None:
+    def kernel(x: Any, y: Any, scale: Any) -> Any:
+        r = np.linalg.norm(x - y) / scale
+        return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
+
+    x = np.array([0.3, -0.7])
+    for wrap in (lambda f: f, fd.jit):
+        mixed = wrap(transforms.jacobian(transforms.grad(kernel, argnums=1), argnums=0))
+        np.testing.assert_allclose(mixed(x, x, 1.3), 3 / 1.3**2 * np.eye(2), rtol=1e-14)
+        by_scale = wrap(transforms.grad(lambda s, mixed=mixed: mixed(x, x, s)[0, 0]))
+        np.testing.assert_allclose(by_scale(1.3), -6 / 1.3**3, rtol=1e-14)
+
+
+def test_two_radii_in_one_function_are_both_smooth() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return (np.linalg.norm(x) * np.linalg.norm(y)) ** 2
+
+    y = np.array([3.0, 4.0])
+    np.testing.assert_allclose(fd.hessian(f)(ZERO, y), 50 * np.eye(2), rtol=1e-14)
+    np.testing.assert_allclose(fd.hessian(f, argnums=1)(y, ZERO), 50 * np.eye(2), rtol=1e-14)
+
+
+def test_functions_with_a_kink_keep_the_symmetric_derivative() -> None:
+    for g in (lambda r: r, np.sin, np.tanh, lambda r: np.exp(-r), lambda r: (1 + r) ** 2):
+        np.testing.assert_array_equal(fd.grad(lambda x, g=g: g(np.linalg.norm(x)))(ZERO), ZERO)
+        assert fd.grad(lambda x, g=g: g(np.abs(x)))(0.0) == 0
+
+
+def test_a_power_of_a_norm_that_is_smooth_to_second_order_has_the_hessian_zero() -> None:
+    functions: list[Function] = [
+        lambda x: np.linalg.norm(x) ** 3, lambda x: (x @ x) ** 1.5, lambda x: np.abs(x[0]) ** 3,
+    ]  # fmt: skip
+    for f in functions:
+        for value in _seconds(f, ZERO).values():
+            np.testing.assert_array_equal(value, np.zeros_like(value))
+
+
+@pytest.mark.parametrize(("f", "slope", "curvature"), [
+    (lambda u: np.sqrt(u) ** 2, 1, 0),
+    (lambda u: np.sqrt(u) * np.sqrt(u), 1, 0),
+    (lambda u: u**0.5 * np.sqrt(u), 1, 0),
+    (lambda u: np.sqrt(u) ** 4, 0, 2),
+    (lambda u: np.cos(np.sqrt(u)), -1 / 2, 1 / 12),
+    (lambda u: np.sqrt(u) * np.sin(np.sqrt(u)), 1, -1 / 3),
+    (lambda u: np.cosh(3 * np.sqrt(u)), 9 / 2, 81 / 12),
+])  # fmt: skip
+def test_smooth_functions_of_a_root_have_derivatives_at_zero(
+    f: Function, slope: float, curvature: float
+) -> None:
+    for g in (fd.grad(f), fd.jit(fd.grad(f)), fd.derivative(f)):
+        np.testing.assert_allclose(g(0.0), slope, rtol=1e-14)
+    np.testing.assert_allclose(fd.vmap(fd.grad(f))(np.zeros(2)), np.full(2, slope), rtol=1e-14)
+    np.testing.assert_allclose(fd.derivative(f, n=2)(0.0), curvature, rtol=1e-14)
+    np.testing.assert_allclose(fd.grad(fd.grad(f))(0.0), curvature, rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
+def test_other_functions_of_a_root_keep_their_vertical_tangent() -> None:
+    for f in (np.sqrt, lambda u: np.sin(np.sqrt(u)), lambda u: np.exp(np.sqrt(u))):
+        assert fd.grad(f)(0.0) == np.inf
+    assert np.isnan(fd.grad(lambda u: np.cos(np.sqrt(u)))(-1.0))
+
+
+def test_eight_calls_agree() -> None:
+    def f(x: Any) -> Any:
+        r = np.linalg.norm(x, axis=-1)
+        return np.sum(np.cos(r) + (1 + 2.5 * r) * np.exp(-2.5 * r) + r**2)
+
+    x = np.array([[0.0, 0.0], [0.3, 0.4]])
+    first = fd.hessian(f)(x)
+    jitted = fd.jit(fd.hessian(f))
+    for _ in range(8):
+        np.testing.assert_array_equal(fd.hessian(f)(x), first)
+        np.testing.assert_allclose(jitted(x), first, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(first[0, :, 0], (-1 - 6.25 + 2) * np.eye(2), rtol=1e-14)
