@@ -12,30 +12,18 @@ from typing import Any, Final
 
 from funcdiff.backend.flops import flops
 from funcdiff.backend.labels import Label, Labels, Path
-from funcdiff.core.evaluate import CALLING
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Atom, Equation, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.checkpoint import checkpoint_p
 from funcdiff.ops.cond import cond_p
 from funcdiff.ops.custom import custom_p
 from funcdiff.ops.custom_tangent import pushed_forward, tangent_p
-from funcdiff.ops.dilation import singular_derivative_p
 from funcdiff.ops.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.radial import known_p, radial_p
 from funcdiff.ops.scan import scan_p
-from funcdiff.ops.singular_functions import singular_function_p, singular_sum_p
 from funcdiff.ops.slicing import add_slice_p, replace_slice_p
-from funcdiff.ops.spectral import spectral_p, spectral_sum_p
 from funcdiff.ops.while_loop import while_p
-
-PASSED: Final[dict[Primitive[Any], int]] = {
-    spectral_p: 0, spectral_sum_p: 0, singular_function_p: 0, singular_sum_p: 0,
-    singular_derivative_p: 0, radial_p: 0, known_p: 0,
-}  # fmt: skip
-"""Operations that return operands as they are: from which one on."""
 
 ELSEWHERE: Final = "elsewhere"
 """What stands for the line where it is not known."""
@@ -189,7 +177,7 @@ class _Tally:
 
         None if there are none.
         """
-        if eq.primitive in CALLING:
+        if eq.primitive.facts.calls_user:
             self.unknown += times
             return None
         runs = list(_runs(eq, times))
@@ -275,10 +263,9 @@ class Memory:
 
     def _follow_views(self) -> None:
         for index, eq in enumerate(self._program.equations):
-            first = PASSED.get(eq.primitive, 0)
-            shared = eq.primitive.facts.view or eq.primitive in PASSED or self._in_place(index)
+            shared = eq.primitive.facts.view or self._in_place(index)
             for k, v in enumerate(eq.results):
-                source = eq.operands[first + k] if shared and first + k < len(eq.operands) else None
+                source = eq.operands[k] if shared and k < len(eq.operands) else None
                 if isinstance(source, Var):
                     self._owner[v.number] = self._owner[source.number]
                     self._stored[v.number] = min(bytes_of(v.type), self._stored[source.number])
@@ -305,7 +292,7 @@ class Memory:
     def traffic(self, index: int) -> tuple[int, int]:
         """Return how many bytes an equation reads and writes."""
         eq = self._program.equations[index]
-        if eq.primitive.facts.view or eq.primitive in PASSED:
+        if eq.primitive.facts.view:
             return 0, 0
         written = sum(bytes_of(v.type) for v in eq.results)
         operands = [atom for atom in eq.operands if isinstance(atom, Var)]

@@ -25,9 +25,6 @@ NESTED: Final[dict[Primitive[Any], Callable[[Any, Runner], Callable[..., Any]]]]
 """``implementation(params, runner)`` of operations whose parameters hold programs: `impl` is that
 with `executable`."""
 
-CALLING: Final[set[Primitive[Any]]] = set()
-"""Operations that call the user's code when they are run: they register themselves."""
-
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 
 
@@ -161,7 +158,7 @@ def repeatable(operations: Iterable[Any]) -> bool:
     Effects of the user's code, which writes a file, say, must happen once.
     """
     return not any(
-        x.primitive in CALLING or not all(repeatable(p.equations) for p in nested(x.params))
+        x.primitive.facts.calls_user or not all(repeatable(p.equations) for p in nested(x.params))
         for x in operations
     )
 

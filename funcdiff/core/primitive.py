@@ -77,6 +77,10 @@ class Facts:
         The operation is linear in each operand alone: the result is zero if one of them is.
     reduces
         The ufunc that puts the results of parts together, of a reduction over axes ``p.axes``.
+    hands_on
+        The results are the first operands; the others say what their derivatives are.
+    calls_user
+        It calls the user's code when it is run, whose effects must happen once.
     """
 
     fresh: bool = False
@@ -88,6 +92,8 @@ class Facts:
     linear: slice | None = None
     product: bool = False
     reduces: np.ufunc | None = None
+    hands_on: bool = False
+    calls_user: bool = False
 
 
 _UNKNOWN: Final = Facts()

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import nested, walk
-
-HANDED_ON: Final[set[Primitive[Any]]] = set()
-"""Operations whose result is their first operand; the others say what its derivatives are."""
 
 
 def as_run(program: Program) -> Program:
@@ -36,7 +32,9 @@ def as_run(program: Program) -> Program:
         return program
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
-        return xs[:1] if eq.primitive in HANDED_ON else bind(eq.primitive, _inside(eq.params), *xs)
+        if eq.primitive.facts.hands_on:
+            return xs[: len(eq.results)]
+        return bind(eq.primitive, _inside(eq.params), *xs)
 
     with Builder("as_run", closed=True) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
@@ -44,7 +42,7 @@ def as_run(program: Program) -> Program:
 
 def _hands_on(program: Program) -> bool:
     return any(
-        eq.primitive in HANDED_ON or any(map(_hands_on, nested(eq.params)))
+        eq.primitive.facts.hands_on or any(map(_hands_on, nested(eq.params)))
         for eq in program.equations
     )
 

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, constant
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
@@ -414,6 +414,7 @@ singular_derivative_p: Final = Primitive(
     batch=lambda p, size, xs, batched: singular_derivative(
         replace(p, body=batched_body(p.body, size)), align(size, xs, batched)
     ),
+    facts=Facts(hands_on=True),
 )
 
 

@@ -13,9 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
-from funcdiff.core.evaluate import CALLING
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
@@ -120,10 +119,15 @@ def _batch(
 
 
 linear_solve_p: Final = Primitive(
-    "linear_solve", LinearSolve, solvers.abstract, solvers.impl, _jvp, _transpose, _batch
+    "linear_solve",
+    LinearSolve,
+    solvers.abstract,
+    solvers.impl,
+    _jvp,
+    _transpose,
+    _batch,
+    facts=Facts(calls_user=True),
 )
-CALLING.add(linear_solve_p)
-CALLING.add(linear_solve_p)
 
 
 def linear_solve(p: LinearSolve, operands: Sequence[Tracer]) -> Sequence[Tracer]:

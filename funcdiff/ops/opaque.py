@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, suspended
-from funcdiff.core.evaluate import CALLING
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
 from funcdiff.ops.entered import Entered
@@ -143,9 +142,15 @@ def _opaque_batch(
 
 
 opaque_p: Final = Primitive(
-    "opaque", Opaque, _abstract_opaque, _opaque_impl, _opaque_jvp, None, _opaque_batch
+    "opaque",
+    Opaque,
+    _abstract_opaque,
+    _opaque_impl,
+    _opaque_jvp,
+    None,
+    _opaque_batch,
+    facts=Facts(calls_user=True),
 )
-CALLING.add(opaque_p)
 
 
 def opaque(p: Opaque, xs: Sequence[Tracer]) -> Sequence[Tracer]:

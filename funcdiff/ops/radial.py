@@ -22,9 +22,8 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
 from funcdiff.core.program import Equation, Literal, Program
-from funcdiff.core.running import HANDED_ON
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline, walk
 from funcdiff.ops.divided_differences import partial
@@ -103,7 +102,13 @@ def _batch(p: Radial, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) 
 
 
 radial_p: Final = Primitive(
-    "radial", Radial, _abstract, impl=lambda _p: lambda y, *_: y, jvp=_jvp, batch=_batch
+    "radial",
+    Radial,
+    _abstract,
+    impl=lambda _p: lambda y, *_: y,
+    jvp=_jvp,
+    batch=_batch,
+    facts=Facts(hands_on=True),
 )
 
 
@@ -131,6 +136,7 @@ known_p: Final = Primitive(
     impl=lambda _p: lambda y, _: y,
     jvp=_known_jvp,
     batch=lambda _p, size, xs, batched: [known(*align(size, xs, batched))],
+    facts=Facts(hands_on=True),
 )
 
 
@@ -138,8 +144,6 @@ def known(y: Tracer, z: Tracer) -> Tracer:
     """Return `y`, known to be `z` but for rounding, with the derivatives of `z`."""
     return bind(known_p, NONE, y, z)[0]
 
-
-HANDED_ON.update((radial_p, known_p))
 
 # ---- values --------------------------------------------------------------------------------------
 

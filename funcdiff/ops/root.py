@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from funcdiff.core.builder import Builder, Tracer, bind
-from funcdiff.core.evaluate import CALLING
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops import solvers
@@ -103,8 +102,16 @@ def _batch(p: Root, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> S
     return root(*solvers.batched(p, size, xs, flags))
 
 
-root_p: Final = Primitive("root", Root, solvers.abstract, solvers.impl, _jvp, None, _batch)
-CALLING.add(root_p)
+root_p: Final = Primitive(
+    "root",
+    Root,
+    solvers.abstract,
+    solvers.impl,
+    _jvp,
+    None,
+    _batch,
+    facts=Facts(calls_user=True),
+)
 
 
 def root(p: Root, operands: Sequence[Tracer]) -> Sequence[Tracer]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -85,6 +85,7 @@ singular_function_p: Final = Primitive(
     batch=lambda p, size, xs, batched: [
         singular_function(replace(p, body=batched_body(p.body, size)), align(size, xs, batched))
     ],
+    facts=Facts(hands_on=True),
 )
 
 
@@ -163,6 +164,7 @@ singular_sum_p: Final = Primitive(
     impl=lambda _p: lambda y, *_: y,
     jvp=_sum_jvp,
     batch=_sum_batch,
+    facts=Facts(hands_on=True),
 )
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, bind
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
@@ -182,6 +182,7 @@ spectral_p: Final = Primitive(
     batch=lambda p, size, xs, batched: [
         spectral(replace(p, body=_batched(p, size)), align(size, xs, batched))
     ],
+    facts=Facts(hands_on=True),
 )
 
 
@@ -287,6 +288,7 @@ spectral_sum_p: Final = Primitive(
     impl=lambda _p: lambda y, *_: y,
     jvp=_sum_jvp,
     batch=_sum_batch,
+    facts=Facts(hands_on=True),
 )
 
 

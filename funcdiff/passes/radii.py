@@ -23,15 +23,10 @@ from funcdiff.ops import elementwise as ops
 from funcdiff.ops.complex import conj_p, imag, imag_p, join_p, modulus_p, real, real_p
 from funcdiff.ops.contract import Contraction, contract_p
 from funcdiff.ops.divided_differences import partial
-from funcdiff.ops.families import POINTWISE
 from funcdiff.ops.radial import Radial, known, known_p, radial, radial_p, spread
-from funcdiff.ops.slicing import slice_p
 from funcdiff.ops.structural import (
     convert_p,
     permute,
-    permute_p,
-    reshape_p,
-    reverse_p,
     select_p,
 )
 from funcdiff.passes.kinks import is_sum_of_squares
@@ -42,9 +37,6 @@ _LONGEST: Final = 64
 """Equations that a function of a radius may have."""
 
 Move: TypeAlias = tuple[Primitive[Any], Params]
-
-_MOVES: Final = frozenset({broadcast_p, reshape_p, permute_p, reverse_p, slice_p})
-"""Operations that only move elements: they may as well be done to the radius."""
 
 _SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
     ops.root_of_squares.primitive: lambda s: s,
@@ -60,10 +52,12 @@ MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
 
 
-@lru_cache(maxsize=1)
-def _pointwise() -> frozenset[Primitive[Any]]:
-    others = {real_p, imag_p, conj_p, join_p, modulus_p, select_p}
-    return frozenset(POINTWISE - others) | {add_p, mul_p, neg_p, convert_p}
+_OF_PARTS: Final = frozenset({real_p, imag_p, conj_p, join_p, modulus_p, select_p})
+
+
+def _is_followed(primitive: Primitive[Any]) -> bool:
+    """Whether a function may hold an operation: an elementwise one, but for parts and choices."""
+    return primitive.facts.pointwise and primitive not in _OF_PARTS
 
 
 # ---- value and slope at zero ---------------------------------------------------------------------
@@ -235,7 +229,7 @@ class RadialRewriter(Rewriter):
             return y
         self._jets[y.atom] = jets
         result = y
-        if head.primitive in _pointwise():
+        if _is_followed(head.primitive):
             for radius, jet in jets.items():
                 if jet.flat and any(_is_steep(self.jets(x).get(radius)) for x in xs):
                     result = self._mark(result, y, radius)
@@ -245,12 +239,12 @@ class RadialRewriter(Rewriter):
         """Return the radii that the result of an equation is a function of."""
         if head.primitive in (radial_p, known_p):
             return dict(self.jets(xs[0]))
-        if head.primitive in _MOVES:
+        if head.primitive.facts.rearranges:
             move = (head.primitive, head.params)
             return {Radius(r.atom, (*r.moves, move)): jet for r, jet in self.jets(xs[0]).items()}
         known = [self.jets(x) for x in xs]
         found: dict[Radius, Jet] = {}
-        if not any(known) or head.primitive not in _pointwise():
+        if not any(known) or not _is_followed(head.primitive):
             return found
         for radius in dict.fromkeys(r for jets in known for r in jets):
             jets = [
@@ -381,7 +375,7 @@ class _Body:
         head = maker(x)
         assert head is not None
         p, xs = made(x, head)
-        if head.primitive in _MOVES:
+        if head.primitive.facts.rearranges:
             return self.copy(xs[0], ((head.primitive, head.params), *moves))
         own = isinstance(p, Radial) and self._is_radius(xs[1], moves)
         operands = [self.copy(y, moves) for y in (xs[3:] if own else xs)]
