@@ -93,7 +93,7 @@ def names_of(given: Any) -> tuple[str, ...] | None:
 
 def is_numeric(leaf: Any) -> bool:
     """Whether a leaf is a number or an array of numbers, rather than a str, bool or object."""
-    if isinstance(leaf, Tracer):
+    if type(leaf) is float or isinstance(leaf, Tracer):
         return True
     if isinstance(leaf, bool | enum.Enum):
         return False

@@ -169,7 +169,7 @@ def like_inputs(values: Sequence[Any], inputs: Inputs) -> list[Any]:
     """Return 0-d derivatives by 0-d arrays as 0-d arrays, as they came."""
     return [
         (mutation.as_array(v) if isinstance(v, Tracer) else np.asarray(v))
-        if is_array_without_axes(x)
+        if not x.shape and is_array_without_axes(x)
         else v
         for v, x in zip(values, inputs.operands, strict=True)
     ]

@@ -184,12 +184,12 @@ def _inputs(
 ) -> list[Tracer]:
     """Add inputs that stand for what the operands are: arrays, NumPy scalars or numbers."""
     flags = chain(weak, repeat(False))
-    triples = zip(types, values, operands, strict=True)
-    return [
-        mutation.as_array(y) if not (t.shape or flag) and is_array_without_axes(x) else y
-        for (t, value, x), flag in zip(triples, flags, strict=False)
-        for y in (builder.input(t, value, weak=flag),)
-    ]
+    pairs = zip(types, values, strict=True)
+    inputs = [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
+    for k, (t, x) in enumerate(zip(types, operands, strict=True)):
+        if not t.shape and is_array_without_axes(x):
+            inputs[k] = mutation.as_array(inputs[k])
+    return inputs
 
 
 def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:

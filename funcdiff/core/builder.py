@@ -201,7 +201,7 @@ class Builder:
         self._inputs[number] = value
         if weak:
             return self.weak_handle(self, number, type_)
-        return self.handle(self, number, type_)
+        return (self.array_handle if type_.shape else self.scalar_handle)(self, number, type_)
 
     def record(self, op: Operation, operands: Sequence[Ref]) -> tuple[Tracer, ...]:
         """Append an equation and return its results."""

@@ -90,9 +90,9 @@ def _unknown(other: Any) -> bool:
 def _repeats(count: Array, other: Any) -> bool:
     """Whether ``other * count`` repeats a list or a text, as for an integer that is no array."""
     return (
-        isinstance(other, list | tuple | str | bytes)
-        and count.type.dtype.kind in "iu"
-        and not isinstance(count, np.ndarray)
+        count.type.dtype.kind in "iu"
+        and type(count) is not NDArray
+        and isinstance(other, list | tuple | str | bytes)
     )
 
 
@@ -222,6 +222,8 @@ class Array(Methods, metaclass=StandsFor):
         flat.write(self, slice(None), value)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "views":  # a slot that is often empty
+            raise AttributeError(name)
         if name in OF_NUMBERS and hasattr(self.__class__, name):
             return partial(OF_NUMBERS[name], self)
         if name.startswith("_") or not hasattr(np.ndarray, name):

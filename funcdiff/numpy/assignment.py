@@ -171,7 +171,7 @@ def _spread(v: Tracer, shape: tuple[int, ...]) -> Traced:
 
 def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
     """Return a value as NumPy casts it when it is stored into an array of a dtype."""
-    if type(value) in WEAK or type(value) is bool:
+    if not isinstance(value, Tracer) and (type(value) in WEAK or type(value) is bool):
         stored_there = np.empty((), dtype)
         stored_there[()] = value  # or NumPy's own error
         type_ = ArrayType((), dtype)

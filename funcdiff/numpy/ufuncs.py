@@ -50,7 +50,8 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
 
 def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     """Record the operation that operands of these types had before, if they had one."""
-    arrays = [x for x in operands if isinstance(x, Tracer) and not x.weak]
+    an_array, a_scalar = Builder.array_handle, Builder.scalar_handle
+    arrays = [x for x in operands if type(x) is an_array or type(x) is a_scalar]
     if all(x.builder is None for x in arrays):  # what is done to literals is computed
         return None
     if len(arrays) == len(operands):
@@ -121,7 +122,8 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     """
     kinds = [type(x) for x in given]
     if any(
-        x is not y and kind not in (int, float) for x, y, kind in zip(given, xs, kinds, strict=True)
+        x is not y and kind is not int and kind is not float
+        for x, y, kind in zip(given, xs, kinds, strict=True)
     ):
         return
     found = operation(op.primitive, NONE, tuple(x.type for x in xs))
