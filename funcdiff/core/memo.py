@@ -17,6 +17,7 @@ from functools import update_wrapper
 from itertools import count
 from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 
+from funcdiff.core.collection import pause
 from funcdiff.core.program import Program
 
 P = ParamSpec("P")
@@ -124,9 +125,13 @@ class Memoised(Generic[P, R]):
         if found is not None:
             found.used = next(_store.clock)
             return cast("R", found.result)
-        result = copy_context().run(self.__wrapped__, *args, **kwargs)
+        result = copy_context().run(self._derived, *args, **kwargs)
         _store.enter(key, result, _weight(args[0]))
         return result
+
+    def _derived(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        pause()
+        return self.__wrapped__(*args, **kwargs)
 
     def __len__(self) -> int:
         return len(_store.of(self))
