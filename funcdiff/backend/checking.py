@@ -7,6 +7,7 @@ in another order, these up to rounding.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -90,7 +91,7 @@ def _tolerance(program: Program, values: Iterable[Any]) -> float:
     """Return how far a result may be off that was added up in another order."""
     made = [v.type for eq in program.equations for v in eq.results]
     types = [*(v.type for v in program.inputs), *made]
-    eps = max((np.finfo(t.dtype).eps for t in types if t.differentiable), default=0.0)
+    eps = max((float(np.finfo(t.dtype).eps) for t in types if t.differentiable), default=0.0)
     sizes = [np.abs(x[np.isfinite(x)]) for x in map(np.asarray, values) if x.dtype.kind in "fc"]
     largest = max((float(np.max(x, initial=0.0)) for x in sizes), default=0.0)
-    return float(float(eps) ** 0.75 * max(1.0, largest))
+    return math.pow(eps, 0.75) * max(1.0, largest)
