@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import fields
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -19,8 +20,7 @@ def fault_of(params: Params) -> str | None:
 
     Types are exact, for parameters are compared by ``==``, and 0 is equal to 0.0 and to False.
     """
-    cls: Any = type(params)
-    hints = _hints(cls)
+    hints = _hints(cast("Hashable", type(params)))
     for field in fields(params):
         value = getattr(params, field.name)
         if not _is_static(value):

@@ -59,6 +59,10 @@ class Fired(BaseException):
     """The marker was run."""
 
 
+def _same(x: Any) -> Any:
+    return x
+
+
 def _fire() -> None:
     raise Fired
 
@@ -181,13 +185,9 @@ def as_the_name_of_a_custom_function(text: str) -> Call:
     return Call(lambda x: f(x) + f(2 * x))
 
 
-def _itself(x: Any) -> Any:
-    return x
-
-
 def as_the_name_of_an_opaque_function(text: str) -> Call:
     inner = as_the_name_of_a_function(text).f
-    opaque: Any = fd.primitive(inner, result=_itself)
+    opaque: Any = fd.primitive(inner, result=_same)
     return Call(lambda x: opaque(x) + 1, outside=inner)
 
 
@@ -346,7 +346,7 @@ def test_a_parameter_by_position_only_leaves_its_name_to_a_keyword() -> None:
 @given(hostile | st.text(max_size=8))
 def test_programs_with_any_names_are_read_as_they_were_written(text: str) -> None:
     function = as_the_name_of_a_function(text).f
-    opaque: Any = fd.primitive(function, result=_itself)
+    opaque: Any = fd.primitive(function, result=_same)
     custom: Any = fd.custom_jvp(function)
     custom.defjvp(lambda xs, ts: (xs[0] ** 2, 2 * xs[0] * ts[0]))
 
@@ -367,6 +367,6 @@ def test_functions_of_all_names_keep_their_own_code() -> None:
 
         one = cast("Any", functools.partial(f, k=k))
         one.__name__ = name
-        functions.append(fd.primitive(one, result=lambda x: x))
+        functions.append(fd.primitive(one, result=_same))
     found = fd.jit(lambda x: [f(x) for f in functions])(1.0)
     assert found == [k + 1.0 for k in range(len(functions))]

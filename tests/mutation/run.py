@@ -1,0 +1,144 @@
+"""Run the tests against mutants of funcdiff, and tell which of them nothing notices.
+
+    python -m tests.mutation.run funcdiff/passes --fraction 0.1 --seed 1
+
+The work is done in a copy of the tree, which is thrown away.  Mutants are drawn at random; a
+mutant survives if all tests of its stages pass.  A survivor is a missing test, or changes nothing
+but speed: somebody has to look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from tests.mutation.mutants import Mutant, mutants_of
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+STAGES: Final[dict[str, list[list[str]]]] = {
+    "funcdiff/passes": [
+        ["tests/passes"],
+        ["tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
+         "tests/semantics/test_linear_algebra.py", "tests/compositions/test_random_programs.py"],
+    ],
+    "funcdiff/backend/text": [["tests/backend/test_text.py"]],
+    "funcdiff/backend": [
+        ["tests/backend", "--deselect", "tests/backend/test_text.py"],
+        ["tests/api/test_jit.py", "tests/compositions/test_random_programs.py"],
+    ],
+    "funcdiff/numpy/mutation.py": [
+        ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",
+         "tests/numpy/test_assignment.py"],
+        ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py"],
+    ],
+}  # fmt: skip
+"""Which tests are run for the modules below a path, the likeliest to notice first."""
+
+_LIMIT: Final = 4.0
+"""How many times longer than without a mistake the tests may take."""
+
+
+def stages_of(module: str) -> list[list[str]]:
+    """Return the tests for a module, those of the longest path that fits."""
+    fitting = [path for path in STAGES if module.startswith(path)]
+    return STAGES[max(fitting, key=len)]
+
+
+def passes(tests: list[str], where: Path, limit: float | None) -> bool:
+    """Whether tests pass in time, one process at low priority."""
+    command = [
+        "nice",
+        "-n",
+        "15",
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            [*command, *tests], cwd=where, env=environment, timeout=limit, check=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def drawn(paths: list[str], fraction: float, seed: int) -> tuple[list[tuple[Path, Mutant]], int]:
+    """Return a random part of the mutants of some modules, and how many there are in all."""
+    every: list[tuple[Path, Mutant]] = []
+    for path in paths:
+        whole = ROOT / path
+        files = [whole] if whole.is_file() else sorted(whole.rglob("*.py"))
+        for file in files:
+            name = file.relative_to(ROOT)
+            every += [(name, mutant) for mutant in mutants_of(file.read_text())]
+    chosen = random.Random(seed).sample(every, max(1, round(fraction * len(every))))
+    return chosen, len(every)
+
+
+def survivors(chosen: list[tuple[Path, Mutant]], where: Path, report: Path | None) -> list[str]:
+    """Run the tests of each mutant; print and return those that survive."""
+    times: dict[str, float] = {}
+    found = []
+    for k, (name, mutant) in enumerate(chosen, 1):
+        stages = stages_of(str(name))
+        for tests in stages:
+            key = " ".join(tests)
+            if key not in times:
+                start = monotonic()
+                if not passes(tests, where, None):
+                    raise SystemExit(f"these fail without a mistake: {key}")
+                times[key] = monotonic() - start
+        target = where / name
+        right = target.read_text()
+        target.write_text(mutant.source)
+        alive = all(passes(t, where, 30 + _LIMIT * times[" ".join(t)]) for t in stages)
+        target.write_text(right)
+        shown = f"{name}:{mutant.line}: {mutant.what}"
+        print(f"{k}/{len(chosen)} {'SURVIVES' if alive else 'killed'} {shown}", flush=True)
+        if alive:
+            changed = zip(right.split("\n"), mutant.source.split("\n"), strict=False)
+            before, after = next((a, b) for a, b in changed if a != b)
+            found.append(f"{shown}\n  - {before.strip()}\n  + {after.strip()}")
+            if report is not None:
+                report.write_text(json.dumps(found, indent=1))
+    return found
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("paths", nargs="+", help="modules or packages, from the root of the tree")
+    parser.add_argument("--fraction", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report", type=Path)
+    given = parser.parse_args()
+    chosen, count = drawn(given.paths, given.fraction, given.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder) / "copy"
+        shutil.copytree(
+            ROOT, where, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache")
+        )
+        found = survivors(chosen, where, given.report)
+    print(f"\n{len(found)} of {len(chosen)} mutants survive, drawn from {count}\n")
+    print("\n".join(found))
+
+
+if __name__ == "__main__":
+    main()
