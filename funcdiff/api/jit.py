@@ -333,6 +333,9 @@ def jit(
     static_argnums, static_argnames
         Parameters whose values are part of the kind: options that decide an ``if`` or a shape.
         They must be hashable.  Strings, None, bools and functions are static without being named.
+        Values share a program if nothing tells them apart: 1, 1.0 and True do not, nor 0.0 and
+        -0.0, in whatever container; nans do.  An object whose class has an ``__eq__`` of its own
+        is believed, but for the types of attributes that are equal.
 
     Returns
     -------

@@ -30,11 +30,14 @@ STAGES: Final[dict[str, list[list[str]]]] = {
         ["tests/passes"],
         ["tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
          "tests/semantics/test_linear_algebra.py", "tests/compositions/test_random_programs.py"],
+        ["tests/semantics", "tests/api/test_loops.py", "tests/api/test_scanning.py",
+         "tests/transforms", "tests/rules/test_rules.py"],
     ],
     "funcdiff/backend/text": [["tests/backend/test_text.py"]],
     "funcdiff/backend": [
         ["tests/backend", "--deselect", "tests/backend/test_text.py"],
         ["tests/api/test_jit.py", "tests/compositions/test_random_programs.py"],
+        ["tests/patterns", "tests/rules/test_rules.py", "tests/api/test_loops.py"],
     ],
     "funcdiff/numpy/mutation.py": [
         ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",

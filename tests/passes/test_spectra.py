@@ -70,7 +70,17 @@ def test_a_function_of_a_matrix_is_recognised_and_keeps_every_bit(f: Callable[[A
         np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("f", [other_vectors, other_values])
+def only_the_diagonal(a: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    return np.einsum("ik,ik->i", v * np.exp(w), v)
+
+
+def stack_behind(a: Any) -> Any:
+    w, v = np.linalg.eigh(np.stack([a, 2.0 * a]))
+    return np.einsum("bik,bjk->ijb", v * np.exp(w)[:, None, :], v)
+
+
+@pytest.mark.parametrize("f", [other_vectors, other_values, only_the_diagonal, stack_behind])
 def test_what_is_no_function_of_the_matrix_is_left_alone(f: Callable[[Any], Any]) -> None:
     assert "spectral" not in names(simplify(as_recorded(f, A)))
 
