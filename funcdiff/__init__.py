@@ -91,3 +91,8 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names: what else is in here is how they are made."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from funcdiff import pytree
 from funcdiff.api.arguments import check_function, is_numeric, type_of
 from funcdiff.api.axes import batch_size, leaf_axes, moved_in, moved_out
+from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
 from funcdiff.core.builder import Tracer
@@ -67,7 +67,7 @@ def vmap(
     """
     check_function(f, "vmap")
 
-    @wraps(f)
+    @named_after(f, "vmap", in_axes=in_axes or None)
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, structure = pytree.flatten((args, kwargs))
         axes = leaf_axes(in_axes, args, "in_axes", "args")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from funcdiff.api.arguments import FunctionName, check_function, names_of, traced
 from funcdiff.api.bodies import preserving
 from funcdiff.api.invocation import Invocation
+from funcdiff.api.naming import named_after
 from funcdiff.api.tracing import Trace, rebuild, record
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
@@ -80,7 +80,7 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
             'inside the function, x = fd.tap("x", x), and write keep=("x",).'
         )
 
-    @wraps(f)
+    @named_after(f, "checkpoint")
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_builder() is None:
             return f(*args, **kwargs)

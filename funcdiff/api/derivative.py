@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Literal, overload
 
 from funcdiff.api.arguments import check_function, is_int, type_of
 from funcdiff.api.calls import Inputs, call_traced, check_holomorphic, check_outputs
+from funcdiff.api.naming import named_after
 from funcdiff.api.products import check_tuples, jvp
 from funcdiff.api.programs import derivative_program
 from funcdiff.api.selection import Selection
@@ -128,7 +128,14 @@ def derivative(
         )
     selection = Selection(f, "derivative", argnums, argnames)
 
-    @wraps(f)
+    @named_after(
+        f,
+        "derivative",
+        n=n if n != 1 else None,
+        argnums=argnums,
+        argnames=argnames,
+        has_aux=has_aux,
+    )
     def derived(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)

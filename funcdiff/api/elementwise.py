@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Literal, overload
 
+from funcdiff.api.naming import named_after
 from funcdiff.api.scalars import parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
@@ -104,7 +104,7 @@ def elementwise_grad(
     """
     selection = Selection(f, "elementwise_grad", argnums, argnames)
 
-    @wraps(f)
+    @named_after(f, "elementwise_grad", **selection.given)
     def derivative(*args: Any, **kwargs: Any) -> Any:
         parts = parts_of(
             f, selection, args, kwargs,

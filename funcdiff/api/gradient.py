@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Literal, overload
 
+from funcdiff.api.naming import named_after
 from funcdiff.api.scalars import parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
@@ -206,7 +206,7 @@ def grad(
     """
     selection = Selection(f, "grad", argnums, argnames)
 
-    @wraps(f)
+    @named_after(f, "grad", **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         parts = parts_of(
             f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
@@ -375,7 +375,14 @@ def value_and_grad(
     """
     selection = Selection(f, "value_and_grad", argnums, argnames)
 
-    @wraps(f)
+    @named_after(
+        f,
+        "value_and_grad",
+        argnums=argnums,
+        argnames=argnames,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         parts = parts_of(
             f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, overload
 
 from funcdiff.api.dense import jacobian_of_call
+from funcdiff.api.naming import named_after
 from funcdiff.api.scalars import gradient_function, parts_of
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
@@ -130,7 +131,7 @@ def hessian(
         holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
     )  # fmt: skip
 
-    @wraps(f)
+    @named_after(f, "hessian", **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
         (_, aux), H = derive(args, kwargs)
         return (H, aux) if has_aux else H
@@ -240,7 +241,14 @@ def value_grad_and_hessian(
         holomorphic=holomorphic, has_aux=True, wants_value=True,
     )  # fmt: skip
 
-    @wraps(f)
+    @named_after(
+        f,
+        "value_grad_and_hessian",
+        argnums=argnums,
+        argnames=argnames,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
     def all_three(*args: Any, **kwargs: Any) -> Any:
         (gradient, value), H = derive(args, kwargs)
         return value, gradient, H

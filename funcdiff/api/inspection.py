@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.arguments import check_function
 from funcdiff.api.invocation import Invocation
+from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, X
 from funcdiff.api.tracing import record
 from funcdiff.core.builder import Tracer
@@ -48,7 +48,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     """
     check_function(f, "trace")
 
-    @wraps(f)
+    @named_after(f, "trace")
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
         invocation = Invocation(args, kwargs)
 

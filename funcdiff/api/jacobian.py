@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, overload
 
 from funcdiff.api.blocks import Mode
 from funcdiff.api.dense import jacobian_of_call
+from funcdiff.api.naming import named_after
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import (
     Argnames,
@@ -137,7 +137,7 @@ def _matrix(
         holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
     )  # fmt: skip
 
-    @wraps(f)
+    @named_after(f, selection.transform, **selection.given, has_aux=has_aux)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         (_, aux), J = derive(args, kwargs)
         return (J, aux) if has_aux else J
@@ -344,12 +344,13 @@ def value_and_jacobian(
     array([[2., 0.],
            [0., 6.]])
     """
+    selection = Selection(f, "value_and_jacobian", argnums, argnames)
     derive = jacobian_of_call(
-        f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
+        f, selection, mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
     )  # fmt: skip
 
-    @wraps(f)
+    @named_after(f, "value_and_jacobian", **selection.given)
     def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
         (value, aux), J = derive(args, kwargs)
         return ((value, aux) if has_aux else value), J

@@ -6,7 +6,16 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    overload,
+)
 
 import numpy as np
 
@@ -39,6 +48,7 @@ from funcdiff.passes.simplify import simplify
 from funcdiff.pytree.statics import static_key
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 _MANY: Final = 64
@@ -141,6 +151,12 @@ class JittedFunction(Generic[P, R]):
         result: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return result
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> JittedFunction[P, R]: ...
+    @overload
+    def __get__(
+        self: JittedFunction[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> Callable[Q, R]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an instance, so that methods can be compiled; it is a static argument."""
         return self if instance is None else functools.partial(self, instance)

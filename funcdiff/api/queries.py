@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from funcdiff import pytree
 from funcdiff.api.arguments import is_numeric, operand, type_of
 from funcdiff.api.calls import call_traced, called
 from funcdiff.api.linearity import affine
+from funcdiff.api.naming import named_after
 from funcdiff.api.selection import Selection
 from funcdiff.api.signatures import Argnames, Argnums, P
 from funcdiff.api.tracing import rebuild, record
@@ -76,7 +76,7 @@ def depends_on(
     """
     selection = Selection(f, "depends_on", argnums, argnames)
 
-    @wraps(f)
+    @named_after(f, "depends_on", **selection.given)
     def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
         places = selection.places(args, kwargs)
         chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
@@ -164,7 +164,7 @@ def is_linear(
     """
     selection = Selection(f, "is_linear", argnums, argnames)
 
-    @wraps(f)
+    @named_after(f, "is_linear", **selection.given)
     def linear(*args: P.args, **kwargs: P.kwargs) -> bool:
         inputs, trace = call_traced(f, selection, args, kwargs)
         program = affine(trace.recording, len(inputs.operands))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from funcdiff.api.arguments import check_function
 from funcdiff.api.examining import Examined
 from funcdiff.api.interfaces import interface
+from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P
 from funcdiff.backend.costs import Cost, cost_of
 from funcdiff.backend.text.module import module
@@ -60,7 +60,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     """
     check_function(f, "source")
 
-    @wraps(f)
+    @named_after(f, "source")
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
         examined = Examined.of(f, args, kwargs)
         return module(examined.program, interface(f, examined, args, kwargs), examined.labels)
@@ -100,7 +100,7 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     """
     check_function(f, "cost")
 
-    @wraps(f)
+    @named_after(f, "cost")
     def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:
         examined = Examined.of(f, args, kwargs)
         return cost_of(examined.program, examined.labels)

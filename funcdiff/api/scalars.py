@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final, NamedTuple
 
 from funcdiff.api.calls import call_traced, check_holomorphic, like_inputs
+from funcdiff.api.naming import named_after
 from funcdiff.api.programs import gradient_program
 from funcdiff.api.selection import Selection
 from funcdiff.api.tracing import Trace, run
@@ -39,7 +39,7 @@ def gradient_function(
 ) -> Callable[..., Any]:
     """Return a function that computes a gradient, for transforms that differentiate it again."""
 
-    @wraps(f)
+    @named_after(f, "grad")
     def gradient(*args: Any, **kwargs: Any) -> Any:
         parts = parts_of(
             f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False

@@ -38,6 +38,8 @@ class Selection:
         What messages call the function.
     transform
         As given.
+    given
+        The numbers and names, by parameter.
     single
         Whether one argument is chosen without a tuple, so that the derivative comes without one.
     """
@@ -54,6 +56,7 @@ class Selection:
         check_function(function, transform, "f" if every else None)
         self.name = FunctionName(function)
         self.transform = transform
+        self.given = {"argnums": argnums, "argnames": argnames}
         self._function = function
         nothing = argnums is None and argnames is None
         self._every = nothing and every

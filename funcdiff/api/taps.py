@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
 
 from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, check_function, is_numeric, names_of
 from funcdiff.api.invocation import Invocation
+from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, RealScalar, X
 from funcdiff.api.tapped import Named, gradients_program, values_program
 from funcdiff.api.tracing import Trace, rebuild, record, run
@@ -141,7 +141,7 @@ def tap_values(
     check_function(f, "tap_values")
     chosen = _chosen(names)
 
-    @wraps(f)
+    @named_after(f, "tap_values")
     def named_values(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _traced(f, args, kwargs, orders=0)
         wanted = _wanted(f, taps, chosen)
@@ -193,7 +193,7 @@ def tap_grads(
     check_function(f, "tap_grads")
     chosen = _chosen(names)
 
-    @wraps(f)
+    @named_after(f, "tap_grads")
     def named_gradients(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
         invocation, trace, taps = _traced(f, args, kwargs, orders=1)
         wanted = _wanted(f, taps, chosen)

@@ -365,6 +365,25 @@ def grad_is_a_decorator() -> None:
     assert_type(slope(2.0, power=3), float)
 
 
+class Machine:
+    rate = 0.5
+
+    @fd.jit
+    def step(self, x: Vector, count: int = 1) -> Vector:
+        return x * self.rate * count
+
+    @fd.jit
+    def pair(self, x: float) -> tuple[float, float]:
+        return x, self.rate
+
+
+def a_jitted_method_keeps_its_types() -> None:
+    assert_type(Machine().step(x, count=2), Vector)
+    assert_type(Machine().pair(2.0), tuple[float, float])
+    assert_type(Machine.step(Machine(), x), Vector)
+    assert_type(fd.grad(Machine().pair, has_aux=True)(2.0), tuple[float, float])
+
+
 PROGRAMS = [
     gradients_have_the_type_of_the_argument,
     argnums_chooses_the_arguments,
@@ -382,4 +401,5 @@ PROGRAMS = [
     branches_and_loops_keep_the_types_of_their_values,
     transforms_fit_into_annotated_functions,
     grad_is_a_decorator,
+    a_jitted_method_keeps_its_types,
 ]

@@ -1,0 +1,40 @@
+"""What derived functions are called where they are printed: ``grad(loss, argnums=1)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def named_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
+    """Return a decorator that gives a function the signature of `f`, and a name that tells it.
+
+    Parameters
+    ----------
+    f
+        The user's function.
+    transform
+        What was made of it.
+    **options
+        How; None and False are left out.
+    """
+    told = ""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            told += f", {name}={value!r}"
+
+    def named(function: F) -> F:
+        update_wrapper(function, f)
+        function.__qualname__ = f"{transform}({shown_name(f)}{told})"
+        return function
+
+    return named
+
+
+def shown_name(f: Callable[..., Any]) -> str:
+    """Return the name of a function without the functions around it; of others, the type's."""
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    return name.rpartition("<locals>.")[2] if "<" in name else name
