@@ -223,6 +223,12 @@ class _Table:
         with np.errstate(all="ignore"):
             return (self._near.at(self._ts, h) - self._near.at(self._ts, -h)) / (2 * h)
 
+    def slope(self, step: float) -> Any:
+        """Return quotients of one side, which do not vanish at a minimum."""
+        h = self._size * step
+        with np.errstate(all="ignore"):
+            return (self._near.at(self._ts, h) - self._near.values) / h
+
     def _conclude(self) -> None:
         """Choose the best extrapolations; what smaller steps then change is noise.
 
@@ -350,7 +356,7 @@ def mismatch(
         table.add(2.0**-k for k in range(1, digits + 1))
     if judge.verdict(table) is None or not thorough:
         return judge.verdict(table)
-    judge.measure(again)
+    judge.measure(again, table.slope(0.25))
     other = _Table(near, ts, size)
     other.add(0.37 * 2.0**-k for k in range(digits))
     other.refine()
@@ -365,16 +371,21 @@ class _Judge:
         self._near, self._got, self._accuracy = near, got, accuracy
         self._blur: Any = blur
 
-    def measure(self, again: Callable[[int], Any]) -> None:
+    def measure(self, again: Callable[[int], Any], slope: Any) -> None:
         """Measure by how much the derivative changes with the last bits of the point.
 
-        Where it changes by much, it jumps: the point is on a kink, and no rounding error.
+        Where it changes by much, both of its own size and of a slope nearby (at a minimum, it is
+        nothing but rounding error), it jumps: the point is on a kink.
         """
-        largest = self._near.layout.largest(self._got)
+        near = self._near
+        most = np.maximum(
+            _JUMP * near.layout.largest(self._got),
+            math.sqrt(near.precision) * near.layout.largest(slope),
+        )
         with np.errstate(all="ignore"):
             for k in range(JITTERS):
-                change = np.abs(self._near.layout.row(again(k)) - self._got)
-                change = np.where(change < _JUMP * largest, change, 0.0)
+                change = np.abs(near.layout.row(again(k)) - self._got)
+                change = np.where(change < most, change, 0.0)
                 self._blur = np.maximum(self._blur, _SAFETY * change)
 
     def verdict(self, table: _Table) -> Mismatch | None:

@@ -142,6 +142,12 @@ def test_a_kink_beyond_the_smallest_steps_does_not_matter() -> None:
     check_grads(lambda x: np.abs(x - 0.9999999), (1.0,))
 
 
+def test_a_minimum_whose_gradient_is_rounding_error_passes() -> None:
+    x = np.linalg.solve(WEIGHTS[:, :2], np.array([0.3, 0.7]))
+    check_grads(lambda x: np.sum((WEIGHTS[:, :2] @ x - np.array([0.3, 0.7])) ** 2), (x,))
+    check_grads(lambda x: np.sum((x / 3 - 0.1) ** 2), (np.full(5, 0.3),))
+
+
 def test_a_derivative_that_vanishes_with_the_step_passes() -> None:
     check_grads(lambda x: x * np.abs(x), (np.array([0.0, 0.8]),), order=1)
 
