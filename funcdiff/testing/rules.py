@@ -205,6 +205,7 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
             tangents,
             lambda k: _run(pushed, [*near.jittered(k), *_present(ts)])[count:],
             Accuracy(),
+            blur=rounding([*case.operands, *outputs]) * max(1.0, *map(_size, near.ys)),
         )
         if found is not None:
             raise AssertionError(f"{found.path}, {found.text}")
@@ -309,6 +310,10 @@ def _present(values: Sequence[Any]) -> list[Any]:
 
 def _smooth(values: Sequence[Any]) -> list[Any]:
     return [v for v in values if np.asarray(v).dtype.kind in "fc"]
+
+
+def _size(x: Any) -> float:
+    return float(np.abs(x).max(initial=0.0))
 
 
 def _pairing(cts: Any, ts: Any) -> Any:
