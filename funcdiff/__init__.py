@@ -1,5 +1,7 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
+from typing import TYPE_CHECKING
+
 from funcdiff import errors, nn, numpy, pytree, scipy, testing
 from funcdiff.api.batching import vmap
 from funcdiff.api.caches import cache_info, clear_caches
@@ -18,6 +20,7 @@ from funcdiff.api.jit import jit
 from funcdiff.api.linear_equations import custom_linear_solve
 from funcdiff.api.linearization import linearize
 from funcdiff.api.loops import fori_loop, while_loop
+from funcdiff.api.missing import missing
 from funcdiff.api.opaque import primitive
 from funcdiff.api.prefixes import associative_scan
 from funcdiff.api.products import jvp, vjp
@@ -91,6 +94,12 @@ __all__ = [
     "vmap",
     "while_loop",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for granted
+
+    def __getattr__(name):
+        raise AttributeError(missing(name, __all__, nn.__all__))
 
 
 def __dir__() -> list[str]:

@@ -143,19 +143,40 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
 
     With `or_scipys`, it may be SciPy's.
     """
+    ours = _others(or_scipys=or_scipys)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _is_users(frame, ours):
+        frame = frame.f_back
+    return frame
+
+
+def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
+    """Return how the files of funcdiff, NumPy and SciPy begin."""
     skipped = [_OURS, _NUMPYS, "<__array_function__"]
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
         skipped.append(str(Path(scipy).parent))
-    ours = tuple(skipped)
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-        if not (pythons or file.startswith(ours)):
-            break
-        frame = frame.f_back
-    return frame
+    return tuple(skipped)
+
+
+def _is_users(frame: FrameType, others: tuple[str, ...]) -> bool:
+    file = frame.f_code.co_filename
+    pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
+    return not (pythons or file.startswith(others))
+
+
+def location_of(error: Exception) -> str:
+    """Return the place of the user's code from which an error came, through code of others."""
+    found, trace, others = None, error.__traceback__, _others()
+    while trace is not None:
+        frame = trace.tb_frame
+        if _is_users(frame, others) and not installed_package(frame):
+            found = trace
+        trace = trace.tb_next
+    if found is None:
+        return "an unknown place"
+    code = found.tb_frame.f_code
+    return f"{code.co_filename!r}, line {found.tb_lineno}, in {code.co_name}"
 
 
 def raised_by_user(error: Exception) -> bool:

@@ -15,6 +15,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.promotion import array
 from funcdiff.numpy.subclasses import described_class, lost_by_tracing
+from funcdiff.pytree.hidden import foreign_fault
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
 
@@ -105,6 +106,16 @@ def is_numeric(leaf: Any) -> bool:
 def is_array_without_axes(x: Any) -> bool:
     """Whether an operand is, or stands for, an array of shape (), rather than a scalar."""
     return isinstance(x, np.ndarray) and not x.shape
+
+
+def refuse_foreign(leaf: Any, transform: str, f: Callable[..., Any]) -> None:
+    """Refuse tables, sparse matrices and iterators, which hold numbers but are no settings."""
+    fault = foreign_fault(leaf)
+    if fault is not None:
+        raise InputError(
+            f"{transform}: an argument of {FunctionName(f)} {fault.problem}, at "
+            f"{user_location()}. {fault.cure}"
+        )
 
 
 def operand(leaf: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function, is_numeric, type_of
+from funcdiff.api.arguments import check_function, is_numeric, refuse_foreign, type_of
 from funcdiff.api.axes import batch_size, leaf_axes, moved_in, moved_out
 from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, Y
@@ -73,6 +73,9 @@ def vmap(
         axes = leaf_axes(in_axes, args, "in_axes", "args")
         axes += [0 for _ in leaves[len(axes) :]]
         # strings, flags and functions are the same for every example
+        for leaf in leaves:
+            if not is_numeric(leaf):
+                refuse_foreign(leaf, "vmap", f)
         axes = [k if is_numeric(leaf) else None for k, leaf in zip(axes, leaves, strict=True)]
         paths = [_named(path) for path in pytree.paths(structure)]
         mapped = [k for k, axis in enumerate(axes) if axis is not None]

@@ -28,6 +28,7 @@ from funcdiff.api.arguments import (
     is_numeric,
     names_of,
     operand,
+    refuse_foreign,
     type_of,
 )
 from funcdiff.api.bodies import preserving
@@ -216,6 +217,7 @@ class JittedFunction(Generic[P, R]):
                 operands.append(x)
                 types.append((type_of(x), is_weak(leaf), is_array_without_axes(leaf)))
             else:
+                refuse_foreign(leaf, "jit", self._function)
                 statics.append(leaf)
                 types.append(None)
         outside = current_builder()

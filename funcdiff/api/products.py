@@ -24,7 +24,7 @@ from funcdiff.api.signatures import (
     Yes,
 )
 from funcdiff.api.tracing import Trace, rebuild, record, run
-from funcdiff.errors import InputError, user_location
+from funcdiff.errors import CotangentError, InputError, user_location
 
 
 @overload
@@ -142,7 +142,12 @@ def vjp(
     results = run(programs.primal, [*inputs.operands, *trace.captures], trace)
     outputs, residuals = split_residuals(results, trace)
 
-    def f_vjp(*cotangent: Any) -> tuple[Any, ...]:
+    def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
+        if named:
+            raise CotangentError(
+                f"f_vjp takes the cotangent by position, but {', '.join(named)}= was given, at "
+                f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
+            )
         cts = checked_cotangents(cotangent, trace, programs.types, FunctionName(f))
         needed = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
         pulled = run(programs.pullback, [*residuals, *needed], trace)

@@ -26,6 +26,7 @@ from funcdiff.core.recording import Recording, observer
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy import mutation
+from funcdiff.numpy.outsiders import note_cure
 from funcdiff.numpy.promotion import array, innermost
 
 
@@ -196,9 +197,10 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
     """Call the function; of ``array[i] = x`` NumPy hides our error behind one of its own."""
     try:
         return call(tracers)
-    except ValueError as error:
-        if isinstance(error.__cause__, TracerError):
+    except Exception as error:
+        if isinstance(error, ValueError) and isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
+        note_cure(error)
         raise
 
 

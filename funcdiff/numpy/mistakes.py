@@ -196,7 +196,9 @@ def _called(code: str) -> str:
         expression = ast.parse(code, mode="eval").body
         if isinstance(expression, ast.Call):
             return ast.unparse(expression.func)
-    found = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code)
+    found = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code) or re.search(
+        r"\.(item|tolist)(?=\([^()]*\)$)", code
+    )
     return found[0] if found else ""
 
 
@@ -280,6 +282,27 @@ _ATTRIBUTES: Final = {
     **dict.fromkeys(("detach", "detach_"), "Use fd.stop_gradient(x)."),
     **dict.fromkeys(("numpy", "cpu", "cuda", "to"), "It is an array of NumPy's already."),
     "at": "Write x[i] = v, or np.add.at(x, i, v).",
+    **dict.fromkeys(("block_until_ready", "to_numpy", "values", "data_ptr"), "Leave it out."),
+    **dict.fromkeys(("iloc", "loc", "iat"), "Write x[i]: it is an array, not a table."),
+    **dict.fromkeys(("apply", "applymap"), "Call the function with x, or use fd.vmap(f)(x)."),
+    **dict.fromkeys(("mm", "bmm", "mv"), "Write x @ y."),
+    **dict.fromkeys(("float", "double", "half"), "Use x.astype(np.float64), or another dtype."),
+    **dict.fromkeys(("long", "int"), "Use x.astype(np.int64)."),
+    **dict.fromkeys(
+        ("relu", "sigmoid", "softmax", "log_softmax", "gelu", "elu", "softplus"),
+        "Use the function of that name in fd.nn.",
+    ),
+    **dict.fromkeys(("expand", "expand_as"), "Use np.broadcast_to(x, shape)."),
+    **dict.fromkeys(("gather", "index_select"), "Write x[indices], or np.take_along_axis."),
+    **dict.fromkeys(("scatter_", "index_put_", "scatter_add_"), "Write x[i] = v, x[i] += v."),
+    **dict.fromkeys(("masked_fill", "masked_fill_"), "Use np.where(mask, value, x)."),
+    **dict.fromkeys(("fillna",), "Use np.nan_to_num(x), or np.where(np.isnan(x), value, x)."),
+    **dict.fromkeys(("chunk", "split"), "Use np.split(x, n)."),
+    **dict.fromkeys(("t", "mT", "H", "mH"), "Use x.T, np.matrix_transpose(x), np.conj(x)."),
+    "flip": "Use x[::-1] or np.flip(x).",
+    "numel": "Use x.size.",
+    "dim": "Use x.ndim.",
+    "type": "Use x.dtype, or x.astype(dtype).",
     "clone": "Use x.copy().",
     "norm": "Use np.linalg.norm(x).",
     "permute": "Use np.transpose(x, axes).",
@@ -296,4 +319,7 @@ def attribute_cure(name: str) -> str:
     function = vars(np).get(name)
     if name in _ATTRIBUTES:
         return f". {_ATTRIBUTES[name]}"
-    return f". Use np.{name}(x)." if callable(function) and not isinstance(function, type) else ""
+    if not callable(function) or isinstance(function, type):
+        return ""
+    operands = "x, y" if getattr(function, "nin", 1) == 2 else "x"
+    return f". Use np.{name}({operands})."

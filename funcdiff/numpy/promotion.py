@@ -114,6 +114,11 @@ def _conversion(value: Any) -> str:
         return ": compare with None by `is`"
     if isinstance(value, str):
         return ": decide by a text before it meets an array"
+    if hasattr(value, "toarray"):
+        return (
+            ". Of a sparse matrix C, use C.toarray(), or declare the product with fd.primitive, "
+            "whose rule multiplies by C.T"
+        )
     return f"; convert it with {'.astype(float)' if np.ndim(value) else 'float(v)'} first"
 
 

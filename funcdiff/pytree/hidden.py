@@ -60,7 +60,10 @@ def fault_of(leaf: Any, *, alone: bool) -> Fault | None:
         return None
     if isinstance(leaf, np.ndarray | np.generic):
         return _fault_of_array(leaf)
-    if isinstance(leaf, Collection | Iterator | array):
+    fault = foreign_fault(leaf)
+    if fault is not None:
+        return fault
+    if isinstance(leaf, Collection | array):
         return Fault(
             f"is a {name}, a container that is not known by that type",
             "Register it with fd.pytree.register, or convert it to a plain dict, list or tuple.",
@@ -79,6 +82,32 @@ def fault_of(leaf: Any, *, alone: bool) -> Fault | None:
         return Fault(problem, cure)
     if alone and not callable(leaf) and not isinstance(leaf, bool):
         return Fault(f"is a {name}, in which no numbers are found", cure)
+    return None
+
+
+def foreign_fault(leaf: Any) -> Fault | None:
+    """Return how numbers are got out of what is no container: tables, sparse matrices, iterators.
+
+    They are told by what they offer, for their libraries need not be there.
+    """
+    kind = type(leaf)
+    if kind in (str, bool, type(None)) or isinstance(leaf, type | np.ndarray | np.generic):
+        return None
+    if isinstance(leaf, Iterator):
+        return Fault(f"is a {kind.__name__}, which can be walked only once", "Give list(x).")
+    if hasattr(kind, "data_vars"):
+        cure = "Give a dict of arrays: {name: v.to_numpy() for name, v in x.data_vars.items()}."
+        return Fault(f"is a {kind.__name__}, not a NumPy array", cure)
+    if hasattr(kind, "to_numpy"):
+        columns = hasattr(kind, "columns")
+        cure = ", or {name: x[name].to_numpy() for name in x}" if columns else ""
+        return Fault(f"is a {kind.__name__}, not a NumPy array", f"Give x.to_numpy(){cure}.")
+    if hasattr(kind, "toarray"):
+        return Fault(
+            f"is a {kind.__name__}, a sparse matrix",
+            "Give its numbers, x.data, and declare the product with fd.primitive, or give "
+            "x.toarray().",
+        )
     return None
 
 

@@ -1,6 +1,9 @@
 """What people write who know NumPy, PyTorch or JAX: told what it is, where, and the cure."""
 
+import decimal
+import fractions
 import functools
+import json
 import logging
 import math
 import re
@@ -154,3 +157,160 @@ def test_a_result_in_place_of_the_function_is_told_at_once(transform: Callable[.
     name = transform.__name__
     with pytest.raises(InputError, match=rf"fd\.{name} takes a function.*fd\.{name}\(f\)\(x\)"):
         transform(X)
+
+
+# ---- tables, sparse matrices, iterators, and code that knows nothing of traced arrays ------------
+
+
+class Series:
+    """Stands for a pandas one: what matters is what it offers."""
+
+    def to_numpy(self) -> Any:
+        return X
+
+
+class DataFrame(Series):
+    columns = ("a",)
+
+
+class Dataset:
+    data_vars: Any = None
+
+
+FOREIGN: dict[str, tuple[Callable[[], Any], str]] = {
+    "a column": (Series, r"is a Series, not a NumPy array, at .* Give x\.to_numpy\(\)\."),
+    "a table": (DataFrame, r"x\.to_numpy\(\), or \{name: x\[name\]\.to_numpy\(\) for name in x\}"),
+    "a set of arrays": (Dataset, r"for name, v in x\.data_vars\.items\(\)"),
+    "a sparse matrix": (lambda: sparse.csr_array(A), r"a sparse matrix, at .* x\.toarray\(\)"),
+    "a generator": (lambda: (v for v in X), r"a generator, which can be walked only once, at .*"),
+    "a map": (lambda: map(float, X), r"Give list\(x\)"),
+}
+
+
+@pytest.mark.parametrize("transform", [fd.grad, fd.jacobian, fd.jit, fd.vmap])
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_holds_numbers_but_is_no_array_is_refused_with_its_cure(
+    kind: str, transform: Any
+) -> None:
+    make, cure = FOREIGN[kind]
+    with pytest.raises(InputError, match=cure) as caught:
+        transform(lambda x: x)(make())
+    assert HERE in str(caught.value)
+    assert "pytree.register" not in str(caught.value)
+
+
+def test_tables_in_containers_are_named_by_path() -> None:
+    with pytest.raises(InputError, match=r"d\['a'\] is a Series"):
+        fd.grad(lambda d: np.sum(d["a"]))({"a": Series()})
+
+
+@pytest.mark.parametrize("product", [lambda x, C: x @ C, lambda x, C: C @ x, lambda x, C: x * C])
+def test_products_with_sparse_matrices_say_how_they_are_declared(product: Any) -> None:
+    with pytest.raises(TypeError, match=r"toarray\(\).*fd\.primitive.*\.T") as caught:
+        fd.grad(lambda x: np.sum(product(x, sparse.csr_array(A))))(X)
+    assert "astype" not in str(caught.value)
+
+
+def _flat(x: Any) -> Any:
+    plain = np.zeros(3)
+    plain.flat[0] = x[0]
+    return plain
+
+
+def _compiled(x: Any) -> Any:
+    raise RuntimeError("Failed in nopython mode pipeline")
+
+
+NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "nditer": (lambda x: sum(v for v in np.nditer(x)), r"for v in x\.flat"),
+    "flat": (_flat, r"np\.zeros_like\(x\)"),
+    "statistics": (lambda x: statistics.mean(x), r"np\.mean\(x\)"),
+    "json": (lambda x: json.dumps({"x": [x[0]]}), "has_aux=True"),
+    "decimal": (lambda x: decimal.Decimal(x[0]), "go on with x itself"),
+    "fractions": (lambda x: fractions.Fraction(x[0]), "go on with x itself"),
+    "memory": (lambda x: memoryview(x), "no memory that could be read"),
+    "numba": (_compiled, r"f\.py_func"),
+    "dim": (lambda x: x.sum(dim=0), "says axis for dim"),
+    "keepdim": (lambda x: np.mean(x, keepdim=True), "says keepdims for keepdim"),
+    "unbiased": (lambda x: x.std(unbiased=False), "says ddof for unbiased"),
+    "stack": (lambda x: np.stack([x, x], dim=0), "says axis for dim"),  # type: ignore[call-overload]
+    "a condition": (lambda x: x if x > 0 else -x, r"np\.where\(mask, a, b\)"),
+}
+
+
+@pytest.mark.parametrize("transform", [fd.grad, fd.jit, fd.vmap])
+@pytest.mark.parametrize("call", NOTED)
+def test_errors_of_code_that_knows_nothing_of_traced_arrays_are_noted_with_the_cure(
+    call: str, transform: Any
+) -> None:
+    function, cure = NOTED[call]
+    with pytest.raises((TypeError, ValueError, RuntimeError)) as caught:
+        transform(lambda x: np.sum(function(x)))(X if transform is not fd.vmap else A)
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert HERE in told
+    if not isinstance(caught.value, ConcreteValueError):
+        assert re.search(cure, told), told
+
+
+def test_errors_of_the_users_own_code_are_not_touched() -> None:
+    def wrong(x: Any) -> Any:
+        def helper(axis: int) -> int:
+            return axis
+
+        return x * helper(dim=0)  # type: ignore[call-arg]
+
+    for f in (wrong, lambda x: x[{}], lambda x: 1 // 0):
+        with pytest.raises((TypeError, IndexError, ZeroDivisionError)) as caught:
+            fd.grad(f)(2.0)
+        assert not any("while traced" in n for n in getattr(caught.value, "__notes__", []))
+
+
+def test_a_cotangent_by_name_is_told_how_it_is_given() -> None:
+    _, f_vjp = fd.vjp(np.sin, X)
+    with pytest.raises(CotangentError, match=r"Write f_vjp\(v\) for y\.backward\(gradient=v\)"):
+        f_vjp(gradient=X)  # type: ignore[call-arg]
+
+
+METHODS = {
+    "t": r"x\.T",
+    "mm": "x @ y",
+    "matmul": r"np\.matmul\(x, y\)",
+    "exp": r"np\.exp\(x\)",
+    "float": r"x\.astype",
+    "relu": r"fd\.nn",
+    "iloc": r"x\[i\]",
+    "to_numpy": "Leave it out",
+    "masked_fill": r"np\.where",
+    "expand": r"np\.broadcast_to",
+    "index_select": r"x\[indices\]",
+    "block_until_ready": "Leave it out",
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_other_libraries_are_translated(name: str) -> None:
+    with pytest.raises(AttributeError, match=METHODS[name]) as caught:
+        fd.grad(lambda x: getattr(x, name)())(X)
+    assert HERE in str(caught.value)
+
+
+NAMES = {
+    "relu": r"It is fd\.nn\.relu",
+    "sin": r"Use np\.sin",
+    "lax": r"fd\.scan",
+    "no_grad": r"fd\.stop_gradient",
+    "tensor": r"np\.array",
+    "backward": r"fd\.grad\(f\)\(x\) returns the gradient",
+    "tree_map": r"fd\.pytree\.map",
+    "make_jaxpr": r"fd\.trace",
+    "egrad": r"fd\.elementwise_grad",
+    "jacobain": "Did you mean jacobian",
+    "xyzzy": "has no attribute 'xyzzy'$",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_other_libraries_are_translated(name: str) -> None:
+    with pytest.raises(AttributeError, match=NAMES[name]):
+        getattr(fd, name)
+    assert not hasattr(fd, name)

@@ -82,7 +82,7 @@ def test_settings_pass_through(leaf: Any) -> None:
         (MappingProxyType({"a": 2.0}), "is a mappingproxy, a container", "to a plain dict"),
         (UserDict(a=2.0), "is a UserDict, a container", "convert it to a plain dict"),
         ({1.0, 2.0}, "is a set, a container", "convert it to a plain dict, list or tuple"),
-        (iter([1.0]), "is a list_iterator, a container", "plain dict, list or tuple"),
+        (iter([1.0]), "is a list_iterator, which can be walked only once", "Give list(x)"),
         (array("d", [1.0]), "is a array, a container", "plain dict, list or tuple"),
         (Decimal(2), "is a Decimal, not a floating-point number", "float(x)"),
         (Fraction(1, 2), "is a Fraction, not a floating-point number", "float(x)"),

@@ -1,0 +1,104 @@
+"""Errors of code that knows nothing of traced arrays: noted with the user's line and the cure.
+
+json, statistics, numba, NumPy's iterators and Python's calls raise errors of their own where they
+meet a traced array, or a keyword of another library.  They stay what they are; a note is added.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.errors import FuncdiffError, location_of
+
+_KEYWORDS: Final = {
+    "axes": "axis",
+    "correction": "ddof",
+    "dim": "axis",
+    "dims": "axis",
+    "dim0": "axis1",
+    "dim1": "axis2",
+    "keepdim": "keepdims",
+    "unbiased": "ddof",
+}
+"""What other libraries call a keyword, and what NumPy does."""
+
+_OUTSIDE: Final = (
+    "Return what you want to keep as a result (with has_aux=True beside the value) and use it "
+    "outside; where no derivative is wanted, write np.asarray(fd.stop_gradient(x))"
+)
+
+_CURES: Final = (
+    (
+        r"Object of type \w+ is not JSON serializable",
+        f"json writes plain numbers, not traced arrays. {_OUTSIDE}.tolist()",
+    ),
+    (
+        r"can't convert type '\w+' to numerator/denominator",
+        "statistics computes with plain numbers: use np.mean(x), np.median(x), np.std(x, ddof=1) "
+        "or np.var(x, ddof=1)",
+    ),
+    (
+        r"conversion from \w+ to Decimal|argument should be a string or a Rational|"
+        r"Rational instance",
+        "decimals and fractions are made of plain numbers, and a derivative would be lost: go on "
+        "with x itself",
+    ),
+    (
+        r"WRITEBACKIFCOPY|Iterator operand",
+        "np.nditer walks over the memory of an array, and a traced one stands for a value without "
+        "one: use array operations, `for v in x.flat`, or `for index in np.ndindex(x.shape)`",
+    ),
+    (
+        r"Error setting single item of array",
+        "an ordinary array cannot hold a traced value: make one that can, np.zeros_like(x), "
+        "np.zeros(shape, like=x) or funcdiff.numpy.zeros(shape), or build a list and np.stack it",
+    ),
+    (
+        r"nopython|[nN]umba",
+        "numba compiles for plain arrays: call the function without @njit (f.py_func) to trace "
+        "its NumPy code, or declare it with fd.primitive, whose rule may call compiled code",
+    ),
+    (
+        r"[tT]ruth value of an array",
+        "`if` and `and` take one boolean: use np.where(mask, a, b) for arrays, & for `and`, or "
+        "np.any(mask), np.all(mask)",
+    ),
+    (
+        r"a bytes-like object is required",
+        f"a traced array has no memory that could be read. {_OUTSIDE}",
+    ),
+)
+"""By the text of the error."""
+
+
+def note_cure(error: Exception) -> None:
+    """Note where the user called code that raised for meeting a traced array, and the cure.
+
+    Parameters
+    ----------
+    error
+        As it left the function that was traced.  Errors of funcdiff say these things themselves.
+    """
+    if isinstance(error, FuncdiffError):
+        return
+    cure = _cure_of(error)
+    if cure:
+        error.add_note(f"funcdiff: at {location_of(error)}, while traced: {cure}.")
+
+
+def _cure_of(error: Exception) -> str:
+    text = str(error)
+    keyword = re.match(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", text)
+    if keyword:
+        return _cure_of_keyword(*keyword.groups())
+    return next((cure for pattern, cure in _CURES if re.search(pattern, text)), "")
+
+
+def _cure_of_keyword(function: str, keyword: str) -> str:
+    known: Any = getattr(np, function, None) or getattr(np.ndarray, function, None)
+    if known is None or keyword not in _KEYWORDS:
+        return ""
+    return f"np.{function} is NumPy's, which says {_KEYWORDS[keyword]} for {keyword}"
