@@ -174,8 +174,8 @@ def _spacing(distances: Any, length: int) -> Any:
     if len(distances) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     if isinstance(distances, Tracer):
-        steps = diff(distances)
-        return convert(steps, FLOAT) if steps.dtype.kind in "iu" else steps
+        wide = convert(distances, FLOAT) if distances.dtype.kind in "iu" else distances
+        return diff(wide)
     coordinates = np.asarray(distances)
     if coordinates.dtype.kind in "iu":
         coordinates = coordinates.astype(np.float64)

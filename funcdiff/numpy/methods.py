@@ -22,9 +22,10 @@ def _method(function: Any) -> Any:
     return method
 
 
-def _conjugated(x: Any, **keywords: Any) -> Any:
+def _conjugated(x: Any, *out: Any, **keywords: Any) -> Any:
     """Return the conjugate; a real array itself, as the method of an ndarray does."""
-    return x if not keywords and x.dtype.kind != "c" else np.conjugate(x, **keywords)
+    is_itself = not out and not keywords and x.dtype.kind != "c"
+    return x if is_itself else np.conjugate(x, *out, **keywords)
 
 
 class Methods(Convertible):
@@ -34,7 +35,7 @@ class Methods(Convertible):
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
-    choose, put = map(_method, (np.choose, np.put))
+    put = _method(np.put)
     conj = conjugate = _conjugated
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
     max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
@@ -71,6 +72,10 @@ class Methods(Convertible):
     def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """Do what ``np.clip`` does; either bound may be left out."""
         return np.clip(self, min, max, out, **keywords)
+
+    def choose(self: Any, *choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+        """Do what ``np.choose`` does; the choices may be given as several arrays."""
+        return np.choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
 
     def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Do what ``np.compress`` does."""

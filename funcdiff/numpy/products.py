@@ -145,6 +145,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
         left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     if len(left) != len(right):
         raise ValueError(f"shape-mismatch for sum: axes {axes}, at {user_location()}")
+    for side, z in ((left, x), (right, y)):
+        if len({normalized_axis(axis, z.ndim) for axis in side}) < len(side):
+            raise ValueError(f"duplicate axes are not allowed in tensordot, at {user_location()}")
     return _over("np.tensordot", x, y, left, right)
 
 

@@ -189,13 +189,13 @@ def broadcast_to(x: Tracer, shape: Shape) -> Traced:
     if x.shape == shape:
         return x
     extra = len(shape) - x.ndim
-    pairs = [(k + extra, n) for k, n in enumerate(x.shape) if n == shape[k + extra]]
     fits = extra >= 0 and all(n in (1, shape[k + extra]) for k, n in enumerate(x.shape))
     if not fits:
         raise ValueError(
             f"could not broadcast an array of shape {x.shape} to shape {shape}, "
             f"at {user_location()}"
         )
+    pairs = [(k + extra, n) for k, n in enumerate(x.shape) if n == shape[k + extra]]
     return broadcast(reshape(x, tuple(n for _, n in pairs)), shape, tuple(k for k, _ in pairs))
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.mutation import store
-from funcdiff.numpy.promotion import Traced, array, fit
+from funcdiff.numpy.promotion import Traced, array, fit, is_weak
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.bessel import bessel_i0
 from funcdiff.ops.complex import imag, imaginary_part, join, real
@@ -135,15 +136,21 @@ def real_if_close(a: Any, tol: float = 100) -> Traced:
 # ---- tests on values ---------------------------------------------------------------------------
 
 
+def _is_python_number(value: Any) -> bool:
+    """Whether a value is a Python number, or traced as one, whose dtype gives way."""
+    return is_weak(value) or type(value) is bool
+
+
 @implements(np.isclose)
 def isclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Traced:
     """Return whether |a - b| <= atol + rtol·|b|, elementwise."""
-    y: Any = array(b)
-    x: Any = a if type(a) in (int, float, complex) else array(a)
-    if not y.type.differentiable:
+    x, y, atol, rtol = (z if _is_python_number(z) else array(z) for z in (a, b, atol, rtol))
+    if isinstance(y, Tracer) and not y.type.differentiable:
         y = convert(y, np.result_type(y.dtype, 1.0))
+    elif isinstance(y, int):
+        y = float(y)
     near = np.less_equal(np.absolute(x - y), atol + rtol * np.absolute(y))
     result = np.logical_or(np.logical_and(near, np.isfinite(y)), x == y)
     if equal_nan:

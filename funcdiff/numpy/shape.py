@@ -85,6 +85,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     """Return the elements in another shape."""
     x = array(a)
     target = _completed(x.shape, as_ints(shape))
+    order = _upper(order)
     if order == "K":
         raise ValueError(f"order 'K' is not permitted for reshaping, at {user_location()}")
     # columns first: they are read like that, and the result is filled like that
@@ -97,6 +98,10 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     if copy:
         return mutation.fresh(result)
     return mutation.view(x, result, lambda b: np.reshape(b, target, order=order))
+
+
+def _upper(order: Any) -> Any:
+    return order.upper() if isinstance(order, str) else order
 
 
 def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
@@ -147,7 +152,7 @@ def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ..
 @implements(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Tracer:
     """Return the elements along one axis."""
-    x = array(a)
+    x, order = array(a), _upper(order)
     result = ops.reshape(ops.permute(x, _axes_read(x, order, "np.ravel")), (x.type.size,))
     return mutation.view(x, result, lambda b: np.ravel(b, order))
 

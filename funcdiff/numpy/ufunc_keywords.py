@@ -44,6 +44,8 @@ def _split(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the inputs and the arrays for the outputs, which may be given by position."""
     inputs, positional = given[: ufunc.nin], given[ufunc.nin :]
+    if out is Ellipsis:  # NumPy's way to ask for an array, which a traced number is anyway
+        out = None
     outs = positional if out is None else (out if isinstance(out, tuple) else (out,))
     return inputs, (*outs, *(None,) * (ufunc.nout - len(outs)))
 

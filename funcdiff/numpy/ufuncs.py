@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -64,7 +65,10 @@ def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None
     found = direct.get((ufunc, x.type, type(number), right))
     if found is None:
         return None
-    y = scalar(number, x.type)
+    try:
+        y = scalar(number, x.type)
+    except OverflowError:  # an integer out of the range of the dtype
+        return None
     return bind(found.primitive, NONE, *((x, y) if right else (y, x)))[0]
 
 
@@ -72,10 +76,29 @@ def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> 
     """Promote, broadcast and record one elementwise operation."""
     dtypes = resolved(ufunc, tuple(map(dtype_of, operands)))
     shape = broadcast_shapes(*map(shape_of, operands))
+    if any(type(x) is int and _is_beyond(x, d) for x, d in zip(operands, dtypes, strict=True)):
+        return _beyond(ufunc, operands, dtypes, shape)
     xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
     y = op(*xs)
     _remember(op, ufunc, operands, xs)
     return y
+
+
+def _is_beyond(number: int, dtype: np.dtype[Any]) -> bool:
+    """Whether a Python integer is out of the range of an integer dtype."""
+    return dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
+def _beyond(
+    ufunc: np.ufunc, operands: tuple[Any, ...], dtypes: Sequence[np.dtype[Any]], shape: Any
+) -> Tracer:
+    """Compare with an integer out of range: the answer, NumPy's own, is one for all elements.
+
+    Other ufuncs raise NumPy's OverflowError.
+    """
+    models = [x if type(x) is int else d.type(0) for x, d in zip(operands, dtypes, strict=True)]
+    answer = ufunc(*models)
+    return constant(answer, ArrayType(shape, answer.dtype))
 
 
 def resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
@@ -146,7 +169,7 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
     if isinstance(number, np.generic):  # not weak, like Python's numbers
         kind = dtype_of(x) if x.weak and x.dtype.kind != "b" else x.dtype.type
         x = convert(x, _power_dtype(x.dtype, kind(1) if x.ndim == 0 else None, number))
-    if x.type.differentiable or number == 2:
+    if x.type.differentiable or (number == 2 and not isinstance(number, float)):
         if number in (0, 1):
             return constant(1, x.type) if number == 0 else mutation.fresh(x)
         if number in _POWERS:
