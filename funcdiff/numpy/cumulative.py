@@ -329,7 +329,9 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: bool) -> Traced:
     last = xp.shape[0] - 1
     position = np.searchsorted(xp, x, side="right") - 1
-    inside = np.logical_and(position >= 0, position < last)
+    before, behind, unknown = x < xp[0], x > xp[last], np.isnan(x)
+    # a point that is NaN is neither before nor behind, and makes what lies next to it NaN
+    inside = np.logical_and(np.logical_or(position >= 0, ~before), position < last)
     here = np.clip(position, 0, max(last - 1, 0))
     there = np.minimum(here + 1, last)
     x0, x1, y0, y1 = xp[here], xp[there], fp[here], fp[there]
@@ -340,7 +342,6 @@ def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: b
     flat = np.logical_and(np.isnan(slope * (x - x1) + y1), y0 == y1)
     plateau = np.logical_and(undefined, np.logical_or(x == x0, flat))
     line = slope * (x - np.where(undefined, x1, x0)) + np.where(undefined, y1, y0)
-    before, behind, unknown = x < xp[0], x > xp[last], np.isnan(x)
     edge = np.where(before, fp[0] if left is None else fit(left, fp[0].type), fp[last])
     edge = np.where(behind, fp[last] if right is None else fit(right, fp[0].type), edge)
     edge = np.where(unknown, x, edge)

@@ -118,6 +118,8 @@ def _filling(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) 
         return lambda x, axis, width: _joined(x, axis, _ramps(x, axis, width, ends[axis]))
     if mode in _STATISTICS:
         lengths = _pairs(given.get("stat_length"), x.ndim)
+        if any(n is not None and n < 0 for pair in lengths for n in pair):
+            raise ValueError(f"index can't contain negative values, at {user_location()}")
         function = _STATISTICS[mode]
         return lambda x, axis, width: _joined(
             x, axis, _statistics(x, axis, width, lengths[axis], function)

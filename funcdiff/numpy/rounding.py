@@ -151,7 +151,7 @@ def isclose(
         y = convert(y, np.result_type(y.dtype, 1.0))
     elif isinstance(y, int):
         y = float(y)
-    near = np.less_equal(np.absolute(x - y), atol + rtol * np.absolute(y))
+    near = np.less_equal(abs(x - y), atol + rtol * abs(y))  # Python's numbers stay such
     result = np.logical_or(np.logical_and(near, np.isfinite(y)), x == y)
     if equal_nan:
         result = np.logical_or(result, np.logical_and(np.isnan(x), np.isnan(y)))

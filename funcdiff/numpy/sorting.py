@@ -114,7 +114,7 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
     if row.ndim != 1:
         raise ValueError("object of too small depth for desired array")
     if sorter is not None:
-        order = np.empty(sorter.shape, sorter.dtype) if isinstance(sorter, Tracer) else sorter
+        order = np.zeros(sorter.shape, sorter.dtype) if isinstance(sorter, Tracer) else sorter
         np.searchsorted(np.zeros(row.shape), 0, sorter=order)  # NumPy's own errors
         row = gather(row, [array(sorter)], (0,))
     # a Python number is strong here, unlike in ufuncs

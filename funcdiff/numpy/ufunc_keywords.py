@@ -122,17 +122,18 @@ def _along(
     xs = [array(x) for x in inputs]
     counts, result = _core_counts(ufunc, xs)
     if axis is not None:
-        axes = [axis for _ in xs]
+        axes = [axis] * (len(xs) + bool(keepdims))
         if counts != [1, 1] or result:
             raise TypeError(
                 f"{ufunc.__name__}: axis can only be used with a single shared core dimension, "
                 f"at {user_location()}"
             )
-    places = [tuple(range(-n, 0)) for n in (*counts, result)]
+    kept = counts[-1] if keepdims and not result else result
+    places = [tuple(range(-n, 0)) for n in (*counts, kept)]
     if axes is not None:
         given = [p if isinstance(p, tuple) else (p,) for p in axes]
         places[: len(given)] = given
-        if len(given) < len(xs) + bool(result) or list(map(len, places)) != [*counts, result]:
+        if len(given) < len(xs) + bool(result) or list(map(len, places)) != [*counts, kept]:
             raise ValueError(
                 f"{ufunc.__name__}: axes= must list the axes of every operand and of the result, "
                 f"not {axes!r}, at {user_location()}"
@@ -142,8 +143,8 @@ def _along(
     if keepdims:
         if result:
             raise TypeError(f"{ufunc.__name__} does not support keepdims, at {user_location()}")
-        kept = normalized_axis(places[0][0], max(x.ndim for x in xs))
-        return reshape(y, (*y.shape[:kept], 1, *y.shape[kept:]))
+        place = normalized_axis(places[-1][0], y.ndim + 1)
+        return reshape(y, (*y.shape[:place], 1, *y.shape[place:]))
     return np.moveaxis(y, tuple(range(-result, 0)), places[-1]) if result else y
 
 

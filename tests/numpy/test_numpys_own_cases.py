@@ -1,5 +1,6 @@
 """Cases from NumPy's own tests that traced arrays once answered in another way."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,13 +72,13 @@ def test_axes_of_a_product_come_once() -> None:
     x = np.ones((2, 3, 3))
     for axes in (([1, 1], [0, 0]), ([0, 1], [1, -2])):
         with pytest.raises(ValueError, match=r"duplicate axes.*test_numpys_own_cases.py"):
-            fd.vjp(lambda x, axes=axes: np.tensordot(x, np.ones((3, 3, 4)), axes), x)
+            fd.vjp(partial(NP.tensordot, b=np.ones((3, 3, 4)), axes=axes), x)
 
 
 def test_orders_may_be_written_in_lower_case() -> None:
     x = np.arange(6.0).reshape(2, 3)
     assert_same(
-        lambda x: (x.flatten("f"), x.ravel("c"), np.reshape(x, (3, 2), order="f"), x.copy("f")), x
+        lambda x: (x.flatten("f"), x.ravel("c"), NP.reshape(x, (3, 2), order="f"), x.copy("f")), x
     )
 
 
@@ -93,11 +94,46 @@ def test_methods_take_what_those_of_ndarrays_take() -> None:
     assert_same(f, numbers, z)
 
 
+def _stored_in_a_number(f: Any, x: Any) -> Any:
+    return f([2.0], out=x[0, ...])
+
+
 def test_a_result_that_does_not_fit_its_array_is_said_so() -> None:
     for f in (np.positive, np.sin):
         with pytest.raises(ValueError, match=r"broadcast.*test_numpys_own_cases.py"):
-            fd.vjp(lambda x, f=f: f([2.0], out=x[0, ...]), np.ones(2))
+            fd.vjp(partial(_stored_in_a_number, f), np.ones(2))
 
 
 def test_an_array_may_be_asked_for() -> None:
     assert_same(lambda x: NP.add(x, 1.0, out=...), np.ones(2))
+
+
+def test_the_axis_that_keepdims_keeps_is_the_last_unless_it_is_given() -> None:
+    x, y = np.arange(27.0).reshape(3, 3, 3), np.arange(10.0, 19.0).reshape(3, 1, 3)
+    for axes in ([0, 2], [0, 2, 0], [(-1,), (-1,), (-1,)], [0, 2, 1], [0, 0]):
+        assert_same(partial(NP.vecdot, axes=axes, keepdims=True), x, y)
+    for axis in (0, -1):
+        assert_same(partial(NP.vecdot, axis=axis, keepdims=True), x, y)
+    assert_same(partial(NP.vecdot, axes=[(-1,), (-1,), ()]), x, y)
+    with pytest.raises(ValueError, match="axes= must list"):
+        fd.vjp(lambda x: NP.vecdot(x, y, axes=[0, 2, 1]), x)
+
+
+def test_a_point_that_is_nan_does_not_vanish_from_an_interpolation() -> None:
+    for points in ([np.nan, 1.0], [0.0, np.nan], [np.nan, np.nan]):
+        for values in ([0.0, 10.0, 20.0], [1.0, 1.0, 1.0], [0j, 10 - 20j, 3j]):
+            fp = np.array(values[: len(points)])
+            for x in (0.5, np.array([-1.0, 0.0, 1.0, 2.0, np.nan])):
+                assert_same(np.interp, x, np.array(points), fp)
+
+
+def test_the_length_of_a_statistic_is_not_negative() -> None:
+    for length in (-2, ((5, 2), (-2, 3))):
+        with pytest.raises(ValueError, match="can't contain negative values"):
+            fd.vjp(partial(NP.pad, pad_width=2, mode="mean", stat_length=length), np.ones((6, 5)))
+
+
+def test_a_sorter_may_be_traced() -> None:
+    x, places = np.random.default_rng(0).random(300), np.linspace(0, 1, 20)
+    assert_same(lambda x: np.searchsorted(x, places, sorter=np.argsort(x)), x)
+    assert_same(lambda x, order: np.searchsorted(x, places, sorter=order), x, np.argsort(x))
