@@ -1,0 +1,88 @@
+"""Runs NumPy's own tests with traced arrays; ``python -m tests.numpy_suite.run [module ...]``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from tests.numpy_suite.rewriting import rewritten
+
+_ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("_core", "lib", "linalg", "fft")
+_ELSEWHERE: Final = """
+    array_coercion array_interface arrayprint casting_unittests cpu_dispatcher cpu_features
+    custom_dtypes cython datetime defchararray dlpack dtype extint128 finfo hashtable limited_api
+    mem_policy memmap multiprocessing multithreading nditer overrides print records scalarprint
+    simd simd_module stringdtype strings unicode longdouble half abc api machar umath_accuracy
+    _datasource _iotools _version format io loadtxt mixins recfunctions utils argparse
+    conversion_utils protocols deprecations
+"""
+"""Modules about text, dates, files, memory and the interface of C."""
+
+
+def run(names: Sequence[str], record: Path, packages: Sequence[str] = PACKAGES) -> str:
+    """Run modules (``umath``; all if none is named), noting every observed call in a file.
+
+    Returns
+    -------
+    str
+        What pytest printed.  Tests of reference counts and the like fail when they are observed;
+        what counts is in the file.
+    """
+    root = Path(np.__file__).parent
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for package in packages:
+            for path in sorted((root / package / "tests").glob("test_*.py")):
+                subject = path.stem.removeprefix("test_")
+                if subject in _ELSEWHERE.split() or (names and subject not in names):
+                    continue
+                copy = Path(folder) / f"{path.stem}_of_{package.strip('_')}.py"
+                copy.write_text(rewritten(path, f"numpy.{package}.tests"), encoding="utf-8")
+                files.append(copy)
+        command = [
+            sys.executable, "-m", "pytest", "-q", "--maxfail=100000",
+            "--import-mode=importlib", "-c", "/dev/null", "--rootdir", folder, "-p",
+            "no:cacheprovider", "-p", "numpy.conftest", "-W", "ignore", "--tb=line", "-m",
+            "not slow", *map(str, files),
+        ]  # fmt: skip
+        environment = {
+            **os.environ, "NUMPY_SUITE_RECORD": str(record), "PYTHONPATH": str(_ROOT),
+            "OPENBLAS_NUM_THREADS": "1",
+        }  # fmt: skip
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    return done.stdout
+
+
+def records(path: Path) -> Iterable[tuple[str, str, str, str]]:
+    """Return kind, function, test and details of every call."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            kind, name, test, detail = json.loads(line)
+            yield kind, name, test, detail
+
+
+def main() -> None:
+    """Run and show how many calls of each kind there were."""
+    record = Path("numpy_suite.jsonl").resolve()
+    record.unlink(missing_ok=True)
+    print(run(sys.argv[1:], record)[-1500:])
+    counted = Counter(kind for kind, *_ in records(record))
+    for kind, count in counted.most_common():
+        print(f"{count:8d} {kind}")
+    for kind, name, test, detail in records(record):
+        if kind != "right" and not kind.startswith("refused"):
+            print(f"{kind} | {name} | {test}\n    {detail}")
+
+
+if __name__ == "__main__":
+    main()

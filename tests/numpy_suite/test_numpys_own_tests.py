@@ -1,0 +1,96 @@
+"""Traced arrays in NumPy's own tests: every call gives NumPy's result, or a stated difference.
+
+The tests are those installed with NumPy.  Its calls are counted, so that a change of the rewriting
+which would observe nothing does not pass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.numpy_suite import observing
+from tests.numpy_suite.rewriting import rewritten
+from tests.numpy_suite.run import PACKAGES, records, run
+
+STATED = {
+    tuple(part.strip() for part in line.split("|")[:2])
+    for line in Path(__file__).with_name("differences.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+}
+QUICK = ("index_tricks", "indexerrors", "item_selection", "twodim_base")
+EXPECTED = {"_core": 15_000, "lib": 10_000, "linalg": 3_000, "fft": 500}
+"""Observed calls that there are at least, by package."""
+
+
+def assert_stated(path: Path, least: int) -> None:
+    """Assert that what was noted are NumPy's results, refusals, and stated differences."""
+    kinds: Counter[str] = Counter()
+    unexpected = []
+    for kind, name, test, detail in records(path):
+        kinds[kind] += 1
+        if kind != "right" and not kind.startswith("refused") and (kind, name) not in STATED:
+            unexpected.append(f"{kind}: {name} in {test}: {detail}")
+    assert not unexpected, "\n".join(unexpected[:50])
+    assert kinds["right"] >= least
+
+
+def test_indexing_tests_of_numpys_hold_with_traced_arrays(tmp_path: Path) -> None:
+    record = tmp_path / "calls.jsonl"
+    report = run(QUICK, record)
+    assert record.exists(), report
+    assert_stated(record, 500)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", PACKAGES)
+def test_numpys_tests_hold_with_traced_arrays(package: str, tmp_path: Path) -> None:
+    record = tmp_path / "calls.jsonl"
+    report = run((), record, packages=(package,))
+    assert record.exists(), report
+    assert_stated(record, EXPECTED[package])
+
+
+def test_a_rewritten_test_still_does_what_it_did(tmp_path: Path) -> None:
+    source = """
+def found(np, x):
+    y = x.reshape(2, 3).T[::-1, 1]
+    y[1:] += -x[0] ** 2
+    x[..., 2] = np.add.reduce(x) if 1 < 2 < 3 else 0
+    a, b = x[:2]
+    return y, x, super, [i * a - b for i in range(2)], f"{x[0]}"
+"""
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    outcomes = []
+    for text in (source, rewritten(path, "numpy.lib.tests")):
+        scope: dict[str, Any] = {}
+        exec(text, scope)
+        outcomes.append(scope["found"](np, np.arange(6.0)))
+    for x, y in zip(*outcomes, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_what_differs_is_noted_as_what_it_is() -> None:
+    compared = observing.compared
+    ones = np.ones(2)
+    assert compared(ones, ones)[0] == "right"
+    assert compared(ones, ones + 1e-15)[0] == "rounding"
+    assert compared(ones, ones + 1e-3)[0] == "value"
+    assert compared(ones, ones.astype("f4"))[0] == "dtype"
+    assert compared(ones, np.ones(3))[0] == "shape"
+    assert compared(0 * ones, -0.0 * ones)[0] == "sign of zero"
+    assert compared([ones, ones], [ones, 2 * ones])[0] == "value"
+    assert compared([ones], [ones, ones])[0] == "structure"
+    assert compared(ones * np.nan, ones * np.nan)[0] == "right"
+    for expected, found, kind in (
+        (ValueError(), ValueError(), "right"),
+        (ValueError(), TypeError(), "other error"),
+        (ones, TypeError(), "error"),
+        (ValueError(), ones, "accepted"),
+    ):
+        assert observing.classified(expected, found)[0] == kind
