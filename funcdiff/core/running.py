@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.primitive import Params
@@ -48,7 +49,7 @@ def _hands_on(program: Program) -> bool:
 
 
 def _inside(params: Params) -> Params:
-    changed = {}
+    changed: dict[str, Any] = {}
     for field in fields(params):
         value = getattr(params, field.name)
         if isinstance(value, Program):

@@ -19,6 +19,7 @@ from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.array import Array
 from funcdiff.numpy.promotion import is_weak
+from funcdiff.numpy.ufuncs import power_operator
 from funcdiff.numpy.values import concrete_value
 from funcdiff.ops.structural import convert
 
@@ -120,7 +121,7 @@ def _power(base: Any, exponent: Any) -> Any:
     if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
         base = _number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
     if isinstance(base, Tracer):
-        return _number(Array.__pow__(base, exponent))
+        return _number(power_operator(base, exponent))
     return _number(Array.__rpow__(exponent, base))
 
 

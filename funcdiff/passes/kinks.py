@@ -63,12 +63,12 @@ def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
     if found := made_by(x, mul_p):
         return pair(*found[1])
     found = made_by(x, contract_p)
-    return bool(found) and found[0].left == found[0].right and pair(*found[1])
+    return found is not None and found[0].left == found[0].right and pair(*found[1])
 
 
 def _are_conjugate(y: Tracer, z: Tracer) -> bool:
     found = made_by(y, conj_p)
-    return bool(found) and same(found[1][0], z)
+    return found is not None and same(found[1][0], z)
 
 
 def _is_positive(x: Tracer) -> bool:
@@ -83,7 +83,7 @@ def _is_positive(x: Tracer) -> bool:
         if found:
             return _is_positive(found[1][0])
     found = made_by(x, maximum.primitive)
-    return bool(found) and any(number == 0 for number in map(splat, found[1]))
+    return found is not None and any(number == 0 for number in map(splat, found[1]))
 
 
 def _root_of_squares(_emit: Any, _p: Any, s: Tracer) -> Tracer | None:

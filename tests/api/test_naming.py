@@ -40,7 +40,7 @@ def test_functions_in_functions_are_shown_by_their_own_name() -> None:
         return x**2
 
     assert repr(fd.grad(inner)).startswith("<function grad(inner) at ")
-    assert fd.grad(inner).__name__ == "inner"  # type: ignore[attr-defined]
+    assert fd.grad(inner).__name__ == "inner"
 
 
 def test_dir_shows_what_is_public() -> None:

@@ -127,8 +127,8 @@ def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: s
     np.testing.assert_array_equal(third, np.zeros((2, 2, 2)))
     line = [fd.derivative(lambda t: f(np.array([0.6, 0.8]) * t), n=n)(0.0) for n in range(1, 5)]
     count = 4 if np.isfinite(fourth) else 3
-    wanted = [0, 2 * second, 0, 24 * fourth]
-    np.testing.assert_allclose(line[:count], wanted[:count], rtol=1e-13, atol=1e-13)
+    expected = [0, 2 * second, 0, 24 * fourth]
+    np.testing.assert_allclose(line[:count], expected[:count], rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
