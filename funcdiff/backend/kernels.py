@@ -338,6 +338,7 @@ def _hands_out(eq: Equation) -> bool:
 @memoised
 def kernel(program: Program) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
+    program = as_run(program)
     code = unrolled(program)
     if code is None:
         return Kernel(program, Limits())

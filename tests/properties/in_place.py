@@ -78,7 +78,7 @@ class _State:
     def target(self, c: _Choices) -> Any:
         """Return an array that can be written to: the numbers of NumPy cannot."""
         y = c.of([y for y in self.arrays if np.ndim(y)] or [np.zeros(0)])
-        if isinstance(y, np.ndarray) and not y.flags.writeable:
+        if type(y) is np.ndarray and not y.flags.writeable:
             raise ValueError("read-only")  # which NumPy forgets where it writes nothing
         return y
 
