@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar, Token, copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -166,15 +166,16 @@ class Builder:
         self._inputs: dict[int, Any] = {}
         self._values: list[Any] = []
         self._snapshots = Snapshots()
-        self._tokens: list[Token[Builder | None]] = []
+        self._outer: list[Builder | None] = []
 
     def __enter__(self) -> Builder:
         self.parent = _current.get()
-        self._tokens.append(_current.set(self))
+        self._outer.append(self.parent)  # a token would keep the whole context alive
+        _current.set(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _current.reset(self._tokens.pop())
+        _current.set(self._outer.pop())
         self.layouts.clear()  # of handles that refer to this builder
         self._snapshots.release(exception[1])
         memory_errors.explain(exception[1], exports=self.exports)
@@ -381,17 +382,19 @@ def isolated(function: Callable[[], R]) -> R:
             for variable, value in context.items():
                 if variable is not _current and variable.get(None) is not value:
                     variable.set(value)
+        del context  # which a traceback would keep alive
     return result
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
     """Let no builder record: code that runs with concrete arrays is no part of a trace."""
-    token = _current.set(None)
+    outer = _current.get()
+    _current.set(None)
     try:
         yield
     finally:
-        _current.reset(token)
+        _current.set(outer)
 
 
 def constant(value: Any, type_: ArrayType) -> Tracer:

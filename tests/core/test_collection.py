@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.collection import pause
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
@@ -37,6 +38,18 @@ def test_a_pause_ends_although_the_error_that_ended_it_is_kept() -> None:
         copy_context().run(failing)
     assert gc.isenabled()
     assert caught.value.__traceback__ is not None
+
+
+def test_a_builder_that_was_never_closed_and_lives_on_does_not_keep_a_pause() -> None:
+    kept: list[Builder] = []
+
+    def interrupted() -> None:
+        pause()
+        kept.append(Builder("test").__enter__())
+
+    copy_context().run(interrupted)
+    assert gc.isenabled()
+    assert current_builder() is None
 
 
 def test_who_has_switched_the_collector_off_finds_it_so() -> None:
