@@ -188,7 +188,7 @@ def _inputs(
     pairs = zip(types, values, strict=True)
     inputs = [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
     for k, (t, x) in enumerate(zip(types, operands, strict=True)):
-        if not t.shape and is_array_without_axes(x):
+        if not (t.shape or inputs[k].weak) and is_array_without_axes(x):
             inputs[k] = mutation.as_array(inputs[k])
     return inputs
 

@@ -33,7 +33,7 @@ def qualified(ufunc: np.ufunc) -> str:
     """Return ``np.sin`` or ``scipy.special.gamma`` for that ufunc, or how others call theirs."""
     if _is_scipys(ufunc):
         return f"scipy.special.{ufunc.__name__}"
-    known = hasattr(np, ufunc.__name__)
+    known = hasattr(np, ufunc.__name__) or hasattr(np.strings, ufunc.__name__)
     return f"np.{ufunc.__name__}" if known else f"the ufunc {ufunc.__name__} of another library"
 
 

@@ -231,7 +231,7 @@ NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "memory": (lambda x: memoryview(x), "no memory that could be read"),
     "numba": (_compiled, r"f\.py_func"),
     "dim": (lambda x: x.sum(dim=0), "says axis for dim"),
-    "keepdim": (lambda x: np.mean(x, keepdim=True), "says keepdims for keepdim"),  # type: ignore[call-overload]
+    "keepdim": (lambda x: x.mean(keepdim=True), "says keepdims for keepdim"),
     "unbiased": (lambda x: x.std(unbiased=False), "says ddof for unbiased"),
     "stack": (lambda x: np.stack([x, x], dim=0), "says axis for dim"),  # type: ignore[call-overload]
     "a condition": (lambda x: x if x > 0 else -x, r"np\.where\(mask, a, b\)"),
