@@ -26,6 +26,7 @@ from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
 from funcdiff.core.program import Equation, Literal, Program
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline, walk
+from funcdiff.ops.complex import modulus
 from funcdiff.ops.divided_differences import partial
 from funcdiff.ops.elementwise import absolute, add, div, mul, power, sqrt, square
 from funcdiff.ops.logic import equal, isfinite, less, less_equal, logical_and
@@ -70,9 +71,9 @@ def _jvp(p: Radial, xs: Sequence[Tracer], ts: Sequence[Maybe]) -> tuple[list[Tra
         slope = _function(replace(p, order=p.order + 1), r, s, parameters)
         parts.append(_product(convert(t, y.dtype), slope))
     for k, moving in enumerate(moved):
-        if moving is not None and moving.dtype == y.dtype:
+        if moving is not None:
             slope = _function(replace(p, body=partial(p.body, k + 1)), r, s, parameters)
-            parts.append(_product(_everywhere(moving, y.shape), slope))
+            parts.append(_product(_everywhere(convert(moving, y.dtype), y.shape), slope))
     return [radial(p, xs)], [sum_tangents(parts)]
 
 
@@ -84,7 +85,11 @@ def _product(t: Tracer, slope: Tracer) -> Maybe:
 
 
 def _everywhere(x: Tracer, shape: tuple[int, ...]) -> Tracer:
-    return x if x.shape == shape else broadcast(x, shape, ())
+    """Return a number at every place of a shape, an array of the shape as it is."""
+    number = splat(x)
+    if number is not None:
+        return constant(number, x.type.with_shape(shape))
+    return broadcast(x, shape, ())
 
 
 def _batch(p: Radial, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
@@ -157,13 +162,8 @@ def _function(p: Radial, r: Tracer, s: Tracer, parameters: Sequence[Tracer]) -> 
     if p.order:
         shape = r.shape if any(x.shape for x in parameters) else ()
         limit = spread(_limit(p.body, p.order, kink=p.kink), parameters, shape)
-        y = select(_at_zero(r, p.order), _filled(limit, y.type), y)
+        y = select(_at_zero(r, p.order), _everywhere(limit, r.shape), y)
     return radial(p, [y, r, s, *parameters])
-
-
-def _filled(x: Tracer, type_: ArrayType) -> Tracer:
-    number = splat(x)
-    return _everywhere(x, type_.shape) if number is None else constant(number, type_)
 
 
 def _at_zero(r: Tracer, order: int) -> Tracer:
@@ -241,8 +241,15 @@ def _vanishes(before: Tracer, slope: Tracer, after: Tracer) -> Tracer:
     """
     real = before.type.with_dtype(real_dtype(before.dtype))
     few = constant(64 * float(np.finfo(real.dtype).eps), real)
-    scale = sqrt(mul(absolute(before), absolute(after)))
-    return less_equal(absolute(slope), mul(few, scale))
+    scale = sqrt(mul(_size(before), _size(after)))
+    return less_equal(_size(slope), mul(few, scale))
+
+
+def _size(x: Tracer) -> Tracer:
+    number = splat(x)
+    if number is not None:
+        return constant(np.absolute(number), x.type.with_dtype(real_dtype(x.dtype)))
+    return modulus(x) if x.dtype.kind == "c" else absolute(x)
 
 
 def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
@@ -253,15 +260,12 @@ def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
 def spread(body: Program, xs: Sequence[Tracer], shape: tuple[int, ...]) -> Tracer:
     """Return a function of numbers, of elementwise operations, for arrays of one shape."""
 
-    def filled(x: Tracer) -> Tracer:
-        return x if x.shape == shape else constant(splat(x), x.type.with_shape(shape))
-
     def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
         values = [splat(x) for x in operands]
         if any(value is None for value in values):
-            return bind(eq.primitive, eq.params, *map(filled, operands))
+            return bind(eq.primitive, eq.params, *(_everywhere(x, shape) for x in operands))
         (type_,) = eq.primitive.abstract(eq.params, *(x.type for x in operands))
         with np.errstate(all="ignore"):
             return [constant(eq.primitive.impl(eq.params)(*values), type_)]
 
-    return filled(walk(body, xs, rule)[0])
+    return _everywhere(walk(body, xs, rule)[0], shape)

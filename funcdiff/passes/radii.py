@@ -79,11 +79,6 @@ class Jet(NamedTuple):
     value: float | complex | None
     slope: Any
 
-    @property
-    def flat(self) -> bool:
-        """Whether the slope vanishes, or may."""
-        return self.slope == 0 or self.slope is Unknown.SUM
-
 
 def _times(factor: Any, slope: Any) -> Any:
     if factor == 0 or slope == 0:
@@ -173,6 +168,18 @@ def _derivatives(
     return value, slopes
 
 
+def _flattens(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | None]) -> bool:
+    """Whether the slope of a result vanishes, or may, while those of operands do not, or may not.
+
+    A multiple of what may be flat is so if that is, by the chain rule: it needs no mark of its own.
+    """
+    slopes = [x.slope for x in operands if x is not None and x.slope != 0]
+    if result.slope == 0 or not slopes:
+        return bool(slopes)
+    multiple = primitive in _ARITHMETIC and slopes == [Unknown.SUM]
+    return result.slope is Unknown.SUM and not multiple
+
+
 # ---- the walk ------------------------------------------------------------------------------------
 
 
@@ -223,7 +230,7 @@ class RadialRewriter(Rewriter):
         if head.primitive is contract_p and p.left == p.right and same(*xs):
             return self._of_product(y, xs[0], p)
         jets = self._known(head, xs)
-        if head.primitive in _SQUARES and y.dtype.kind == "f":
+        if _is_radius(head):
             jets = {**jets, Radius(y.atom): Jet(0.0, 1.0)}  # type: ignore[arg-type]
         if not jets:
             return y
@@ -231,7 +238,7 @@ class RadialRewriter(Rewriter):
         result = y
         if _is_followed(head.primitive):
             for radius, jet in jets.items():
-                if jet.flat and any(_is_steep(self.jets(x).get(radius)) for x in xs):
+                if _flattens(head.primitive, jet, [self.jets(x).get(radius) for x in xs]):
                     result = self._mark(result, y, radius)
         return result
 
@@ -274,7 +281,7 @@ class RadialRewriter(Rewriter):
 
     def _of_product(self, y: Tracer, x: Tracer, p: Contraction) -> Tracer:
         """Return a sum of squares of radii, which is one of their squares."""
-        if not any(jet.value == 0 and _is_steep(jet) for jet in self.jets(x).values()):
+        if not any(jet.value == 0 and jet.slope != 0 for jet in self.jets(x).values()):
             return y
         rest = tuple(label for label in p.left if label in p.out)
         summed = tuple(k for k, label in enumerate(p.left) if label not in p.out)
@@ -301,8 +308,10 @@ class RadialRewriter(Rewriter):
         return marked
 
 
-def _is_steep(jet: Jet | None) -> bool:
-    return jet is not None and not jet.flat
+def _is_radius(head: Operation) -> bool:
+    if head.primitive is modulus_p:
+        return True
+    return head.primitive in _SQUARES and all(t.dtype.kind == "f" for t in head.operands)
 
 
 def _number(x: Tracer) -> Any:
@@ -378,7 +387,13 @@ class _Body:
         if head.primitive.facts.rearranges:
             return self.copy(xs[0], ((head.primitive, head.params), *moves))
         own = isinstance(p, Radial) and self._is_radius(xs[1], moves)
-        operands = [self.copy(y, moves) for y in (xs[3:] if own else xs)]
+        if head.primitive.facts.hands_on and not own:
+            return None
+        if x.dtype.kind == "c":
+            return None
+        operands = [
+            self.copy(y, moves if y.shape == x.shape else ()) for y in (xs[3:] if own else xs)
+        ]
         if any(y is None for y in operands):
             return None
         with self.builder:
