@@ -36,6 +36,10 @@ _CURES: Final = (
         "or math.floor(x), or say that it is a constant: int(fd.stop_gradient(x)).",
     ),
     (
+        r"(fractions\.|decimal\.)?(Fraction|Decimal)$",
+        "Fractions and decimals are made of plain numbers: go on with x itself.",
+    ),
+    (
         r"(math|cmath)\.",
         "Use {numpy}(x), not {called}(x).",
     ),

@@ -155,7 +155,7 @@ def std(
 
 def root(v: Traced) -> Traced:
     """Return the square root of a variance; its derivative at 0 is 0."""
-    return root_of_squares(v)
+    return root_of_squares(v) if v.type.differentiable else np.sqrt(v)
 
 
 def _variance(

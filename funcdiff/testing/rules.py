@@ -205,7 +205,7 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
             tangents,
             lambda k: _run(pushed, [*near.jittered(k), *_present(ts)])[count:],
             Accuracy(),
-            blur=rounding([*case.operands, *outputs]) * max(1.0, *map(_size, near.ys)),
+            blur=rounding([*case.operands, *outputs]) * max([1.0, *map(_size, near.ys)]),
         )
         if found is not None:
             raise AssertionError(f"{found.path}, {found.text}")
