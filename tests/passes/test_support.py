@@ -248,6 +248,18 @@ def _noted(supports: Supports, primitive: Primitive[Any], params: Params, *xs: T
     return y
 
 
+@pytest.mark.parametrize("primitive", [add_p, sub.primitive, join_p], ids=str)
+def test_a_sum_with_what_is_zero_has_the_support_of_the_other(primitive: Primitive[Any]) -> None:
+    supports = Supports()
+    with Builder("a test", closed=True, shares=True) as builder:
+        x, mask = builder.input(_masked(3, 4)), builder.input(ArrayType((3, 4), BOOL))
+        masked = _noted(supports, select_p, NONE, mask, x, zeros(x.type))
+        for xs in ((masked, zeros(x.type)), (zeros(x.type), masked)):
+            y = _noted(supports, primitive, NONE, *xs)
+            assert supports.of(y) is supports.of(masked)
+            assert isinstance(supports.of(y), Support)
+
+
 def _is_sum(sample: Sample) -> bool:
     return sample.primitive not in (mul_p, contract_p, convolve_p)
 
