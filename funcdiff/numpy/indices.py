@@ -30,6 +30,8 @@ _INVALID: Final = (
     "arrays are valid indices"
 )
 
+_ARRAYS: Final = "arrays used as indices must be of integer (or boolean) type"
+
 
 def normalized(index: Any) -> Items:
     """Return an index, as it stands between brackets, as the items that NumPy makes of it.
@@ -59,16 +61,13 @@ def _item(item: Any) -> Item:
     if isinstance(item, slice):
         return slice(*map(_bound, (item.start, item.stop, item.step)))
     if isinstance(item, np.ndarray | Tracer):
-        return _of_valid_dtype(item, f"{_ARRAYS}, not {item.dtype}")
+        return _positions_or_mask(item, _ARRAYS, item.dtype)
     if not isinstance(item, bool | np.bool_):  # which are masks, and no integers
         try:
             return as_int(item)
         except TypeError:
             pass
-    return _of_valid_dtype(as_array(item), f"{_INVALID}, not {type(item).__name__}")
-
-
-_ARRAYS: Final = "arrays used as indices must be of integer (or boolean) type"
+    return _positions_or_mask(as_array(item), _INVALID, type(item).__name__)
 
 
 def _bound(value: Any) -> int | None:
@@ -125,10 +124,11 @@ def holds_traced(value: Any) -> bool:
     return isinstance(value, Tracer)
 
 
-def _of_valid_dtype(a: Arrays, refusal: str) -> Arrays:
-    kind = a.dtype.kind
-    if kind not in "biu":
-        raise IndexError(f"{refusal}, at {user_location()}")
-    if isinstance(a, Tracer):
-        return a
-    return np.asarray(a) if kind == "b" else np.asarray(a, np.intp)
+def _positions_or_mask(a: Arrays, valid: str, given: Any) -> Arrays:
+    """Return an array as an item of an index; `valid` and `given` are for the message."""
+    dtype = a.dtype
+    if dtype is INT or dtype == BOOL:
+        return a if isinstance(a, Tracer) else np.asarray(a)
+    if dtype.kind not in "iu":
+        raise IndexError(f"{valid}, not {given}, at {user_location()}")
+    return a if isinstance(a, Tracer) else np.asarray(a, np.intp)
