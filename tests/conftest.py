@@ -11,7 +11,8 @@ from hypothesis import settings
 settings.register_profile(
     "quick", deadline=None, derandomize=True, max_examples=50, print_blob=True
 )
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1000)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
+settings.register_profile("by hand", settings.get_profile("quick"), max_examples=5000)
 settings.load_profile("quick")
 
 # the first execution of every compiled program is held against the interpreter

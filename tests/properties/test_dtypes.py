@@ -95,7 +95,7 @@ def test_a_function_of_an_array_returns_numpys_dtype(f: Callable[..., Any], x: A
 
 
 @pytest.mark.slow
-@settings(max_examples=6000)
+@settings(max_examples=1000)
 @given(st.data())
 def test_ever_more_functions_of_ever_more_dtypes_return_numpys(data: st.DataObject) -> None:
     ufunc = data.draw(st.sampled_from(UFUNCS))

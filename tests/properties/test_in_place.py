@@ -21,7 +21,7 @@ from tests.properties import in_place
 
 EAGER_CALLS = 8
 JITTED_CALLS = 3
-THOROUGH = settings(max_examples=1500)
+THOROUGH = settings(max_examples=300)
 NOT_HOLOMORPHIC = {"sorted", "set_part", "parts"}
 
 Program = tuple[str, in_place.Steps]

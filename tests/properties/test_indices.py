@@ -123,14 +123,14 @@ def test_any_positions_are_numpys(shape: tuple[int, ...], f: Function, data: st.
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(SHAPES, st.sampled_from(BY_INDEX), st.data())
 def test_many_indices_are_numpys(shape: tuple[int, ...], f: Function, data: st.DataObject) -> None:
     require_numpys(f, numbered(shape), data.draw(any_index(shape)))
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(strategies.shapes(min_ndim=1, max_side=3), st.sampled_from(BY_POSITION), st.data())
 def test_many_positions_are_numpys(
     shape: tuple[int, ...], f: Function, data: st.DataObject

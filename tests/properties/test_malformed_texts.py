@@ -128,7 +128,7 @@ def test_a_changed_text_is_read_or_answered(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000)
+@settings(max_examples=3000)
 @given(changed_texts())
 def test_every_changed_text_of_many_is_read_or_answered(text: str) -> None:
     require_answer(text)

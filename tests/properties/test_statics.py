@@ -24,7 +24,7 @@ from funcdiff import pytree
 from funcdiff.pytree.statics import static_key
 
 quick = settings(max_examples=40)
-thorough = settings(max_examples=2000)
+thorough = settings(max_examples=500)
 
 
 class Kind(IntEnum):
