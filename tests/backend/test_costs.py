@@ -50,6 +50,10 @@ def test_a_product_of_matrices_takes_two_operations_for_each_term() -> None:
         (lambda x: np.linalg.svd(x, compute_uv=False), 4 * 30 * 400 - 4 / 3 * 8000),
         (lambda x: np.linalg.inv(np.stack([x[:3, :3]] * 7)), 7 * 2 * 27),
         (lambda x: x.T.reshape(-1)[::2][None], 0),
+        (
+            lambda x: fd.nn.conv(np.stack([x, x])[None], np.ones((5, 2, 3, 4))),
+            2 * 10 * (3 * 18) * (4 * 27),
+        ),
     ],
 )
 def test_operations_are_counted_by_their_leading_terms(f: Any, flops: float) -> None:
