@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,27 @@ def test_every_operation_is_computed(case: Sample) -> None:
 def test_every_derivative_is_computed(case: Sample, limits: Limits | None) -> None:
     for program, args in derivatives(case):
         assert_computes(program, args, limits)
+
+
+LABELS = ["".join(word) for n in (1, 2, 3) for word in permutations("abc", n)]
+SUMS = [
+    f"{left},{right}->{out}"
+    for left in LABELS
+    for right in LABELS
+    for out in ["", *LABELS]
+    if set(out) <= {*left, *right}
+]
+
+
+@pytest.mark.parametrize("first", range(5))
+def test_contractions_are_computed_in_blocks_whatever_is_summed(first: int) -> None:
+    random = np.random.default_rng(0)
+    sizes = {"a": 7, "b": 2, "c": 3}
+    for labels in SUMS[first::97]:
+        left, right = labels.partition("->")[0].split(",")
+        xs = [random.normal(size=[sizes[k] for k in word]) for word in (left, right)]
+        program = fd.trace(lambda x, y: np.einsum(labels, np.sin(x), np.cos(y)))(*xs)  # noqa: B023
+        assert_computes(program, xs)
 
 
 @given(OPERATIONS)
