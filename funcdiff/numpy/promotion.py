@@ -38,7 +38,7 @@ _PYTHON_TYPES: Final[dict[str, Any]] = {
 To NumPy a Python bool is an array of booleans, whose dtype gives way to every other anyway.
 """
 
-_SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
+SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
 """Numbers that stay literals; others become inputs, or programs would differ in each of them."""
 
 
@@ -76,7 +76,7 @@ def scalar(value: Any, type_: ArrayType) -> Traced:
     ref = builder.numbers.get((value, type_))
     if ref is None:
         number = _literal(type(value).__name__, value, type_)
-        lifted = builder.lifts and value not in _SPECIAL_NUMBERS and type_.differentiable
+        lifted = builder.lifts and value not in SPECIAL_NUMBERS and type_.differentiable
         ref = builder.numbers[value, type_] = builder.lift(number).atom if lifted else number
     return builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
 

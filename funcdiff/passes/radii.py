@@ -19,6 +19,7 @@ from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, made, made_by, maker
+from funcdiff.numpy.promotion import SPECIAL_NUMBERS
 from funcdiff.ops import elementwise as ops
 from funcdiff.ops.complex import conj_p, imag, imag_p, join_p, modulus_p, real, real_p
 from funcdiff.ops.contract import Contraction, contract_p
@@ -33,8 +34,11 @@ from funcdiff.passes.kinks import is_sum_of_squares
 from funcdiff.passes.rewriting import Rewriter, same
 from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
 
-_LONGEST: Final = 64
-"""Equations that a function of a radius may have."""
+_LONGEST: Final = 32
+"""Equations and parameters that a function of a radius may have."""
+
+_MOST: Final = 32
+"""Functions of radii that are marked in a program: what follows them in a long chain is not."""
 
 Move: TypeAlias = tuple[Primitive[Any], Params]
 
@@ -50,6 +54,14 @@ _SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
 
 MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
+
+
+def _is_analytic(head: Operation) -> bool:
+    """Whether an elementwise operation is no part, conjugate or modulus of complex numbers."""
+    real = head.results[0].dtype.kind != "c"
+    return _is_followed(head.primitive) and not (
+        real and any(t.dtype.kind == "c" for t in head.operands)
+    )
 
 
 _OF_PARTS: Final = frozenset({real_p, imag_p, conj_p, join_p, modulus_p, select_p})
@@ -236,9 +248,10 @@ class RadialRewriter(Rewriter):
             return y
         self._jets[y.atom] = jets
         result = y
-        if _is_followed(head.primitive):
+        if _is_analytic(head):
             for radius, jet in jets.items():
-                if _flattens(head.primitive, jet, [self.jets(x).get(radius) for x in xs]):
+                operands = [self.jets(x).get(radius) for x in xs]
+                if len(self._marked) < _MOST and _flattens(head.primitive, jet, operands):
                     result = self._mark(result, y, radius)
         return result
 
@@ -251,11 +264,12 @@ class RadialRewriter(Rewriter):
             return {Radius(r.atom, (*r.moves, move)): jet for r, jet in self.jets(xs[0]).items()}
         known = [self.jets(x) for x in xs]
         found: dict[Radius, Jet] = {}
-        if not any(known) or not _is_followed(head.primitive):
+        if not any(known) or not _is_analytic(head):
             return found
+        number = _number if head.primitive is ops.power.primitive else _lasting
         for radius in dict.fromkeys(r for jets in known for r in jets):
             jets = [
-                jets[radius] if radius in jets else Jet(_number(x), 0.0)
+                jets[radius] if radius in jets else Jet(number(x), 0.0)
                 for x, jets in zip(xs, known, strict=True)
             ]
             rule = _ARITHMETIC.get(head.primitive)
@@ -300,7 +314,9 @@ class RadialRewriter(Rewriter):
         if copied is None:
             return before
         square = _SQUARES[head.primitive](*made(r, head)[1])
-        operands = [before, _moved(r, radius.moves), _moved(square, radius.moves)]
+        moved = _moved(r, radius.moves)
+        self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
+        operands = [before, moved, _moved(square, radius.moves)]
         p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
         marked = radial(p, [*operands, *body.parameters])
         self._jets[marked.atom] = self._jets[y.atom]
@@ -317,6 +333,12 @@ def _is_radius(head: Operation) -> bool:
 def _number(x: Tracer) -> Any:
     number = splat(x)
     return None if number is None else number.item()
+
+
+def _lasting(x: Tracer) -> Any:
+    """Return a number that is one in every recording, whether or not others become inputs."""
+    number = _number(x)
+    return number if number in SPECIAL_NUMBERS else None
 
 
 def _half_power(head: Operation, xs: Sequence[Tracer]) -> int | None:
@@ -353,7 +375,7 @@ class _Body:
         self._r = self.builder.input(r.type.with_shape(()))
         self._copies: dict[Any, Tracer] = {}
 
-    def copy(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer | None:
+    def copy(self, x: Tracer, moves: tuple[Move, ...], depth: int = 0) -> Tracer | None:
         """Return a value, whose elements are moved afterwards; None if the function is long."""
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
@@ -361,13 +383,11 @@ class _Body:
             return self._r
         key = x.atom, moves
         if key not in self._copies:
-            if len(self._copies) >= _LONGEST:
-                return None
-            depends = any(
-                Radius(r.atom, (*r.moves, *moves)) == self._radius for r in self._rewriter.jets(x)
-            )
-            made = self._computed(x, moves) if depends else self._parameter(_moved(x, moves))
-            if made is None:
+            if self._jet(x, moves) is None:
+                made = self._parameter(_moved(x, moves))
+            else:
+                made = self._computed(x, moves, depth + 1)
+            if made is None or len(self.builder.entries) > _LONGEST:
                 return None
             self._copies[key] = made
         return self._copies[key]
@@ -380,19 +400,19 @@ class _Body:
         self.parameters.append(x)
         return self.builder.input(x.type.with_shape(()))
 
-    def _computed(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer | None:
+    def _computed(self, x: Tracer, moves: tuple[Move, ...], depth: int) -> Tracer | None:
         head = maker(x)
-        assert head is not None
+        if head is None or depth > _LONGEST:
+            return None
         p, xs = made(x, head)
         if head.primitive.facts.rearranges:
-            return self.copy(xs[0], ((head.primitive, head.params), *moves))
-        own = isinstance(p, Radial) and self._is_radius(xs[1], moves)
-        if head.primitive.facts.hands_on and not own:
-            return None
-        if x.dtype.kind == "c":
+            return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
+        own = isinstance(p, Radial) and self._jet(xs[1], moves) == Jet(0.0, 1.0)
+        if isinstance(p, Radial) and not own and all(self._jet(y, moves) is None for y in xs[3:]):
             return None
         operands = [
-            self.copy(y, moves if y.shape == x.shape else ()) for y in (xs[3:] if own else xs)
+            self.copy(y, moves if y.shape == x.shape else (), depth)
+            for y in (xs[3:] if own else xs)
         ]
         if any(y is None for y in operands):
             return None
@@ -401,8 +421,9 @@ class _Body:
                 return inline(p.body, [self._r, *operands])[0]  # type: ignore[list-item]
             return bind(head.primitive, p, *operands)[0]  # type: ignore[arg-type]
 
-    def _is_radius(self, x: Tracer, moves: tuple[Move, ...]) -> bool:
-        return any(
-            Radius(r.atom, (*r.moves, *moves)) == self._radius and jet == Jet(0.0, 1.0)
-            for r, jet in self._rewriter.jets(x).items()
-        )
+    def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
+        """Return what is known of a value, moved, as a function of the radius."""
+        for r, jet in self._rewriter.jets(x).items():
+            if Radius(r.atom, (*r.moves, *moves)) == self._radius:
+                return jet
+        return None

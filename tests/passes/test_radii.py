@@ -123,11 +123,24 @@ def test_the_square_of_a_complex_root_stays() -> None:
     assert str(simplify(parse(text))) == text
 
 
-def test_a_long_function_of_a_radius_is_left_as_it_is() -> None:
+def test_of_a_long_chain_only_the_beginning_is_marked() -> None:
     def f(x: Any) -> Any:
         y = r = np.linalg.norm(x)
         for k in range(80):
             y = np.sin(y) + r * (k + 20.0)
+        return np.cos(y)
+
+    program = _simplified(f, X)
+    assert 0 < _marks(program) <= 32
+    assert max(eq.params.equation_count for eq in program.equations) <= 32
+    assert program.equations[-1].primitive.name == "cos"
+
+
+def test_a_chain_of_any_length_is_walked() -> None:
+    def f(x: Any) -> Any:
+        y = np.linalg.norm(x)
+        for _ in range(3000):
+            y = np.sin(y)
         return np.cos(y)
 
     assert _marks(_simplified(f, X)) == 0

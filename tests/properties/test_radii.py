@@ -112,7 +112,12 @@ def flat(draw: st.DrawFn, depth: int) -> Expression:
 
 
 def require_series(e: Expression, radius: str, shape: tuple[int, ...], dtype: Any) -> None:
-    """Require the Hessian at rows of zeros, and between them that of the chain rule."""
+    """Require the Hessian at rows of zeros, and between them that of the chain rule.
+
+    With a complex dtype the function is computed in complex numbers.
+    """
+    number = np.dtype(dtype).type(1)
+    dtype = number.real.dtype
     c = series(e)
     assume(np.all(np.isfinite(c)) and np.max(np.abs(c)) < 1e3)
     slope_vanishes = abs(c[1]) < 1e-12
@@ -121,7 +126,8 @@ def require_series(e: Expression, radius: str, shape: tuple[int, ...], dtype: An
     x = x.astype(dtype)
 
     def f(x: Any) -> Any:
-        return np.sum(value(e, RADII[radius](x)) + 0 * RADII[radius](x))
+        r = number * RADII[radius](x)
+        return np.sum(np.real(value(e, r) * (1 if number.dtype == dtype else 1 - 0.5j) + 0 * r))
 
     eps = float(np.finfo(dtype).eps)
     rows = x.reshape(-1, 2)
@@ -169,7 +175,7 @@ def _require_chain_rule(e: Expression, x: Any, v: Any, found: Any) -> None:
     flat(2),
     st.sampled_from(sorted(RADII)),
     st.sampled_from(SHAPES),
-    st.sampled_from((np.float64, np.float64, np.float32)),
+    st.sampled_from((np.float64, np.float32, np.complex128)),
 )
 @example(("square", "r"), "norm", (3,), np.float64)
 @example(("*", ("+", 1.0, ("*", 1.7, "r")), ("exp", ("*", -1.7, "r"))), "sqrt", (3,), np.float64)
@@ -206,7 +212,7 @@ def test_a_function_of_a_distance_on_a_line_has_the_derivatives_of_its_series(
     flat(3),
     st.sampled_from(sorted(RADII)),
     st.sampled_from(SHAPES),
-    st.sampled_from((np.float64, np.float32)),
+    st.sampled_from((np.float64, np.float32, np.complex128)),
 )
 def test_longer_functions_of_norms_have_it_too(
     e: Expression, radius: str, shape: tuple[int, ...], dtype: Any
