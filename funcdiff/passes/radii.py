@@ -383,6 +383,7 @@ class _Body:
             return self._r
         key = x.atom, moves
         if key not in self._copies:
+            made: Tracer | None
             if self._jet(x, moves) is None:
                 made = self._parameter(_moved(x, moves))
             else:

@@ -143,10 +143,12 @@ def require_series(e: Expression, radius: str, shape: tuple[int, ...], dtype: An
     np.testing.assert_array_equal(fd.grad(f)(x).reshape(-1, 2)[zero], 0 * rows[zero])
     if dtype == np.float64:
         _require_chain_rule(e, rows[~zero], directions[~zero], pushed[~zero])
-        jitted = fd.jit(lambda x: transforms.jvp(transforms.grad(f), (x,), (v,))[1])
-        for call in [lambda x: transforms.jvp(transforms.grad(f), (x,), (v,))[1]] * 8 + [
-            jitted
-        ] * 3:
+
+        def curvature(x: Any) -> Any:
+            return transforms.jvp(transforms.grad(f), (x,), (v,))[1]
+
+        calls: list[Any] = [curvature] * 8 + [fd.jit(curvature)] * 3
+        for call in calls:
             again = call(x)
             assert (again.shape, again.dtype) == (x.shape, x.dtype)
             np.testing.assert_allclose(
