@@ -129,7 +129,7 @@ def require(size: int, steps: list[tuple[str, str, float]], last: str, calls: in
             except ChangedArrayError:
                 assert max(LAYOUTS[layout](buffer).size for _, layout, _ in steps) > COPIED
                 continue
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_allclose(found, expected, rtol=1e-14)  # sums in another order
 
 
 @settings(max_examples=settings().max_examples // 2)
