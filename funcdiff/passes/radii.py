@@ -9,30 +9,22 @@ the value stays, and the derivatives are those by the square.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
-
-import numpy as np
 
 from funcdiff.core.builder import Builder, Tracer, bind, constant
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
-from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, made, made_by, maker
-from funcdiff.numpy.promotion import SPECIAL_NUMBERS
 from funcdiff.ops import elementwise as ops
-from funcdiff.ops.complex import conj_p, imag, imag_p, join_p, modulus_p, real, real_p
+from funcdiff.ops.complex import imag, modulus_p, real
 from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.divided_differences import partial
-from funcdiff.ops.radial import Radial, known, known_p, radial, radial_p, spread
+from funcdiff.ops.radial import Radial, known, known_p, radial, radial_p
 from funcdiff.ops.structural import (
-    convert_p,
     permute,
-    select_p,
 )
+from funcdiff.passes.jets import Jet, applied, flattens, given, is_analytic, number
 from funcdiff.passes.kinks import is_sum_of_squares
 from funcdiff.passes.rewriting import Rewriter, same
-from funcdiff.space import add_p, broadcast_p, mul_p, neg_p, reduce_sum, splat
+from funcdiff.space import broadcast_p, reduce_sum, splat
 
 _LONGEST: Final = 32
 """Equations and parameters that a function of a radius may have."""
@@ -54,145 +46,6 @@ _SQUARES: Final[dict[Primitive[Any], Callable[..., Tracer]]] = {
 
 MAKERS: Final = frozenset((*_SQUARES, ops.power.primitive))
 """Operations without which there is no radius in a program."""
-
-
-def _is_analytic(head: Operation) -> bool:
-    """Whether an elementwise operation is no part, conjugate or modulus of complex numbers."""
-    real = head.results[0].dtype.kind != "c"
-    return _is_followed(head.primitive) and not (
-        real and any(t.dtype.kind == "c" for t in head.operands)
-    )
-
-
-_OF_PARTS: Final = frozenset({real_p, imag_p, conj_p, join_p, modulus_p, select_p})
-
-
-def _is_followed(primitive: Primitive[Any]) -> bool:
-    """Whether a function may hold an operation: an elementwise one, but for parts and choices."""
-    return primitive.facts.pointwise and primitive not in _OF_PARTS
-
-
-# ---- value and slope at zero ---------------------------------------------------------------------
-
-
-class Unknown(Enum):
-    """A slope without a known number: of one term, or a sum, which may vanish."""
-
-    TERM = "term"
-    SUM = "sum"
-
-
-Slope: TypeAlias = float | Unknown
-
-
-class Jet(NamedTuple):
-    """What is known of a function of a radius at 0: its value, or None, and its slope."""
-
-    value: float | complex | None
-    slope: Any
-
-
-def _times(factor: Any, slope: Any) -> Any:
-    if factor == 0 or slope == 0:
-        return 0.0
-    if isinstance(slope, Unknown):
-        return slope
-    return Unknown.TERM if factor is None else factor * slope
-
-
-def _total(slopes: Sequence[Any]) -> Any:
-    terms = [s for s in slopes if s != 0]
-    if len(terms) < 2:
-        return terms[0] if terms else 0.0
-    return Unknown.SUM if any(isinstance(s, Unknown) for s in terms) else sum(terms)
-
-
-def _product(x: Any, y: Any) -> Any:
-    if x == 0 or y == 0:
-        return 0.0
-    return None if x is None or y is None else x * y
-
-
-def _sum(x: Any, y: Any) -> Any:
-    return None if x is None or y is None else x + y
-
-
-def _added(x: Jet, y: Jet) -> Jet:
-    return Jet(_sum(x.value, y.value), _total([x.slope, y.slope]))
-
-
-def _negated(x: Jet) -> Jet:
-    return Jet(_product(-1.0, x.value), _times(-1.0, x.slope))
-
-
-def _multiplied(x: Jet, y: Jet) -> Jet:
-    slope = _total([_times(y.value, x.slope), _times(x.value, y.slope)])
-    return Jet(_product(x.value, y.value), slope)
-
-
-def _divided(x: Jet, y: Jet) -> Jet | None:
-    if y.value == 0:
-        return None
-    inverse = None if y.value is None else 1 / y.value
-    turned = _times(_product(inverse, inverse), _times(-1.0, y.slope))
-    return _multiplied(x, Jet(inverse, turned))
-
-
-_ARITHMETIC: Final[dict[Primitive[Any], Callable[..., Jet | None]]] = {
-    add_p: _added,
-    mul_p: _multiplied,
-    neg_p: _negated,
-    ops.sub.primitive: lambda x, y: _added(x, _negated(y)),
-    ops.div.primitive: _divided,
-    convert_p: lambda x: x,
-}
-
-
-def _composed(op: Operation, jets: Sequence[Jet]) -> Jet | None:
-    """Return the jet of a function of others; None if it is not smooth there."""
-    if all(jet.value is not None for jet in jets):
-        found = _derivatives(op.primitive, op.operands, tuple(jet.value for jet in jets))
-        if found is None or (op.primitive in _SQUARES and found[0] == 0):
-            return None
-        slopes = [_times(d, jet.slope) for d, jet in zip(found[1], jets, strict=True)]
-        return Jet(found[0], _total(slopes))
-    moving = [jet.slope for jet in jets if jet.slope != 0]
-    return Jet(None, Unknown.SUM) if moving else None
-
-
-@lru_cache(maxsize=4096)
-def _derivatives(
-    primitive: Primitive[Any], types: tuple[ArrayType, ...], values: tuple[Any, ...]
-) -> tuple[Any, list[Any]] | None:
-    """Return value and slopes of an operation, if it and two derivatives are finite."""
-    numbers = [t.with_shape(()) for t in types]
-    if not all(t.differentiable for t in numbers):
-        return None
-    with Builder("radius", closed=True, shares=True) as builder:
-        program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
-        xs = [constant(x, t) for x, t in zip(values, numbers, strict=True)]
-        first = [partial(program, k) for k in range(len(xs))]
-        second = [partial(f, k) for k, f in enumerate(first)]
-        found = [splat(spread(f, xs, ())) for f in (program, *first, *second)]
-    if any(x is None or not np.isfinite(x) for x in found):
-        return None
-    value, *slopes = (x.item() for x in found[: len(xs) + 1])
-    return value, slopes
-
-
-def _flattens(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | None]) -> bool:
-    """Whether the slope of a result vanishes, or may, while those of operands do not, or may not.
-
-    A multiple of what may be flat is so if that is, by the chain rule: it needs no mark of its own.
-    """
-    slopes = [x.slope for x in operands if x is not None and x.slope != 0]
-    if result.slope == 0 or not slopes:
-        return bool(slopes)
-    multiple = primitive in _ARITHMETIC and slopes == [Unknown.SUM]
-    return result.slope is Unknown.SUM and not multiple
-
-
-# ---- the walk ------------------------------------------------------------------------------------
 
 
 class Radius(NamedTuple):
@@ -248,10 +101,10 @@ class RadialRewriter(Rewriter):
             return y
         self._jets[y.atom] = jets
         result = y
-        if _is_analytic(head):
+        if is_analytic(head):
             for radius, jet in jets.items():
                 operands = [self.jets(x).get(radius) for x in xs]
-                if len(self._marked) < _MOST and _flattens(head.primitive, jet, operands):
+                if len(self._marked) < _MOST and flattens(head.primitive, jet, operands):
                     result = self._mark(result, y, radius)
         return result
 
@@ -264,16 +117,13 @@ class RadialRewriter(Rewriter):
             return {Radius(r.atom, (*r.moves, move)): jet for r, jet in self.jets(xs[0]).items()}
         known = [self.jets(x) for x in xs]
         found: dict[Radius, Jet] = {}
-        if not any(known) or not _is_analytic(head):
+        if not any(known) or not is_analytic(head):
             return found
-        number = _number if head.primitive is ops.power.primitive else _lasting
+        kinked = head.primitive in _SQUARES
         for radius in dict.fromkeys(r for jets in known for r in jets):
-            jets = [
-                jets[radius] if radius in jets else Jet(number(x), 0.0)
-                for x, jets in zip(xs, known, strict=True)
-            ]
-            rule = _ARITHMETIC.get(head.primitive)
-            jet = _composed(head, jets) if rule is None else rule(*jets)
+            pairs = zip(xs, known, strict=True)
+            jets = [jets[radius] if radius in jets else given(x, head) for x, jets in pairs]
+            jet = applied(head, jets, kinked=kinked)
             if jet is not None:
                 found[radius] = jet
         return found
@@ -330,22 +180,11 @@ def _is_radius(head: Operation) -> bool:
     return head.primitive in _SQUARES and all(t.dtype.kind == "f" for t in head.operands)
 
 
-def _number(x: Tracer) -> Any:
-    number = splat(x)
-    return None if number is None else number.item()
-
-
-def _lasting(x: Tracer) -> Any:
-    """Return a number that is one in every recording, whether or not others become inputs."""
-    number = _number(x)
-    return number if number in SPECIAL_NUMBERS else None
-
-
 def _half_power(head: Operation, xs: Sequence[Tracer]) -> int | None:
     """Return n of a power n/2 of a sum of squares, n odd."""
     if head.primitive is not ops.power.primitive or xs[0].dtype.kind != "f":
         return None
-    exponent = _number(xs[1])
+    exponent = number(xs[1])
     if exponent is None or not exponent > 0 or 2 * exponent % 2 != 1:
         return None
     return int(2 * exponent) if is_sum_of_squares(xs[0]) else None
@@ -383,18 +222,16 @@ class _Body:
             return self._r
         key = x.atom, moves
         if key not in self._copies:
-            made: Tracer | None
-            if self._jet(x, moves) is None:
-                made = self._parameter(_moved(x, moves))
-            else:
-                made = self._computed(x, moves, depth + 1)
-            if made is None or len(self.builder.entries) > _LONGEST:
+            depends = self._jet(x, moves) is not None
+            copied = self._computed(x, moves, depth + 1) if depends else self._parameter(x, moves)
+            if copied is None or len(self.builder.entries) > _LONGEST:
                 return None
-            self._copies[key] = made
+            self._copies[key] = copied
         return self._copies[key]
 
-    def _parameter(self, x: Tracer) -> Tracer:
+    def _parameter(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer:
         """Return a parameter, a single number for what is equal everywhere."""
+        x = _moved(x, moves)
         found = made_by(x, broadcast_p)
         if found and not found[0].axes:
             x = found[1][0]

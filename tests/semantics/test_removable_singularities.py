@@ -125,7 +125,9 @@ def test_every_smooth_function_of_a_norm_has_its_derivatives_at_zero(function: s
         np.testing.assert_allclose(value, wanted, rtol=1e-14, atol=1e-14, err_msg=mode)
     third = fd.jacobian(fd.hessian(f))(ZERO)
     np.testing.assert_array_equal(third, np.zeros((2, 2, 2)))
-    line = [fd.derivative(lambda t: f(np.array([0.6, 0.8]) * t), n=n)(0.0) for n in range(1, 5)]
+    line: Any = [
+        fd.derivative(lambda t: f(np.array([0.6, 0.8]) * t), n=n)(0.0) for n in range(1, 5)
+    ]
     count = 4 if np.isfinite(fourth) else 3
     expected = [0, 2 * second, 0, 24 * fourth]
     np.testing.assert_allclose(line[:count], expected[:count], rtol=1e-13, atol=1e-13)
@@ -295,3 +297,66 @@ def test_eight_calls_agree() -> None:
         np.testing.assert_array_equal(fd.hessian(f)(x), first)
         np.testing.assert_allclose(jitted(x), first, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(first[0, :, 0], (-1 - 6.25 + 2) * np.eye(2), rtol=1e-14)
+
+
+STEEP: Final[dict[str, tuple[Function, float, float, float]]] = {
+    "arccosh": (np.arccosh, 1.0, np.inf, -np.inf),
+    "arcsin": (np.arcsin, 1.0, np.inf, np.inf),
+    "arcsin of -1": (np.arcsin, -1.0, np.inf, -np.inf),
+    "arccos": (np.arccos, 1.0, -np.inf, -np.inf),
+    "arctanh": (np.arctanh, 1.0, np.inf, np.inf),
+    "log": (np.log, 0.0, np.inf, -np.inf),
+    "log1p": (np.log1p, -1.0, np.inf, -np.inf),
+    "sqrt": (np.sqrt, 0.0, np.inf, -np.inf),
+    "power": (lambda x: x**0.3, 0.0, np.inf, -np.inf),
+}
+"""Functions at the end of their domain, with the limits of two derivatives."""
+
+
+@pytest.mark.parametrize("name", STEEP)
+@pytest.mark.filterwarnings("ignore:divide by zero encountered")
+def test_infinite_derivatives_are_the_same_however_they_are_asked_for(name: str) -> None:
+    f, x, first, second = STEEP[name]
+    with np.errstate(all="ignore"):
+        for g in (fd.grad(f), fd.derivative(f), fd.jit(fd.grad(f))):
+            assert g(x) == first
+        found = _seconds(lambda x: np.sum(f(x)), np.array([x]))
+        for mode, value in found.items():
+            np.testing.assert_array_equal(value.ravel(), [second], err_msg=mode)
+
+
+def test_arccosh_has_its_branch_cut() -> None:
+    for z in (0.3 + 0.4j, -2.0 - 0.1j, 0.3 - 2j):
+        wanted = 1 / (np.sqrt(z - 1) * np.sqrt(z + 1))
+        np.testing.assert_allclose(
+            transforms.grad(np.arccosh, holomorphic=True)(z), wanted, rtol=1e-14
+        )
+
+
+INFINITE: Final = [
+    (np.arctan2, 1.7, np.inf, 0, 0),
+    (np.arctan2, -1.7, -np.inf, 0, 0),
+    (np.arctan2, np.inf, 1.7, 0, 0),
+    (np.arctan2, -np.inf, 0.0, 0, 0),
+    (np.arctan2, np.inf, np.inf, 0, 0),
+    (np.arctan2, -np.inf, np.inf, 0, 0),
+    (np.hypot, 1.7, np.inf, 0, 1),
+    (np.hypot, -np.inf, 1.7, -1, 0),
+    (np.hypot, np.inf, 0.0, 1, 0),
+    (np.logaddexp, 1.7, np.inf, 0, 1),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "y", "by_x", "by_y"), INFINITE)
+def test_at_infinity_slopes_are_their_limits(
+    f: Function, x: float, y: float, by_x: float, by_y: float
+) -> None:
+    for call in (fd.grad(f, (0, 1)), fd.jit(fd.grad(f, (0, 1)))):
+        np.testing.assert_array_equal(call(x, y), [by_x, by_y])
+    for v, wanted in (((1.0, 0.0), by_x), ((0.0, 1.0), by_y)):
+        assert transforms.jvp(f, (x, y), v)[1] == wanted
+        assert fd.vmap(lambda x, y, v=v: transforms.jvp(f, (x, y), v)[1])(
+            np.array([x, x]), np.array([y, y])
+        ).tolist() == [wanted, wanted]
+    for second in fd.hessian(f, (0, 1))(x, y):
+        np.testing.assert_array_equal(second, [0, 0])
