@@ -19,6 +19,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer, suspended
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
+from funcdiff.numpy.mutation import as_array
 from funcdiff.numpy.values import concrete_value
 
 _BINARY: Final = {
@@ -204,7 +205,7 @@ def _traced(function: Any, given: Any) -> tuple[Any, Any]:
     with Builder("a test of NumPy's", eager=True) as builder:
 
         def entered(x: np.ndarray[Any, Any]) -> Tracer:
-            return builder.input(ArrayType(x.shape, x.dtype), x)
+            return as_array(builder.input(ArrayType(x.shape, x.dtype), x))
 
         args, kwargs = _mapped(_each_once(entered), given)
         result = function(*args, **kwargs)
