@@ -49,6 +49,7 @@ def assert_computes(program: Program, arrays: list[Any], limits: Limits | None =
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_operation_is_computed(case: Sample) -> None:
     assert_computes(fd.trace(case.f)(*case.args), list(case.args))

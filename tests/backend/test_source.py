@@ -45,6 +45,7 @@ def assert_same_bits(program: Program, arrays: list[Any]) -> None:
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_operation_computes_the_same_bits(case: Sample) -> None:
     assert_same_bits(fd.trace(case.f)(*case.args), list(case.args))

@@ -148,6 +148,7 @@ def assert_call(f: Any, *args: Any, **kwargs: Any) -> str:
     return text
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_operation_computes_the_same_bits(case: Sample) -> None:
     assert_same_bits(fd.trace(case.f)(*case.args), list(case.args))

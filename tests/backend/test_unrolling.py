@@ -63,6 +63,7 @@ def assert_computes(program: Program, arrays: list[Any]) -> bool:
     return code is not None
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_operation_is_computed(case: Sample) -> None:
     assert_computes(fd.trace(case.f)(*case.args), list(case.args))
