@@ -22,14 +22,13 @@ from funcdiff.errors import (
 )
 from funcdiff.numpy import creation, indexing, mutation
 from funcdiff.numpy.dispatch import unsupported
-from funcdiff.numpy.indexing import Advanced, Basic
+from funcdiff.numpy.indexing import Advanced
 from funcdiff.numpy.indices import Items, is_advanced, is_mask, normalized
 from funcdiff.numpy.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
 from funcdiff.numpy.swallowing import remember
 from funcdiff.numpy.values import is_constant
 from funcdiff.ops.indexing import gather, scatter, scatter_add
-from funcdiff.ops.slicing import replace_slice
-from funcdiff.ops.structural import convert, inverse, permute, reshape, reverse, select
+from funcdiff.ops.structural import convert, inverse, permute, reshape, select
 from funcdiff.space import broadcast
 
 
@@ -46,7 +45,7 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     box = indexing.basic(x.shape, items)
     v = stored(value, ArrayType(box.shape, x.dtype))
     if mutation.is_alone(x):
-        mutation.point(x, _with_box(x, box, v))
+        mutation.point(x, indexing.with_box(x, box, v))
     else:
         place = items if Ellipsis in items else (*items, ...)
         mutation.assign(x, v, lambda base: base[place])
@@ -62,12 +61,6 @@ def _check_stored_by_a_statement() -> None:
         )
 
 
-def _with_box(x: Tracer, box: Basic, v: Tracer) -> Tracer:
-    """Return `x` with `v` in place of what a basic index takes."""
-    part = reverse(reshape(v, box.cut.lengths), box.reversed_axes)
-    return replace_slice(x, part, box.cut)
-
-
 def _with_advanced(x: Tracer, items: Items, value: Any) -> Tracer:
     """Return `x` with a value at an index with arrays."""
     if len(items) == 1 and is_mask(items[0]):
@@ -75,10 +68,8 @@ def _with_advanced(x: Tracer, items: Items, value: Any) -> Tracer:
         if masked is not None:
             return masked
     found = indexing.advanced(x.shape, items)
-    v = permute(stored(value, ArrayType(found.shape, x.dtype)), inverse(found.order))
-    box = indexing.apply(x, found.basic)
-    written = scatter(box, v, found.indices, found.axes, distinct=_is_distinct(found))
-    return _with_box(x, found.basic, written)
+    v = stored(value, ArrayType(found.shape, x.dtype))
+    return indexing.written(x, found, v, distinct=_is_distinct(found))
 
 
 def _with_mask(x: Tracer, mask: Any, value: Any) -> Tracer | None:
@@ -228,7 +219,7 @@ def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
         box = scatter_add(box, v, found.indices, found.axes)
     else:
         box = _in_rounds(box, ufunc, found, operands)
-    mutation.assign(x, _with_box(x, found.basic, box))
+    mutation.assign(x, indexing.with_box(x, found.basic, box))
 
 
 def _weak(value: Any) -> Any:

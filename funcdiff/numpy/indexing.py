@@ -1,7 +1,8 @@
 """``x[index]`` for every kind of index that NumPy knows, as `indices.normalized` gives them.
 
 Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
-arrays become one gather; their axes go where NumPy puts them.
+arrays become one gather; their axes go where NumPy puts them.  So do traced integers, but what
+they take is a view.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.indices import Arrays, Item, Items, is_advanced, is_mask, normalized
 from funcdiff.numpy.promotion import array, broadcast_shapes, broadcast_to, innermost, remember
-from funcdiff.ops.indexing import gather
-from funcdiff.ops.slicing import Slice, take_slice
-from funcdiff.ops.structural import permute, reshape, reverse
+from funcdiff.ops.indexing import gather, scatter
+from funcdiff.ops.slicing import Slice, replace_slice, take_slice
+from funcdiff.ops.structural import inverse, permute, reshape, reverse
 
 
 class Basic(NamedTuple):
@@ -68,10 +69,49 @@ def take(x: Tracer, index: Any) -> Any:
         return _cut(x, index, index, key)
     items = normalized(index)
     if is_advanced(items):
-        found = advanced(x.shape, items)
-        y = gather(apply(x, found.basic), found.indices, found.axes)
-        return permute(y, found.order)
+        return _gathered(x, items, index)
     return _cut(x, items, index, _key(items))
+
+
+def _gathered(x: Tracer, items: Items, index: Any) -> Any:
+    """Return ``x[items]`` with arrays, or with traced integers; what the user wrote was `index`."""
+    found = advanced(x.shape, items)
+    result = read(x, found)
+    if any(map(_copies, items)):
+        return result
+    if not (result.shape or any(item is Ellipsis for item in items)):  # a number
+        return result
+    place = tuple([0 if isinstance(item, Tracer) else item for item in items])
+    return mutation.view(
+        x,
+        result,
+        lambda base: read(base, found) if isinstance(base, Tracer) else base[place],
+        index,
+        lambda base, value: written(base, found, value),
+    )
+
+
+def _copies(item: Item) -> bool:
+    """Whether an index with this item is one by arrays, for which NumPy makes a copy.
+
+    An array is, also one without axes, and so is a flag; but a number of integer dtype is not.
+    """
+    return isinstance(item, np.ndarray) or is_mask(item)
+
+
+def read(x: Tracer, found: Advanced) -> Tracer:
+    """Return what an index with arrays takes."""
+    return permute(gather(apply(x, found.basic), found.indices, found.axes), found.order)
+
+
+def written(x: Tracer, found: Advanced, v: Tracer, *, distinct: bool = True) -> Tracer:
+    """Return `x` with `v` in place of what an index with arrays takes; no position comes twice.
+
+    If positions are not `distinct`, the last of the same ones counts.
+    """
+    part = permute(v, inverse(found.order))
+    box = scatter(apply(x, found.basic), part, found.indices, found.axes, distinct=distinct)
+    return with_box(x, found.basic, box)
 
 
 def _key(index: Any) -> Any:
@@ -125,6 +165,12 @@ def basic(shape: tuple[int, ...], items: Items) -> Basic:
 def apply(x: Tracer, box: Basic) -> Tracer:
     """Cut out, reverse and reshape."""
     return reshape(reverse(take_slice(x, box.cut), box.reversed_axes), box.shape)
+
+
+def with_box(x: Tracer, box: Basic, v: Tracer) -> Tracer:
+    """Return `x` with `v` in place of what is cut out."""
+    part = reverse(reshape(v, box.cut.lengths), box.reversed_axes)
+    return replace_slice(x, part, box.cut)
 
 
 def _expand(ndim: int, items: Items) -> list[Item]:

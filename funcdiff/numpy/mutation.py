@@ -4,6 +4,8 @@ The program is pure; what changes is the handle, which is pointed at the new val
 name bound to it sees the change.  A view remembers its base and how it was made.  After a change
 the views of the same memory are made again; whether NumPy would have given a view or a copy, and
 of which elements, is asked of NumPy itself, by making the same view of an array without content.
+Where the elements are chosen by traced numbers, the view itself says how it is written into its
+base.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from funcdiff.ops.indexing import gather
 from funcdiff.ops.structural import convert, reshape
 
 Make: TypeAlias = Callable[[Any], Any]
+Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 Models: TypeAlias = tuple[NDArray, ...]
 """Arrays without content, laid out in memory as a handle's array may be: one, or in C and F.
 
@@ -40,6 +43,9 @@ class Memory:
     ----------
     base, make, index
         A view is ``make(base)``, and ``base[index]`` if it was made by indexing.
+    write
+        ``write(base, value)`` is the base with another value of the view; None if its elements can
+        be asked of NumPy.  If they cannot, NumPy's view of a model has them elsewhere.
     views
         The views that have this handle as their base.
     order, origin
@@ -49,14 +55,19 @@ class Memory:
         See `Models`; of an array that is no view.
     """
 
-    __slots__ = ("base", "index", "make", "models", "order", "origin", "views")
+    __slots__ = ("base", "index", "make", "models", "order", "origin", "views", "write")
 
     def __init__(
-        self, base: Tracer | None = None, make: Make | None = None, index: Any = None
+        self,
+        base: Tracer | None = None,
+        make: Make | None = None,
+        index: Any = None,
+        write: Write | None = None,
     ) -> None:
         self.base = base
         self.make = make
         self.index = index
+        self.write = write
         self.views: list[ref[Tracer]] = []
         self.order: str | None = None
         self.origin: Tracer | None = None
@@ -64,7 +75,10 @@ class Memory:
 
 
 class Place(NamedTuple):
-    """The array whose memory a handle looks into, and what the handle's own array looks like."""
+    """The array whose memory a handle looks into, and what the handle's own array looks like.
+
+    It is no view, or one at traced positions, which writes into its base itself.
+    """
 
     root: Tracer
     models: Models
@@ -79,7 +93,9 @@ def memory(x: Tracer) -> Memory:
     return found
 
 
-def view(base: Tracer, result: Tracer, make: Make, index: Any = None) -> Tracer:
+def view(
+    base: Tracer, result: Tracer, make: Make, index: Any = None, write: Write | None = None
+) -> Tracer:
     """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
     if result is base:
         result = fresh(base)
@@ -89,7 +105,7 @@ def view(base: Tracer, result: Tracer, make: Make, index: Any = None) -> Tracer:
         result = as_array(result)
     if base.type.shape or isinstance(base, np.ndarray):
         memory(base).views.append(ref(result))
-        result.views = Memory(base, make, index)
+        result.views = Memory(base, make, index, write)
     return result
 
 
@@ -138,7 +154,7 @@ def _shadow(x: Tracer) -> Tracer:
     y = fresh(x)
     record = getattr(x, "views", None)
     if record is not None:
-        known = y.views = Memory(record.base, record.make)
+        known = y.views = Memory(record.base, record.make, write=record.write)
         known.order, known.origin, known.models = record.order, record.origin, record.models
     return y
 
@@ -207,7 +223,12 @@ def assign(x: Tracer, value: Tracer, part: Make | None = None) -> None:
 
 
 def _spread(root: Tracer, value: Tracer) -> None:
-    """Point an array that is no view, and all that look into its memory, at another value."""
+    """Point an array that `_locate` found, and all that share its memory, at another value."""
+    record = memory(root)
+    if record.write is not None:
+        assert record.base is not None
+        assign(record.base, record.write(record.base, value))
+        return
     point(root, value)
     _refresh(root, _models(root), root)
 
@@ -344,7 +365,7 @@ def _locate(x: Tracer) -> Place:
     assert record.make is not None
     root, models = _locate(record.base)
     made, shares = _made(record.base, record.make, models, root)
-    if not shares:  # NumPy copied: that copy is the root
+    if not shares or record.write is not None:  # NumPy copied, or it is not known what it shares
         record.models = made
         return Place(x, made)
     return Place(root, made)

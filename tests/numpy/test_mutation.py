@@ -422,6 +422,34 @@ def test_writes_through_flat_keep_the_last_bits_of_sums() -> None:
         assert fd.vjp(f, x)[0] == f(x)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(lambda y, k: np.add(y[k], 10, out=y[k]), id="out="),
+        pytest.param(lambda y, k: y[k].fill(3.0), id="fill"),
+        pytest.param(lambda y, k: y[k, 1:].__imul__(2), id="slice"),
+        pytest.param(lambda y, k: y[:, k].__iadd__(y[0, 0]), id="column"),
+        pytest.param(lambda y, k: y.T[k].__iadd__(1), id="of a view"),
+        pytest.param(lambda y, k: y[k].reshape(2, -1)[0].sort(), id="view of it"),
+        pytest.param(lambda y, k: y[k][1:].__setitem__(0, 7.0), id="element"),
+        pytest.param(lambda y, k: y[k, 0, ...].__setitem__((), 7.0), id="without axes"),
+        pytest.param(lambda y, k: y[k[...]].fill(3.0), id="array without axes: a copy"),
+        pytest.param(lambda y, k: y[[k]].fill(3.0), id="list: a copy"),
+    ],
+)
+def test_a_row_read_at_a_traced_position_is_a_view(f: Callable[[Any, Any], Any]) -> None:
+    def changed(x: Any) -> Any:
+        y = x * 1.0
+        k = np.argmax(x[:, 0])
+        row, before = y[k], y[k].copy()
+        f(y, k)
+        y[:, 1] *= row[2]
+        return np.stack([y[k], row, before, *y])
+
+    np.testing.assert_array_equal(every_call(changed, X), changed(X.copy()))
+    assert_derivatives(changed, X)
+
+
 def test_flat_writes_of_the_memory_itself_read_what_they_have_written() -> None:
     def f(x: Any) -> Any:
         y, z = x * 1.0, x * 1.0

@@ -21,10 +21,11 @@ _LARGEST: Final = 1 << 12
 
 
 class _Choices:
-    """The integers of a step, taken one after the other."""
+    """The integers of a step, taken one after the other, and a zero of the program's own."""
 
-    def __init__(self, digits: Sequence[int]) -> None:
+    def __init__(self, digits: Sequence[int], zero: Any = 0) -> None:
         self._digits = digits
+        self._zero = zero
         self._place = 0
 
     def upto(self, n: int) -> int:
@@ -40,11 +41,13 @@ class _Choices:
         return slice(start, stop, step)
 
     def basic(self, shape: tuple[int, ...]) -> Any:
-        """Return an index of slices, integers, an Ellipsis and None."""
+        """Return an index of slices, integers, some of them traced, an Ellipsis and None."""
         items: list[Any] = []
         for length in shape[: self.upto(len(shape) + 1)]:
-            one = length and self.upto(3) == 0
-            items.append(self.upto(length) - self.of((0, length)) if one else self.slice(length))
+            if length and self.upto(3) == 0:
+                items.append(self.upto(length) - self.of((0, length)) + self.of((0, self._zero)))
+            else:
+                items.append(self.slice(length))
         if self.upto(3) == 0:
             items.insert(self.upto(len(items) + 1), Ellipsis)
         if self.upto(4) == 0:
@@ -302,9 +305,9 @@ def _changed(s: _State, c: _Choices) -> None:
         y *= v
     elif kind == 3:
         y /= 2
-    else:  # numbers of NumPy's have a power of their own for complex ones
+    else:  # NumPy's loops for complex powers and products round differently, by strides too
         y **= 2 if y.dtype.kind != "c" else 1
-        y *= 0.125 if y.dtype.kind != "c" else y * 0.125
+        y *= 0.125
     s.arrays[k] = y
 
 
@@ -438,10 +441,11 @@ def run(program: tuple[str, Steps], x: Any, expected: list[bool] | None = None) 
     """
     start, steps = program
     state = _State([STARTS[start](x), x])
+    zero = np.sum(np.abs(x) < -1)
     raised = []
     for k, (name, digits) in enumerate(steps):
         try:
-            ACTIONS[name](state, _Choices(digits))
+            ACTIONS[name](state, _Choices(digits, zero))
         except RAISED:
             if expected is not None and not expected[k]:
                 raise
