@@ -73,7 +73,7 @@ class EscapedTracerError(TracerError, RuntimeError):
 
 
 class ChangedArrayError(TracerError, RuntimeError):
-    """A large array that a traced function closes over was changed after it had been used.
+    """An argument, or a large array that is closed over, was changed after it had been used.
 
     What is traced runs when the trace has ended and would read the changed values.  Use
     ``buffer.copy()`` in the expression, or compute a new array.

@@ -23,6 +23,7 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, observer
+from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy import mutation
@@ -144,7 +145,9 @@ def record(
         values = operands if eager else [None for _ in operands]
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
+            before = impression(operands)
             returned = _called(call, tracers)
+            check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _caught(*builder.refused, name)
             result, aux = _pair(returned, name) if has_aux else (returned, None)

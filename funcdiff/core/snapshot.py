@@ -14,6 +14,7 @@ nobody should be able to write to; memory that nobody can write to is not looked
 from __future__ import annotations
 
 import mmap
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias
 from weakref import ref
@@ -33,6 +34,9 @@ _SHARED_FROM: Final = 1 << 14
 
 _CALLS: Final = 8
 """Clean calls from which an array is looked at in places only."""
+
+_SEEN: Final = 512
+"""Elements up to which all of an argument is looked at, and some of a larger one."""
 
 _EVERY: Final = 64
 """One call in so many takes full fingerprints all the same."""
@@ -213,6 +217,42 @@ class _Watched(_Taken):
             )
         if self._error is not None:
             raise self._error
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def impression(values: Sequence[Any]) -> list[bytes | None]:
+    """Return what an overwritten argument is recognised by: all of it, or some places of it."""
+    return [
+        _some_places(x) if issubclass(type(x), np.ndarray) and x.flags.writeable else None
+        for x in values
+    ]
+
+
+def check_arguments(values: Sequence[Any], before: Sequence[bytes | None], name: object) -> None:
+    """Make sure that no argument was overwritten since an `impression` was taken.
+
+    Raises
+    ------
+    ChangedArrayError
+        If one was: the derivative would be that at its new value.
+    """
+    for x, seen in zip(values, before, strict=True):
+        if seen is not None and _some_places(x) != seen:
+            raise ChangedArrayError(
+                f"an argument of {name}, an array of shape {x.shape}, was written to while {name} "
+                f"was traced, at {user_location()}. What is traced runs when the trace has ended, "
+                "and would read the changed values. Pass a copy of the array, or let the function "
+                "change a copy."
+            )
+
+
+def _some_places(x: NDArray) -> bytes:
+    if x.size <= _SEEN:
+        return x.tobytes()
+    flat = np.ravel(x, "K") if x.flags.forc else x.flat  # which is slow, and makes no copy
+    return flat[:: x.size // _SEEN].tobytes()
 
 
 # ---- memory --------------------------------------------------------------------------------------

@@ -222,3 +222,30 @@ def test_a_scalar_needs_no_snapshot() -> None:
     snapshots = Snapshots()
     assert snapshots.take(value, 5) is value
     assert snapshots.find(value) == 5
+
+
+@pytest.mark.parametrize("size", [1, 3, 512, 513, 20_000])
+@pytest.mark.parametrize("transform", [fd.grad, lambda f: fd.jit(f), lambda f: fd.jit(fd.grad(f))])
+def test_an_argument_that_the_function_overwrites_is_an_error(transform: Any, size: int) -> None:
+    x = np.linspace(1, 2, size)
+
+    def f(z: Any) -> Any:
+        doubled = z * 2
+        x[:] = 7
+        return np.sum(doubled * z)
+
+    with pytest.raises(ChangedArrayError, match=r"argument of f.*written to.*test_snapshot.*copy"):
+        transform(f)(x)
+
+
+def test_a_function_may_write_to_its_parameter_and_to_copies_of_its_argument() -> None:
+    x = np.ones((30, 40)).T
+    kept = x.copy()
+
+    def f(z: Any) -> Any:
+        kept[:] = 7
+        z *= 2
+        return np.sum(z * z)
+
+    np.testing.assert_array_equal(fd.grad(f)(x), np.full((40, 30), 8.0))
+    np.testing.assert_array_equal(x, np.ones((40, 30)))
