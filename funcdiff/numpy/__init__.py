@@ -27,6 +27,7 @@ from funcdiff.numpy import (  # noqa: F401
     decompositions,
     diagonals,
     fourier,
+    from_values,
     histograms,
     inspection,
     joining,

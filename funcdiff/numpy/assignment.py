@@ -20,7 +20,7 @@ from funcdiff.errors import (
     user_frame,
     user_location,
 )
-from funcdiff.numpy import creation, indexing, mutation
+from funcdiff.numpy import from_values, indexing, mutation
 from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.indexing import Advanced
 from funcdiff.numpy.indices import Items, is_advanced, is_mask, normalized
@@ -167,7 +167,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         stored_there[()] = value  # or NumPy's own error
         type_ = ArrayType((), dtype)
         return fit(value, type_) if dtype.kind in "fc" else constant(stored_there[()], type_)
-    v = creation.array(value, copy=False) if isinstance(value, list | tuple) else value
+    v = from_values.array(value, copy=False) if isinstance(value, list | tuple) else value
     v = v if isinstance(v, Tracer) else array(concrete(v))
     if v.dtype.kind == "c" and dtype.kind not in "cb":
         raise TypeError(

@@ -18,7 +18,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer, constant, current_builder
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy import creation
+from funcdiff.numpy import creation, from_values
 from funcdiff.numpy.dispatch import call
 from funcdiff.numpy.joining import concatenate
 from funcdiff.numpy.mutation import copied
@@ -126,7 +126,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     >>> fnp.ascontiguousarray(2.0)
     array([2.])
     """
-    make = creation.ascontiguousarray if is_traced(a) else np.ascontiguousarray
+    make = from_values.ascontiguousarray if is_traced(a) else np.ascontiguousarray
     return make(a, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Arrays made like others, from nested lists of traced values, and between traced end points.
+"""Arrays made like others, and between traced end points.
 
 NumPy sends the functions that take no array (``np.zeros``) here if they are called with
 ``like=x`` for a traced `x`; they then give traced arrays, into which traced values can go.
@@ -17,11 +17,11 @@ from funcdiff.core.builder import Tracer, constant
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
-from funcdiff.numpy.dispatch import implements, refuse
+from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.from_values import on_cpu
 from funcdiff.numpy.masks import holds
-from funcdiff.numpy.promotion import Traced, broadcast_to, common_dtype, concrete, fit, promoted
+from funcdiff.numpy.promotion import Traced, broadcast_to, common_dtype, fit, known_dtype, promoted
 from funcdiff.numpy.promotion import array as traced
-from funcdiff.numpy.reductions import known_dtype
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.ops.elementwise import floor
 from funcdiff.ops.structural import concatenate, convert, iota, permute, reshape
@@ -35,18 +35,13 @@ def _type(shape: Any, dtype: Any) -> ArrayType:
     return ArrayType(_shape(shape), FLOAT if dtype is None else known_dtype(dtype))
 
 
-def _on_cpu(name: str, device: Any) -> None:
-    if device != "cpu":
-        refuse(name, device=device)
-
-
 # ---- like another array ------------------------------------------------------------------------
 
 
 def _filled_like(
     name: str, a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any
 ) -> Traced:
-    _on_cpu(name, device)
+    on_cpu(name, device)
     x = traced(a)
     type_ = ArrayType(
         x.shape if shape is None else _shape(shape),
@@ -96,112 +91,17 @@ def full_like(
 # ---- from values, with like= ---------------------------------------------------------------------
 
 
-@implements(np.array)
-def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K",
-    subok: bool = False, ndmin: int = 0, ndmax: int = 0,
-) -> Traced:  # fmt: skip
-    """Return nested lists of traced values and numbers as one traced array."""
-    refuse("np.array", ndmax=ndmax or None)
-    x = _assembled(object)
-    x = x if dtype is None else convert(x, known_dtype(dtype))
-    x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
-    if copy:
-        return mutation.copied(x, order)
-    given: Any = order
-    return mutation.required(x, lambda b: np.asarray(b, order=given, like=b), order)
-
-
-@implements(np.asarray)
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
-) -> Traced:
-    """Return nested lists of traced values and numbers as one traced array, an array as it is."""
-    _on_cpu("np.asarray", device)
-    return array(a, dtype, copy=bool(copy), order=order or "K")
-
-
-@implements(np.asanyarray)
-def asanyarray(
-    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None
-) -> Traced:
-    """Do what `asarray` does; traced arrays have no subclasses."""
-    return asarray(a, dtype, order, device=device, copy=copy)
-
-
-@implements(np.ascontiguousarray)
-def ascontiguousarray(a: Any, dtype: Any = None) -> Traced:
-    """Return the argument as an array of at least one axis, in C order."""
-    return np.atleast_1d(asarray(a, dtype, "C"))
-
-
-@implements(np.asfortranarray)
-def asfortranarray(a: Any, dtype: Any = None) -> Traced:
-    """Return the argument as an array of at least one axis, in F order."""
-    return np.atleast_1d(asarray(a, dtype, "F"))
-
-
-@implements(np.require)
-def require(a: Any, dtype: Any = None, requirements: Any = None) -> Traced:
-    """Return the argument as an array in the order that is required."""
-    wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
-    if {"C", "F"} <= wanted:
-        raise ValueError(f'Cannot specify both "C" and "F" order, at {user_location()}')
-    x = asarray(a, dtype, "".join(wanted & {"C", "F"}) or None)
-    return mutation.copied(x, "A") if "O" in wanted and mutation.is_view(x) else x
-
-
-_REQUIREMENTS = {
-    **dict.fromkeys(("C", "C_CONTIGUOUS", "CONTIGUOUS"), "C"),
-    **dict.fromkeys(("F", "F_CONTIGUOUS", "FORTRAN"), "F"),
-    **dict.fromkeys(("O", "OWNDATA"), "O"),
-    **dict.fromkeys(("A", "ALIGNED", "W", "WRITEABLE", "E", "ENSUREARRAY"), ""),
-}
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [leaf for item in value for leaf in _leaves(item)]
-    return [value]
-
-
-def _assembled(value: Any) -> Traced:
-    """Stack nested lists; the dtype is that of all leaves together, as NumPy finds it."""
-    if not isinstance(value, list | tuple):
-        return traced(value)
-    leaves = _leaves(value)
-    if not any(isinstance(leaf, Tracer) for leaf in leaves):
-        return traced(np.asarray(value))
-    # Python numbers are strong here: np.array([np.float32(1), 2.0]) is float64
-    strong = [traced(v) if isinstance(v, Tracer) else concrete(v) for v in leaves]
-    return _stacked(value, common_dtype(strong))
-
-
-def _stacked(value: Any, dtype: np.dtype[Any]) -> Traced:
-    if not isinstance(value, list | tuple):
-        return convert(traced(value), dtype)
-    rows = [_stacked(item, dtype) for item in value]
-    if not rows:
-        return constant(0, ArrayType((0,), dtype))
-    if any(row.shape != rows[0].shape for row in rows):
-        raise ValueError(
-            "setting an array element with a sequence: the parts have the shapes "
-            f"{', '.join(map(str, sorted({row.shape for row in rows})))}, at {user_location()}"
-        )
-    return concatenate([reshape(row, (1, *row.shape)) for row in rows], 0)
-
-
 @implements(np.zeros, np.empty)
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return zeros."""
-    _on_cpu("np.zeros", device)
+    on_cpu("np.zeros", device)
     return mutation.copied(constant(0, _type(shape, dtype)), order)
 
 
 @implements(np.ones)
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return ones."""
-    _on_cpu("np.ones", device)
+    on_cpu("np.ones", device)
     return mutation.copied(constant(1, _type(shape, dtype)), order)
 
 
@@ -210,7 +110,7 @@ def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 ) -> Traced:
     """Return an array filled with a (traced) value."""
-    _on_cpu("np.full", device)
+    on_cpu("np.full", device)
     value = traced(fill_value)
     filled = fit(value, _type(shape, value.dtype if dtype is None else dtype))
     return mutation.copied(filled, order)
@@ -245,7 +145,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Return evenly spaced values; both ends may be traced arrays."""
-    _on_cpu("np.linspace", device)
+    on_cpu("np.linspace", device)
     num = as_int(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location
-from funcdiff.numpy import creation
+from funcdiff.numpy import from_values
 from funcdiff.ops.structural import convert
 
 Arrays: TypeAlias = "np.ndarray[Any, Any] | Tracer"
@@ -88,7 +88,7 @@ def as_array(value: Any) -> Arrays:
     if isinstance(value, np.ndarray | Tracer):
         return value
     try:
-        found: Arrays = creation.array(value) if holds_traced(value) else np.asarray(value)
+        found: Arrays = from_values.array(value) if holds_traced(value) else np.asarray(value)
     except ValueError as error:  # rows of several lengths
         raise ValueError(f"{error}, at {user_location()}") from None
     if isinstance(found, np.ndarray) and not found.size:

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
-from funcdiff.numpy import assignment, creation, flat, mutation
+from funcdiff.numpy import assignment, flat, from_values, mutation
 from funcdiff.numpy.dispatch import implements
 from funcdiff.numpy.indices import positions
 from funcdiff.numpy.positions import within
@@ -57,7 +57,7 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Any:
 @_into_traced(np.copyto)
 def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values into an array, where a mask is true."""
-    src = creation.array(src) if isinstance(src, list | tuple) else src
+    src = from_values.array(src) if isinstance(src, list | tuple) else src
     model = src if type(src) in WEAK else model_of(src if is_weak(src) else array(src))
     np.copyto(np.empty(np.shape(model), dst.dtype), model, casting)  # or NumPy's own error
     v = assignment.stored(src, dst.type)

@@ -16,6 +16,7 @@ from funcdiff.core.builder import Builder, Tracer, constant, current_builder, di
 from funcdiff.core.program import Literal, literal
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.dispatch import unsupported
 from funcdiff.numpy.subclasses import described_class, lost_by_tracing
 from funcdiff.numpy.values import concrete_value
 from funcdiff.ops.structural import convert, reshape
@@ -241,3 +242,11 @@ def matched(*values: Any) -> list[Traced]:
     """Return tracers of one type: promoted and broadcast together."""
     type_ = ArrayType(broadcast_shapes(*map(shape_of, values)), common_dtype(values))
     return [fit(v, type_) for v in values]
+
+
+def known_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return a dtype that arrays of programs can have."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found not in DTYPE_NAMES:
+        raise unsupported(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
+    return found

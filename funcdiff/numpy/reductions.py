@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.core.types import BOOL, DTYPE_NAMES, INT, ArrayType
+from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy import mutation
-from funcdiff.numpy.dispatch import default, implements, unsupported
+from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import mask_of, masked, sum_of
-from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, fit, known_dtype
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.masked import sum_from
 from funcdiff.ops.reductions import (
@@ -44,14 +44,6 @@ from funcdiff.space import kept_axes, reduce_sum
 def given(value: Any) -> bool:
     """Return whether a keyword was given: neither None nor NumPy's mark for nothing."""
     return value is not None and value is not default
-
-
-def known_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return a dtype that arrays of programs can have."""
-    found: np.dtype[Any] = np.dtype(dtype)
-    if found not in DTYPE_NAMES:
-        raise unsupported(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
-    return found
 
 
 @lru_cache(maxsize=256)

@@ -14,8 +14,8 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.dispatch import default, implements
 from funcdiff.numpy.masks import count_of, holds, sum_of
-from funcdiff.numpy.promotion import Traced, array, broadcast_to, common_dtype, matched
-from funcdiff.numpy.reductions import given, known_dtype, stored, sum_, with_kept
+from funcdiff.numpy.promotion import Traced, array, broadcast_to, common_dtype, known_dtype, matched
+from funcdiff.numpy.reductions import given, stored, sum_, with_kept
 from funcdiff.numpy.shape import normalized_axes, normalized_axis
 from funcdiff.ops.complex import conj, imag, join, real
 from funcdiff.ops.elementwise import div, mul, root_of_squares

@@ -20,8 +20,8 @@ from funcdiff.numpy.dispatch import call, default, unsupported
 from funcdiff.numpy.foreign import qualified
 from funcdiff.numpy.indices import positions
 from funcdiff.numpy.masks import mask_of
-from funcdiff.numpy.promotion import array, broadcast_to
-from funcdiff.numpy.reductions import given, known_dtype, reduced_axes, stored, with_kept
+from funcdiff.numpy.promotion import array, broadcast_to, known_dtype
+from funcdiff.numpy.reductions import given, reduced_axes, stored, with_kept
 from funcdiff.numpy.shape import normalized_axis
 from funcdiff.numpy.ufuncs import apply
 from funcdiff.numpy.wrong_calls import explain
