@@ -55,7 +55,10 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     if ours is None:
         raise unsupported(qualified_name(function))
     try:
-        return without_axes(function, ours(*args, **kwargs))
+        result = ours(*args, **kwargs)
+        if _returns_out(function, result, args, kwargs):
+            return result
+        return without_axes(function, result)
     except Exception as error:
         if isinstance(error, TypeError) and _refuses_keyword(error, ours):
             keyword = str(error).rsplit("'", 2)[-2]
@@ -66,6 +69,26 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
             ) from error
         explain(error, qualified_name(function), args, kwargs)
         raise
+
+
+def _returns_out(
+    function: Any, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> bool:
+    """Whether a result is the array given as ``out=``, which NumPy, too, returns as it is.
+
+    `numpy.dot` makes a scalar of it, and so do the methods of scalars.
+    """
+    if "out" in kwargs:
+        found = kwargs["out"]
+    elif any(result is x for x in args[1:]):
+        found = inspect.signature(functions[function]).bind(*args, **kwargs).arguments.get("out")
+    else:
+        return False
+    if result is not found or function is np.dot:
+        return False
+    given = args[0] if args else None
+    by_method = isinstance(given, np.generic) and hasattr(np.generic, function.__name__)
+    return not by_method
 
 
 def _refuses_keyword(error: TypeError, ours: Callable[..., Any]) -> bool:

@@ -289,6 +289,12 @@ def point(x: Tracer, value: Tracer) -> None:
     """Point a handle at another value: of `x` alone, not of what shares its memory."""
     _check_owner(x, value)
     if len(x.type.shape) < 2:
+        if not (x.type.shape or isinstance(x, np.ndarray)):
+            raise UnsupportedNumPyError(
+                f"a scalar was written to in place at {user_location()}. NumPy's scalars cannot be "
+                "changed: what x.fill(v) and the like write to a copy is lost. Write x = v, or "
+                "make x an array before, x = np.zeros((), like=x)."
+            )
         x.builder, x.atom = value.builder, value.atom
         return
     record = memory(x)

@@ -13,7 +13,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.errors import InputError
+from funcdiff.errors import InputError, UnsupportedNumPyError
 
 
 def _doubled(x: Any) -> Any:
@@ -137,3 +137,89 @@ def test_types_that_cannot_tell_are_not_compared() -> None:
     fd.grad(f)(np.ones(2))
     with pytest.raises(TypeError, match=r"compared with float at .*isinstance\(x, float\)"):
         fd.grad(lambda x: x if type(x) == float else 2 * x)(1.0)  # noqa: E721
+
+
+MADE: dict[str, Callable[[Any], Any]] = {
+    "zeros_like": np.zeros_like,
+    "np.copy": np.copy,
+    "np.full": lambda s: np.full_like(s, 3.0),
+    "np.where": lambda s: np.where(s > 0, s, s),
+    "np.add(out=)": lambda s: np.add(s, 1.0, out=np.zeros_like(s)),
+    "np.sum(out=)": lambda s: np.sum(np.reshape(s, 1), out=np.zeros_like(s)),
+    "np.sum(..., out)": lambda s: np.sum(np.reshape(s, 1), None, None, np.zeros_like(s)),
+    "mean(out=)": lambda s: np.reshape(s, 1).mean(out=np.zeros_like(s)),
+    "np.max(out=)": lambda s: np.max(np.reshape(s, 1), out=np.zeros_like(s)),
+    "np.median(out=)": lambda s: np.median(np.reshape(s, 1), out=np.zeros_like(s)),
+    "np.take(out=)": lambda s: np.take(np.reshape(s, 1), 0, out=np.zeros_like(s)),
+    "np.add.reduce(out=)": lambda s: np.add.reduce(np.reshape(s, 1), out=np.zeros_like(s)),
+    "np.einsum(out=)": lambda s: np.einsum("i,i", *[np.reshape(s, 1)] * 2, out=np.zeros_like(s)),
+}
+WRITTEN: dict[str, Callable[[Any], None]] = {
+    "reshape": lambda z: z.reshape(1).__setitem__(0, 5.0),
+    "ravel": lambda z: z.ravel().__setitem__(0, 5.0),
+    "[None]": lambda z: z[None].__setitem__(0, 5.0),
+    "atleast_2d": lambda z: np.atleast_2d(z).__setitem__((0, 0), 5.0),
+    "[...]": lambda z: z.__setitem__(..., 5.0),
+    "flat": lambda z: z.flat.__setitem__(0, 5.0),
+    "fill": lambda z: z.fill(5.0),
+    "add.at": lambda z: np.add.at(z.reshape(1), [0, 0], 5.0),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_what_is_written_to_it_arrives(
+    make: Callable[[Any], Any], write: Callable[[Any], None]
+) -> None:
+    def f(s: Any) -> Any:
+        z = make(s)
+        write(z)
+        return z * s
+
+    expected = f(np.array(2.0))
+    assert fd.value_and_grad(f)(np.array(2.0))[0] == expected
+    assert fd.jit(f)(np.array(2.0)) == expected
+    assert fd.vmap(f)(np.array([2.0]))[0] == expected
+
+
+RETURNED: dict[str, Callable[[Any, Any], Any]] = {
+    "np.sum": lambda x, out: np.sum(x, out=out),
+    "np.clip": lambda x, out: np.clip(x, 0.0, 1.0, out=out),
+    "np.dot": lambda x, out: np.dot(x, x, out=out),
+    "np.median": lambda x, out: np.median(x, out=out),
+    "x.max": lambda x, out: x.max(out=out),
+}
+
+
+@pytest.mark.parametrize("x", [np.array(2.0), np.float64(2.0)], ids=["array", "scalar"])
+@pytest.mark.parametrize("function", RETURNED.values(), ids=RETURNED)
+def test_out_is_returned_where_numpy_returns_it(
+    function: Callable[[Any, Any], Any], x: Any
+) -> None:
+    """Methods of scalars, and `numpy.dot`, make a scalar of it."""
+
+    def f(x: Any) -> Any:
+        out = np.zeros_like(x)
+        return isinstance(function(x, out), np.ndarray), out * x
+
+    assert fd.jit(f)(x)[0] is f(x)[0]
+    assert fd.jit(f)(x)[1] == f(x)[1]
+
+
+@pytest.mark.parametrize("write", ["fill", "put", "flat"])
+def test_a_scalar_cannot_be_written_to(write: str) -> None:
+    """NumPy's `fill` of a scalar writes to a copy, which is lost; ours says so."""
+
+    def f(x: Any) -> Any:
+        y = np.sum(x)
+        if write == "fill":
+            y.fill(5.0)
+        elif write == "put":
+            np.put(y, 0, 5.0)
+        else:
+            y.flat[0] = 5.0
+        return y
+
+    for transform in (fd.grad, fd.jit):
+        with pytest.raises(UnsupportedNumPyError, match=r"a scalar was written to .*\.py', line"):
+            transform(f)(np.ones(2))
