@@ -86,13 +86,13 @@ def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
 @implements(np.real)
 def real(val: Tracer) -> Tracer:
     """Return the real part."""
-    return mutation.view(val, real_part(val), np.real)
+    return val.real if val.weak else mutation.view(val, real_part(val), np.real)
 
 
 @implements(np.imag)
 def imag(val: Tracer) -> Tracer:
     """Return the imaginary part."""
-    return mutation.view(val, imaginary_part(val), np.imag)
+    return val.imag if val.weak else mutation.view(val, imaginary_part(val), np.imag)
 
 
 @implements(np.angle)

@@ -133,15 +133,34 @@ logaddexp2 = elementwise(
 
 # ---- trigonometric and hyperbolic functions ----------------------------------------------------
 
+
+def _slope_of_tanh(x: Any, y: Any) -> Any:
+    """1 - y² for y = tanh(x), with all digits where a complex y is nearly ±1, too.
+
+    Its imaginary part is small there, and right; of the real part rounding leaves no digit.
+    """
+    if x.dtype.kind != "c":
+        return 1 - y * y
+    height = np.real(x)
+    far = np.logical_and(np.absolute(height) > 1, np.isfinite(height))
+    e = np.exp(-2 * np.sign(height) * np.where(far, x, 1))
+    return np.where(far, 4 * e / ((1 + e) * (1 + e)), 1 - y * y)
+
+
+def _slope_of_tan(x: Any, y: Any) -> Any:
+    """1 + y² for y = tan(x) = -i tanh(ix)."""
+    return _slope_of_tanh(1j * x, 1j * y) if x.dtype.kind == "c" else 1 + y * y
+
+
 sin = elementwise("sin", np.sin, lambda x, y: np.cos(x))
 cos = elementwise("cos", np.cos, lambda x, y: -np.sin(x))
-tan = elementwise("tan", np.tan, lambda x, y: 1 + y * y)
+tan = elementwise("tan", np.tan, _slope_of_tan)
 arcsin = elementwise("arcsin", np.arcsin, lambda x, y: 1 / np.sqrt(1 - x * x))
 arccos = elementwise("arccos", np.arccos, lambda x, y: -1 / np.sqrt(1 - x * x))
 arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
-tanh = elementwise("tanh", np.tanh, lambda x, y: 1 - y * y)
+tanh = elementwise("tanh", np.tanh, _slope_of_tanh)
 arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x + 1))
 # the product of two roots, not the root of x² - 1, has arccosh's branch cut; as a product of two
 # factors, of which one is finite at 1, it never has a zero that meets an infinity

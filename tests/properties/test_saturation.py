@@ -1,0 +1,87 @@
+"""Derivatives of functions that saturate keep their digits where the value is nearly constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funcdiff as fd
+
+
+def _tanh_derivatives(z: Any) -> tuple[Any, Any]:
+    """By hand, in long doubles, of e = exp(-2|z|), which is small and has all digits."""
+    z = np.clongdouble(z)
+    e = np.exp(-2 * z if z.real > 0 else 2 * z)
+    slope = 4 * e / (1 + e) ** 2
+    return slope, -2 * np.tanh(z) * slope
+
+
+def _tan_derivatives(z: Any) -> tuple[Any, Any]:
+    slope, curvature = _tanh_derivatives(np.clongdouble(1j) * np.clongdouble(z))
+    return slope, np.clongdouble(1j) * curvature
+
+
+CASES: dict[str, tuple[Callable[..., Any], Callable[[Any], tuple[Any, Any]], complex]] = {
+    "tanh": (np.tanh, _tanh_derivatives, 1),
+    "tan": (np.tan, _tan_derivatives, 1j),
+}
+
+
+class Case(NamedTuple):
+    """A function by name, and a point at a height between -1 and 1."""
+
+    name: str
+    dtype: str
+    height: float
+    phase: float
+    jitted: bool
+
+    def check(self) -> None:
+        f, derivatives, turn = CASES[self.name]
+        top = 300 if self.dtype == "c16" else 40  # behind it, derivatives underflow
+        z = np.array((top * self.height + 1j * self.phase) * turn).astype(self.dtype)[()]
+        slope, curvature = derivatives(z)
+        functions: list[tuple[Any, Any]] = [
+            (fd.grad(f, holomorphic=True), slope),
+            (fd.grad(fd.grad(f, holomorphic=True), holomorphic=True), curvature),
+            (lambda z: fd.jvp(f, (z,), (np.ones_like(z)[()],))[1], slope),
+        ]
+        for function, expected in functions:
+            found = (fd.jit(function) if self.jitted else function)(z)
+            assert found.dtype == self.dtype
+            tolerance = 64 * float(np.finfo(found.dtype).eps)
+            assert abs(found - expected) <= tolerance * abs(expected)
+
+
+cases = st.builds(
+    Case,
+    st.sampled_from(sorted(CASES)),
+    st.sampled_from(["c8", "c16"]),
+    st.floats(-1, 1, allow_subnormal=False),
+    st.floats(-3, 3, allow_subnormal=False),
+    st.booleans(),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases)
+def test_complex_slopes_keep_their_digits(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None)
+@given(cases)
+def test_complex_slopes_keep_their_digits_at_many_points(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize("z", [np.inf, -np.inf, 1e300 + 1j, complex(-np.inf, 2.0), -1e4 - 3e5j])
+def test_at_infinity_the_slope_is_zero_and_nothing_warns(z: complex) -> None:
+    assert fd.grad(np.tanh, holomorphic=True)(complex(z)) == 0
+    assert fd.grad(np.tan, holomorphic=True)(complex(-complex(z).imag, complex(z).real)) == 0
