@@ -15,7 +15,6 @@ from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.pytree.structure import same_value
 from funcdiff.pytree.walks import MismatchError, leaves_like
@@ -149,7 +148,7 @@ def is_array(leaf: Any) -> bool:
 def detached(leaf: Any) -> Any:
     """Return a result that shares no memory with anything, as if a program had made it."""
     if isinstance(leaf, Tracer):
-        return mutation.fresh(leaf)
+        return type(leaf)(leaf.builder, leaf.atom, leaf.type)
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 

@@ -10,12 +10,11 @@ from funcdiff.api.arguments import FunctionName, check_function, names_of, trace
 from funcdiff.api.bodies import preserving
 from funcdiff.api.invocation import Invocation
 from funcdiff.api.naming import named_after
-from funcdiff.api.tracing import Trace, rebuild, record
+from funcdiff.api.tracing import Trace, rebuild, record, standing_for
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.errors import InputError, user_location
-from funcdiff.numpy import mutation
 from funcdiff.ops.checkpoint import checkpoint as checkpoint_op
 from funcdiff.ops.tap import Tap
 
@@ -89,7 +88,7 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
         body = program_of(*trace.recording)
         _check_names(body, names, f)
         operands = traced([*invocation.operands, *trace.captures])
-        results = [mutation.fresh(y) for y in checkpoint_op(body, operands, names)]
+        results = standing_for(checkpoint_op(body, operands, names), trace.outputs)
         value: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return value
 

@@ -25,7 +25,7 @@ from funcdiff.api.bodies import (
     same_leaf,
 )
 from funcdiff.api.signatures import Array, Primals, Y
-from funcdiff.api.tracing import Trace, rebuild
+from funcdiff.api.tracing import Trace, rebuild, standing_for
 from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -203,7 +203,10 @@ def _branching(
         return cond_op(chosen(tracers[0]), branches, tracers[1:])
 
     results = emit(rule, [index, *xs, *captures])
-    return rebuild(traces[0].structure, traces[0].numeric, results, traces[0].others)
+    alternatives = zip(*(trace.outputs for trace in traces), strict=True)
+    models = [ys[0] if len(set(map(type, ys))) == 1 else None for ys in alternatives]
+    ys = standing_for(results, models)
+    return rebuild(traces[0].structure, traces[0].numeric, ys, traces[0].others)
 
 
 def _with_captures(

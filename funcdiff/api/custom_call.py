@@ -11,14 +11,13 @@ from funcdiff import pytree
 from funcdiff.api.arguments import FunctionName, described, is_numeric, operand, traced, type_of
 from funcdiff.api.bodies import preserving
 from funcdiff.api.rule_results import like_result, matched, shown
-from funcdiff.api.tracing import Trace, rebuild, record
+from funcdiff.api.tracing import Trace, rebuild, record, standing_for
 from funcdiff.core.builder import Builder, Tracer, bind
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, user_location
-from funcdiff.numpy import mutation
 from funcdiff.numpy.promotion import is_weak
 from funcdiff.ops.complex import conj
 from funcdiff.ops.custom import custom_p
@@ -71,7 +70,7 @@ class Call:
         ys = (
             bind(custom_p, rule, *traced(self.xs), *traced(captures)) if programs[0].outputs else ()
         )
-        results = [mutation.fresh(y) for y in ys]
+        results = standing_for(ys, body.outputs)
         return rebuild(body.structure, body.numeric, results, body.others)
 
     # ---- tracing ---------------------------------------------------------------------------

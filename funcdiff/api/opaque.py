@@ -17,7 +17,7 @@ from funcdiff.api.tracing import rebuild
 from funcdiff.core.builder import current_builder, suspended
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
-from funcdiff.numpy.promotion import is_weak
+from funcdiff.numpy.promotion import as_number, is_weak
 from funcdiff.numpy.values import known
 from funcdiff.ops.entered import Name
 from funcdiff.ops.opaque import Function, Opaque, entered, lent, opaque
@@ -32,9 +32,13 @@ _RECENT: Final = 64
 
 
 class _Result(NamedTuple):
-    """What a result is made of: types of its arrays, its container, and the rest of it."""
+    """What a result is made of: types of its arrays, its container, and the rest of it.
+
+    Which of its numbers are Python's is known if the function was called to find out.
+    """
 
     types: tuple[ArrayType, ...]
+    weak: tuple[bool, ...]
     structure: pytree.Structure
     numeric: tuple[bool, ...]
     others: list[Any]
@@ -67,11 +71,12 @@ class OpaqueFunction(CustomFunction[P, R]):
         xs, weak = list(map(operand, numbers)), tuple(map(is_weak, numbers))
         rebuilt = functools.partial(_rebuilt, structure, numeric, statics, weak)
         name = self._name_of(structure, numeric, statics, weak)
-        results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
-        if types not in results:
-            results[types] = self._result_of(rebuilt, xs)
-        found = results[types]
-        ys = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
+        known_results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
+        if types not in known_results:
+            known_results[types] = self._result_of(rebuilt, xs)
+        found = known_results[types]
+        results = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
+        ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
         return rebuild(found.structure, found.numeric, ys, found.others)
 
     def _name_of(
@@ -129,10 +134,12 @@ class OpaqueFunction(CustomFunction[P, R]):
                 shown = function(*rebuilt(values))
         leaves, structure = pytree.flatten(shown)
         numeric = tuple(map(is_numeric, leaves))
-        arrays = [np.asarray(y) for y, on in zip(leaves, numeric, strict=True) if on]
+        numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]
+        arrays = list(map(np.asarray, numbers))
+        weak = tuple(self._result is None and is_weak(y) for y in numbers)
         types = tuple(ArrayType(y.shape, y.dtype) for y in arrays)
         others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
-        return _Result(types, structure, numeric, others)
+        return _Result(types, weak, structure, numeric, others)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; in a trace, record the call."""

@@ -17,7 +17,7 @@ from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy import mutation
-from funcdiff.numpy.promotion import array
+from funcdiff.numpy.promotion import array, as_number, is_weak
 from funcdiff.ops.tap import Tap
 from funcdiff.ops.tap import tap as tap_op
 
@@ -100,6 +100,8 @@ def tap(name: str, x: X) -> X:
 def _tapped(leaf: Any, p: Tap) -> Tracer:
     """Return a leaf named, on the memory of the leaf, as it is where nothing is recorded."""
     x = array(leaf)
+    if is_weak(leaf):
+        return as_number(tap_op(x, p))
     return mutation.view(x, tap_op(x, p), lambda same: same)
 
 

@@ -28,7 +28,7 @@ from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy import mutation
 from funcdiff.numpy.outsiders import note_cure
-from funcdiff.numpy.promotion import array, innermost
+from funcdiff.numpy.promotion import array, as_number, innermost, is_weak
 
 
 class Trace(NamedTuple):
@@ -235,13 +235,35 @@ def _outputs(
 ) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(is_output(leaf) for leaf in leaves)
-    outputs = [
-        leaf if isinstance(leaf, Tracer) else array(leaf)  # a weak one stays weak, for residuals
-        for leaf, flag in zip(leaves, numeric, strict=True)
-        if flag
-    ]
+    outputs = [_output(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
     others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
     return outputs, structure, numeric, others
+
+
+def _output(leaf: Any) -> Tracer:
+    """Return a leaf as a tracer: one of a Python number if it is, or stands for, one."""
+    if isinstance(leaf, Tracer):
+        return leaf
+    return as_number(array(leaf)) if is_weak(leaf) else array(leaf)
+
+
+def standing_for(results: Sequence[Any], models: Sequence[Tracer | None]) -> list[Any]:
+    """Return results as the outputs of a body are: arrays, NumPy's scalars or Python's numbers.
+
+    Tracers come on handles of their own.  Where a model is None, it is not known what it would be.
+    """
+    return [
+        y if model is None else _standing_for(y, model)
+        for y, model in zip(results, models, strict=True)
+    ]
+
+
+def _standing_for(y: Any, model: Tracer) -> Any:
+    if isinstance(y, Tracer):
+        return type(model)(y.builder, y.atom, y.type)
+    if model.weak:
+        return y.item()
+    return np.asarray(y) if isinstance(model, np.ndarray) else y
 
 
 def rebuild(

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Tracer
 from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.promotion import as_number
 from funcdiff.numpy.values import concrete_value
 from funcdiff.ops.structural import convert
 
@@ -44,7 +45,7 @@ def integer(x: Tracer, rounded: Callable[[Any], Any], name: str) -> Any:
         with suppress(ConcreteValueError):
             int(concrete_value(y))  # Python's own error for NaN and infinities
     y = convert(y, np.dtype(np.int64))
-    return Builder.weak_handle(y.builder, y.atom, y.type)
+    return as_number(y)
 
 
 def to_decimals(x: Tracer, decimals: int | None) -> Any:
@@ -53,7 +54,7 @@ def to_decimals(x: Tracer, decimals: int | None) -> Any:
         return integer(x, np.round, "round")
     _refuse_others(x, np.round, "round")
     y: Any = np.round(x, decimals)  # type: ignore[call-overload]
-    return Builder.weak_handle(y.builder, y.atom, y.type) if x.weak else y
+    return as_number(y) if x.weak else y
 
 
 def _refuse_others(x: Tracer, rounded: Callable[[Any], Any], name: str) -> None:

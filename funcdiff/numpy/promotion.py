@@ -138,6 +138,11 @@ def array(value: Any) -> Traced:
     return innermost().capture(concrete(value))
 
 
+def as_number(x: Tracer) -> Traced:
+    """Return another handle on a value without axes, which stands for a Python number."""
+    return Builder.weak_handle(x.builder, x.atom, x.type)
+
+
 def is_weak(value: Any) -> bool:
     """Whether a value is a Python number, or stands for one in a trace."""
     return value.weak if isinstance(value, Tracer) else type(value) in WEAK

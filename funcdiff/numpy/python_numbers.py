@@ -18,17 +18,14 @@ from funcdiff.core.builder import Builder, Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.array import Array
-from funcdiff.numpy.promotion import is_weak
+from funcdiff.numpy.promotion import as_number, is_weak
 from funcdiff.numpy.ufuncs import power_operator
 from funcdiff.numpy.values import concrete_value
+from funcdiff.ops.complex import imaginary_part, real_part
 from funcdiff.ops.structural import convert
 
 _CLASSES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 """What traced numbers stand for, by the kind of their dtype."""
-
-
-def _number(x: Any) -> Any:
-    return Number(x.builder, x.atom, x.type)
 
 
 def _cannot_be_set(part: str) -> NoReturn:
@@ -50,7 +47,7 @@ def _counted(x: Any) -> Any:
     """Return a bool as the integer that it is to Python's arithmetic, another number as it is."""
     if not _is_bool(x):
         return x
-    return _number(convert(x, INT)) if isinstance(x, Tracer) else int(x)
+    return as_number(convert(x, INT)) if isinstance(x, Tracer) else int(x)
 
 
 def _kept(x: Any) -> Any:
@@ -69,7 +66,7 @@ def _of_numbers(
         if not all(map(_is_number, others)):
             return operator(self, *others)
         result = operator(operand(self), *map(operand, others))
-        return result if result is NotImplemented else _number(result)
+        return result if result is NotImplemented else as_number(result)
 
     return number_operator
 
@@ -119,10 +116,10 @@ def _power(base: Any, exponent: Any) -> Any:
     """Return a power of numbers: that of an integer by a negative one is a float."""
     base, exponent = _counted(base), _counted(exponent)
     if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
-        base = _number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
+        base = as_number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
     if isinstance(base, Tracer):
-        return _number(power_operator(base, exponent))
-    return _number(Array.__rpow__(exponent, base))
+        return as_number(power_operator(base, exponent))
+    return as_number(Array.__rpow__(exponent, base))
 
 
 class Number(Array):
@@ -140,10 +137,10 @@ class Number(Array):
         return _CLASSES[self.type.dtype.kind]
 
     def __copy__(self) -> Any:
-        return _number(self)
+        return as_number(self)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return _number(self)
+        return as_number(self)
 
     __hash__ = Array.__hash__
 
@@ -173,7 +170,7 @@ class Number(Array):
     @property
     def real(self) -> Any:
         """The real part, a number."""
-        return _number(np.real(_counted(self)))
+        return as_number(real_part(_counted(self)))
 
     @real.setter
     def real(self, value: Any) -> NoReturn:
@@ -182,7 +179,7 @@ class Number(Array):
     @property
     def imag(self) -> Any:
         """The imaginary part, a number."""
-        return _number(np.imag(_counted(self)))
+        return as_number(imaginary_part(_counted(self)))
 
     @imag.setter
     def imag(self, value: Any) -> NoReturn:
@@ -190,7 +187,7 @@ class Number(Array):
 
     def conjugate(self, **keywords: Any) -> Any:
         """Return the conjugate, a number."""
-        return _number(np.conjugate(_counted(self), **keywords))
+        return as_number(np.conjugate(_counted(self), **keywords))
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

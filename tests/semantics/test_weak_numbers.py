@@ -309,3 +309,59 @@ def test_a_carry_keeps_its_type() -> None:
     x = np.ones(3, np.float32)
     total, _ = transforms.scan(lambda c, row: (c + row, None), 0.0, x)
     assert total.dtype == np.float64
+
+
+HANDED_ON: dict[str, Callable[[Any], Any]] = {
+    "np.real": np.real,
+    "np.imag": np.imag,
+    "tap": lambda a: fd.tap("a", a),
+    "tap of a container": lambda a: fd.tap("a", {"a": a})["a"],
+    "tap of a plain number": lambda a: a + fd.tap("a", 2.0),
+    "checkpoint": lambda a: fd.checkpoint(lambda b: b + 1)(a),
+    "checkpoint of a plain number": lambda a: a * fd.checkpoint(lambda b: 2.0)(a),
+    "custom_jvp": fd.custom_jvp(lambda a: a + 1),
+    "cond": lambda a: fd.cond(a == a, lambda b: b + 1, lambda b: 2 * b, a),
+    "cond of a plain condition": lambda a: fd.cond(True, lambda b: b + 1, lambda b: 2 * b, a),
+    "switch": lambda a: fd.switch(1, [lambda b: 0 * b, lambda b: 2 * b], a),
+    "primitive": fd.primitive(lambda a: a + 1),
+}
+HANDED_ON["custom_jvp"].defjvp(lambda primals, tangents: (primals[0] + 1, tangents[0]))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("hand_on", HANDED_ON.values(), ids=HANDED_ON)
+def test_what_hands_on_a_python_number_leaves_it_weak(
+    hand_on: Callable[[Any], Any], number: str
+) -> None:
+    a, x = NUMBERS[number], np.ones(2, np.float32)
+    expected = hand_on(a) * x
+
+    def f(a: Any) -> Any:
+        return fd.tap("result", hand_on(a) * x)
+
+    for _ in range(3):
+        found = fd.tap_values(f)(a)["result"]
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+        assert transforms.vjp(lambda _: f(a), 1.0)[0].dtype == expected.dtype
+    if hand_on is not HANDED_ON["primitive"]:  # which declares no result
+        assert fd.jit(f)(a).dtype == expected.dtype
+
+
+@pytest.mark.parametrize("wrap", ["checkpoint", "cond", "custom_jvp"])
+def test_what_hands_on_an_array_without_axes_leaves_it_an_array(wrap: str) -> None:
+    custom: Any = fd.custom_jvp(np.zeros_like)
+    custom.defjvp(lambda primals, tangents: (np.zeros_like(primals[0]), 0 * tangents[0]))
+    wrapped: Any = {
+        "checkpoint": fd.checkpoint(np.zeros_like),
+        "cond": lambda x: fd.cond(x > 0, np.zeros_like, np.zeros_like, x),
+        "custom_jvp": custom,
+    }[wrap]
+
+    def f(x: Any) -> Any:
+        z = wrapped(x)
+        z.reshape(1)[0] = 5.0
+        return z * x
+
+    assert fd.value_and_grad(f)(np.array(2.0)) == (10.0, 5.0)
+    assert fd.jit(f)(np.array(2.0)) == f(np.array(2.0))
