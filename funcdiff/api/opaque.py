@@ -15,9 +15,10 @@ from funcdiff.api.arguments import check_optional_functions, is_numeric, operand
 from funcdiff.api.custom import CustomFunction
 from funcdiff.api.tracing import rebuild
 from funcdiff.core.builder import current_builder, suspended
+from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
-from funcdiff.numpy.promotion import as_number, is_weak
+from funcdiff.numpy.promotion import as_number, innermost, is_weak
 from funcdiff.numpy.values import known
 from funcdiff.ops.entered import Name
 from funcdiff.ops.opaque import Function, Opaque, entered, lent, opaque
@@ -73,7 +74,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         name = self._name_of(structure, numeric, statics, weak)
         known_results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
         if types not in known_results:
-            known_results[types] = self._result_of(rebuilt, xs)
+            known_results[types] = self._result_of(name, rebuilt, xs)
         found = known_results[types]
         results = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
         ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
@@ -114,9 +115,12 @@ class OpaqueFunction(CustomFunction[P, R]):
         self._recent.append(name)
         return name
 
-    def _result_of(self, rebuilt: Callable[..., Any], xs: Sequence[Any]) -> _Result:
+    def _result_of(
+        self, name: Name[Function], rebuilt: Callable[..., Any], xs: Sequence[Any]
+    ) -> _Result:
         """Find the types of the result: as declared, else by calling the function."""
         function: Callable[..., Any] = self._function
+        called = None
         if self._result is not None:
             declared: Callable[..., Any] = self._result
             shown = declared(*rebuilt([np.broadcast_to(np.zeros((), x.dtype), x.shape)
@@ -132,12 +136,16 @@ class OpaqueFunction(CustomFunction[P, R]):
                 ) from error
             with suspended():
                 shown = function(*rebuilt(values))
+            called = list(map(known, xs))
         leaves, structure = pytree.flatten(shown)
         numeric = tuple(map(is_numeric, leaves))
         numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]
         arrays = list(map(np.asarray, numbers))
         weak = tuple(self._result is None and is_weak(y) for y in numbers)
         types = tuple(ArrayType(y.shape, y.dtype) for y in arrays)
+        if called is not None:  # for nothing but the types: the equation will have its results
+            calls = calls_of(innermost())
+            calls.note(key_of(Opaque(name, types, ()), called), arrays, None)
         others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
         return _Result(types, weak, structure, numeric, others)
 

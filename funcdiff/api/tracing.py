@@ -18,6 +18,7 @@ from funcdiff.api.arguments import (
     type_of,
 )
 from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import executable, owned, repeatable
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
@@ -53,6 +54,8 @@ class Trace(NamedTuple):
         if it is not found, or cannot be without repeating effects of opaque functions.
     outputs
         The outputs, as handles of the trace.
+    calls
+        Calls of the user's code that were made already, or None.
     """
 
     recording: Recording
@@ -69,6 +72,7 @@ class Trace(NamedTuple):
 
     locate: Callable[[], str | None]
     outputs: list[Tracer]
+    calls: Calls | None
 
 
 class Aux(NamedTuple):
@@ -174,7 +178,17 @@ def record(
             return isolated(located) if repeatable(operations) else None
 
         captures = builder.captures
-        return Trace(recording, captures, structure, numeric, others, aux_parts, locate, outputs)
+        return Trace(
+            recording,
+            captures,
+            structure,
+            numeric,
+            others,
+            aux_parts,
+            locate,
+            outputs,
+            calls_made(builder),
+        )
 
     return isolated(traced_call)
 
@@ -294,7 +308,11 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         # handles of their own: changing one in place must not change an argument or a residual
         return [mutation.fresh(y) for y in inline(program, tracers)]
     try:
-        results = quiet(executable(program), *operands)
+        if trace is not None and trace.calls is not None:
+            with running(trace.calls):
+                results = quiet(executable(program), *operands)
+        else:
+            results = quiet(executable(program), *operands)
     except Exception as error:
         place = trace.locate() if trace is not None else None
         if place is not None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core import memory_errors
+from funcdiff.core import effects, memory_errors
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.program import Literal, Program, literal
 from funcdiff.core.recording import (
@@ -125,6 +125,9 @@ class Builder:
     """The class of the tracers of scalars, which are what NumPy computes without axes."""
     weak_handle: ClassVar[type[Tracer]] = Tracer
     """The class of the tracers of inputs that stand for Python numbers."""
+
+    calls: effects.Calls | None = None
+    """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
     def __init__(
         self,
@@ -307,7 +310,7 @@ class Builder:
             if any(x is _UNKNOWN for x in operands):
                 values.extend(_UNKNOWN for _ in op.results)
                 continue
-            result = op.function(*operands)
+            result = self._asked(op, operands) if op.calls_user else op.function(*operands)
             if len(op.results) == 1:
                 values.append(result)
             else:
@@ -321,6 +324,11 @@ class Builder:
                 "under jit, name what decides in static_argnames, or leave jit out."
             )
         return found
+
+    def _asked(self, op: Operation, operands: Sequence[Any]) -> Any:
+        """Return a value of the user's code, which is not called again when the program runs."""
+        with effects.asking(self):
+            return op.function(*operands)
 
     def first_failure(self) -> str | None:
         """Evaluate what has been recorded; return the place of the first equation that raises."""

@@ -174,8 +174,8 @@ class Operation:
     handle: Callable[..., Any]
 
     __slots__ = (
-        "__weakref__", "equation_count", "function", "handle", "operands", "params", "primitive",
-        "result", "results",
+        "__weakref__", "calls_user", "equation_count", "function", "handle", "operands", "params",
+        "primitive", "result", "results",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -186,6 +186,8 @@ class Operation:
         self.result = self.results[0] if self.results else None
         self.function = primitive.impl(params)
         self.equation_count = 1 + params.equation_count
+        # or may call it, in a program among the parameters
+        self.calls_user = primitive.facts.calls_user or self.equation_count > 1
 
 
 _EQUATIONS_KEPT: Final = 1 << 16

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import Tracer, bind, suspended
+from funcdiff.core.effects import called_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
@@ -60,7 +61,7 @@ def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    return several(lambda *xs: _called(p, function_of(p), xs))
+    return several(lambda *xs: called_once(p, xs, lambda: _called(p, function_of(p), xs)))
 
 
 def function_of(p: Opaque) -> Function:

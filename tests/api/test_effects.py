@@ -119,3 +119,88 @@ def test_where_nothing_has_effects_the_line_that_fails_is_named() -> None:
         with pytest.raises(np.linalg.LinAlgError) as caught:
             run(X)
         assert any("test_effects.py" in note for note in caught.value.__notes__)
+
+
+LOOKS: Final[dict[str, Callable[[Any], Callable[[Any], Any]]]] = {
+    "once": lambda f: lambda x: np.sum(y * x) if np.sum(y := f(x)) > 0 else np.sum(x),
+    "twice": lambda f: lambda x: np.sum(y) if np.sum(y := f(x)) > 0 and bool(y[0] > 0) else x[0],
+    "at something else": lambda f: lambda x: np.sum(f(x)) if np.sum(x) > 0 else np.sum(x),
+    "before": lambda f: lambda x: np.sum(f(x) * x) if x[0] > 0 else x[0],
+    "in a loop": lambda f: lambda x: y if (y := np.sum(looped(f)(x[:1])[0])) > 0 else x[0],
+    "in an inner function": lambda f: (
+        lambda x: fd.grad(lambda z: np.sum(y * z) if np.sum(y := f(x)) > 0 else z[0])(x)[0]
+    ),
+    "at a derivative": lambda f: (
+        lambda x: y if (y := np.sum(fd.jvp(f, (x,), (x,))[0])) > 0 else x[0]
+    ),
+}
+TAKEN: Final[dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]]] = {
+    "value_and_grad": fd.value_and_grad,
+    "jvp": lambda f: lambda x: fd.jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: fd.vjp(f, x),
+    "tap_values": lambda f: fd.tap_values(lambda x: fd.tap("y", f(x))),
+}
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("transform", TAKEN.values(), ids=TAKEN)
+def test_an_opaque_function_whose_value_decides_is_called_once(
+    transform: Callable[[Callable[[Any], Any]], Callable[[Any], Any]],
+    look: Callable[[Any], Callable[[Any], Any]],
+    declared: bool,
+) -> None:
+    device = Device()
+    if not declared:
+        if look is LOOKS["in a loop"]:  # where it has to be
+            return
+        device.function = fd.primitive(device._run)
+        device.function.defjvp(lambda xs, ts: (device.function(xs[0]), ts[0] * xs[0]))
+    run = transform(look(device))
+    plain = look(device)
+    for k in range(8):
+        x = X + k
+        device.calls = 0
+        run(x)
+        assert device.calls == 1
+        device.calls = 0
+        plain(x)
+        assert device.calls == 1
+
+
+def test_calls_of_equal_arguments_that_are_looked_at_are_calls_of_their_own() -> None:
+    count = 0
+
+    def tick(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        return x + count
+
+    counter = fd.primitive(tick)
+
+    def f(x: Any) -> Any:
+        first = counter(x)
+        second = counter(x)
+        assert bool(np.all(second == x + 2))
+        assert bool(np.all(first == x + 1))
+        return fd.tap("first", first)
+
+    for _ in range(8):
+        count = 0
+        np.testing.assert_array_equal(fd.tap_values(f)(X)["first"], X + 1)
+        assert count == 2
+
+
+def test_a_call_of_a_changed_buffer_is_another_call() -> None:
+    doubled = fd.primitive(lambda x: 2 * x)
+
+    def f(x: Any) -> Any:
+        buffer = np.ones(3)
+        first = doubled(buffer * 1.0 + x)
+        assert bool(np.all(first > 0))
+        buffer[:] = 5.0
+        return fd.tap("both", np.stack([first, doubled(buffer * 1.0 + x)]))
+
+    for _ in range(8):
+        found = fd.tap_values(f)(X)["both"]
+        np.testing.assert_array_equal(found, np.array([[4.0] * 3, [12.0] * 3]))
