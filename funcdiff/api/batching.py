@@ -11,6 +11,7 @@ from funcdiff.api.axes import batch_size, leaf_axes, moved_in, moved_out
 from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, Y
 from funcdiff.api.tracing import rebuild, record, run
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.core.builder import Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
@@ -20,6 +21,7 @@ from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
 
 
+@explains_calls
 def vmap(
     f: Callable[P, Y],
     in_axes: Any = 0,

@@ -11,6 +11,7 @@ from funcdiff.api.bodies import preserving
 from funcdiff.api.invocation import Invocation
 from funcdiff.api.naming import named_after
 from funcdiff.api.tracing import Trace, rebuild, record, standing_for
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -22,6 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+@explains_calls
 def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable[P, R]:
     """Return the same function, of which reverse mode keeps the arguments, not what it computes.
 

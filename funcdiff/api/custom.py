@@ -14,6 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from funcdiff.api.arguments import check_function, described, ints_of, name_of
 from funcdiff.api.custom_call import Call
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
 
@@ -165,6 +166,7 @@ def _positions(nondiff_argnums: int | Sequence[int]) -> frozenset[int]:
     return frozenset(given)
 
 
+@explains_calls
 def custom_jvp(
     f: Callable[P, R], *, nondiff_argnums: int | Sequence[int] = ()
 ) -> CustomFunction[P, R]:
@@ -207,6 +209,7 @@ def custom_jvp(
     return CustomFunction(f, "custom_jvp", nondiff_argnums)
 
 
+@explains_calls
 def custom_vjp(
     f: Callable[P, R], *, nondiff_argnums: int | Sequence[int] = ()
 ) -> CustomFunction[P, R]:

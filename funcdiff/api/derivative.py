@@ -27,6 +27,7 @@ from funcdiff.api.signatures import (
     Yes,
 )
 from funcdiff.api.tracing import rebuild, run
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree import LEAF
 
@@ -71,6 +72,7 @@ def derivative(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Any: ...
+@explains_calls
 def derivative(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

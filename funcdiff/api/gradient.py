@@ -27,6 +27,7 @@ from funcdiff.api.signatures import (
     X,
     Yes,
 )
+from funcdiff.api.wrong_calls import explains_calls
 
 
 @overload
@@ -153,6 +154,7 @@ def grad(
 ) -> Any: ...
 
 
+@explains_calls
 def grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -343,6 +345,7 @@ def value_and_grad(
 ) -> Any: ...
 
 
+@explains_calls
 def value_and_grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

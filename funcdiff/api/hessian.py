@@ -24,6 +24,7 @@ from funcdiff.api.signatures import (
     Value,
     Yes,
 )
+from funcdiff.api.wrong_calls import explains_calls
 
 
 @overload
@@ -78,6 +79,7 @@ def hessian(
     chunk_size: int | None = None,
     holomorphic: bool,
 ) -> Any: ...
+@explains_calls
 def hessian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -191,6 +193,7 @@ def value_grad_and_hessian(
     chunk_size: int | None = None,
     holomorphic: bool,
 ) -> Any: ...
+@explains_calls
 def value_grad_and_hessian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

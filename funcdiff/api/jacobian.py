@@ -23,6 +23,7 @@ from funcdiff.api.signatures import (
     P,
     Yes,
 )
+from funcdiff.api.wrong_calls import explains_calls
 
 
 @overload
@@ -66,6 +67,7 @@ def jacobian(
     holomorphic: bool = False,
     has_aux: bool = False,
 ) -> Any: ...
+@explains_calls
 def jacobian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -182,6 +184,7 @@ def jacfwd(
     holomorphic: bool = False,
     has_aux: bool = False,
 ) -> Any: ...
+@explains_calls
 def jacfwd(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -243,6 +246,7 @@ def jacrev(
     holomorphic: bool = False,
     has_aux: bool = False,
 ) -> Any: ...
+@explains_calls
 def jacrev(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -308,6 +312,7 @@ def value_and_jacobian(
     holomorphic: bool = False,
     has_aux: bool = False,
 ) -> Any: ...
+@explains_calls
 def value_and_jacobian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

@@ -33,6 +33,7 @@ from funcdiff.api.arguments import (
 )
 from funcdiff.api.bodies import preserving
 from funcdiff.api.tracing import Trace, lasting, rebuild, record, run
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels import kernel, owns_results
@@ -335,6 +336,7 @@ def _direct(
     return call
 
 
+@explains_calls
 def jit(
     f: Callable[P, R],
     *,

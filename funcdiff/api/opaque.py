@@ -14,6 +14,7 @@ from funcdiff import pytree
 from funcdiff.api.arguments import check_optional_functions, is_numeric, operand, traced, type_of
 from funcdiff.api.custom import CustomFunction
 from funcdiff.api.tracing import rebuild
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.core.builder import current_builder, suspended
 from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.types import ArrayType
@@ -177,6 +178,7 @@ def _numbers(result: Any) -> list[Any]:
     return [leaf for leaf in pytree.flatten(result)[0] if is_numeric(leaf)]
 
 
+@explains_calls
 def primitive(
     f: Callable[P, R],
     *,

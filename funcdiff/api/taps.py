@@ -13,6 +13,7 @@ from funcdiff.api.naming import named_after
 from funcdiff.api.signatures import P, RealScalar, X
 from funcdiff.api.tapped import Named, gradients_program, values_program
 from funcdiff.api.tracing import Trace, rebuild, record, run
+from funcdiff.api.wrong_calls import explains_calls
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
@@ -105,6 +106,7 @@ def _tapped(leaf: Any, p: Tap) -> Tracer:
     return mutation.view(x, tap_op(x, p), lambda same: same)
 
 
+@explains_calls
 def tap_values(
     f: Callable[P, Any], *, names: str | Sequence[str] | None = None
 ) -> Callable[P, dict[str, Any]]:
@@ -154,6 +156,7 @@ def tap_values(
     return named_values
 
 
+@explains_calls
 def tap_grads(
     f: Callable[P, RealScalar], *, names: str | Sequence[str] | None = None
 ) -> Callable[P, dict[str, Any]]:

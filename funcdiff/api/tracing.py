@@ -150,7 +150,7 @@ def record(
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
             before = impression(operands)
-            returned = _called(call, tracers)
+            returned = _called(call, tracers, builder)
             check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _caught(*builder.refused, name)
@@ -210,14 +210,14 @@ def _inputs(
     return inputs
 
 
-def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer]) -> Any:
-    """Call the function; of ``array[i] = x`` NumPy hides our error behind one of its own."""
+def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
+    """Call the function; code in C hides our error behind its own (``array[i] = x`` of NumPy)."""
     try:
         return call(tracers)
     except Exception as error:
-        if isinstance(error, ValueError) and isinstance(error.__cause__, TracerError):
+        if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
-        note_cure(error)
+        note_cure(error, builder.refused)
         raise
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.errors import FuncdiffError, location_of
+from funcdiff.errors import FuncdiffError, installed_package, location_of
 
 _KEYWORDS: Final = {
     "axes": "axis",
@@ -32,7 +32,7 @@ _OUTSIDE: Final = (
 
 _CURES: Final = (
     (
-        r"Object of type \w+ is not JSON serializable",
+        r"Object of type \w+ is not JSON serializable|descriptor '__repr__' requires",
         f"json writes plain numbers, not traced arrays. {_OUTSIDE}.tolist()",
     ),
     (
@@ -62,6 +62,16 @@ _CURES: Final = (
         "its NumPy code, or declare it with fd.primitive, whose rule may call compiled code",
     ),
     (
+        r"bad argument type for built-in operation",
+        "compiled code, such as a function of numba's, takes plain numbers: call what it was "
+        "compiled from (f.py_func of numba's), or declare it with fd.primitive, whose rule may "
+        "call compiled code",
+    ),
+    (
+        r"required argument is not (a float|an integer)",
+        f"struct and the like write plain numbers, not traced arrays. {_OUTSIDE}.item()",
+    ),
+    (
         r"[tT]ruth value of an array",
         "`if` and `and` take one boolean: use np.where(mask, a, b) for arrays, & for `and`, or "
         "np.any(mask), np.all(mask)",
@@ -73,20 +83,54 @@ _CURES: Final = (
 )
 """By the text of the error."""
 
+_PACKAGES: Final = {"numba": "; f.py_func is the NumPy code that numba compiles"}
+"""What is to be said of a package beside."""
 
-def note_cure(error: Exception) -> None:
+
+def note_cure(error: Exception, refused: tuple[type[Exception], str] | None = None) -> None:
     """Note where the user called code that raised for meeting a traced array, and the cure.
 
     Parameters
     ----------
     error
         As it left the function that was traced.  Errors of funcdiff say these things themselves.
+    refused
+        Kind and message of an error of ours that was raised in the trace before: code in C (a
+        solver of SciPy's) may have put one of its own in its place.
     """
     if isinstance(error, FuncdiffError):
+        _note_package(error)
         return
     cure = _cure_of(error)
     if cure:
         error.add_note(f"funcdiff: at {location_of(error)}, while traced: {cure}.")
+    elif refused is not None and not _follows(error, refused[1]):
+        error.add_note(f"funcdiff: {refused[1]}")
+
+
+def _follows(error: BaseException | None, message: str) -> bool:
+    """Whether Python shows an error of this message with another one, as its cause."""
+    while error is not None:
+        if str(error).startswith(message):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _note_package(error: FuncdiffError) -> None:
+    """Note where the user called the installed package in which one of our errors was raised."""
+    frames, trace = [], error.__traceback__
+    while trace is not None:
+        frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    package = next(filter(None, map(installed_package, reversed(frames))), "")
+    place = location_of(error)
+    if package and place not in str(error) and place != "an unknown place":
+        error.add_note(
+            f"funcdiff: {package} was called at {place}, and met a traced array there. Give it "
+            "plain arrays, or declare the function with fd.primitive"
+            f"{_PACKAGES.get(package, '')}."
+        )
 
 
 def _cure_of(error: Exception) -> str:

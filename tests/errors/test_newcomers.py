@@ -8,6 +8,7 @@ import logging
 import math
 import re
 import statistics
+import struct
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, interpolate, linalg, sparse, special, stats
+from scipy import integrate, interpolate, linalg, optimize, sparse, special, stats
 
 import funcdiff as fd
 from funcdiff.errors import (
@@ -141,6 +142,10 @@ def test_an_installed_package_is_named_beside_the_users_line() -> None:
     package: dict[str, Any] = {"__name__": "tables.columns", "np": np}
     exec(compile("def column(x):\n    return np.asarray(x)", str(file), "exec"), package)
     column = package["column"]
+    exec(compile("def flags(x):\n    return x.flags", str(file), "exec"), package)
+    with pytest.raises(UnsupportedNumPyError) as refused:
+        fd.grad(lambda x: np.sum(package["flags"](x)))(X)
+    assert any(re.search(rf"tables was called at .*{HERE}", n) for n in refused.value.__notes__)
     with pytest.raises(LostDerivativeError) as caught:
         fd.grad(lambda x: np.sum(column(x)))(X)
     message = str(caught.value)
@@ -221,11 +226,18 @@ def _compiled(x: Any) -> Any:
     raise RuntimeError("Failed in nopython mode pipeline")
 
 
+def _compiled_for_numbers(x: Any) -> Any:
+    raise TypeError("bad argument type for built-in operation")
+
+
 NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "nditer": (lambda x: sum(v for v in np.nditer(x)), r"for v in x\.flat"),
     "flat": (_flat, r"np\.zeros_like\(x\)"),
     "statistics": (lambda x: statistics.mean(x), r"np\.mean\(x\)"),
     "json": (lambda x: json.dumps({"x": [x[0]]}), "has_aux=True"),
+    "json of a number": (lambda x: json.dumps(x[0], indent=1), "has_aux=True"),
+    "struct": (lambda x: struct.pack("d", x[0]), r"stop_gradient\(x\)\)\.item\(\)"),
+    "a number for numba": (_compiled_for_numbers, r"f\.py_func"),
     "decimal": (lambda x: decimal.Decimal(x[0]), "go on with x itself"),
     "fractions": (lambda x: fractions.Fraction(x[0]), "go on with x itself"),
     "memory": (lambda x: memoryview(x), "no memory that could be read"),
@@ -244,7 +256,7 @@ def test_errors_of_code_that_knows_nothing_of_traced_arrays_are_noted_with_the_c
     call: str, transform: Any
 ) -> None:
     function, cure = NOTED[call]
-    with pytest.raises((TypeError, ValueError, RuntimeError)) as caught:
+    with pytest.raises((TypeError, ValueError, RuntimeError, struct.error)) as caught:
         transform(lambda x: np.sum(function(x)))(X if transform is not fd.vmap else A)
     told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
     assert HERE in told
@@ -263,6 +275,53 @@ def test_errors_of_the_users_own_code_are_not_touched() -> None:
         with pytest.raises((TypeError, IndexError, ZeroDivisionError)) as caught:
             fd.grad(f)(2.0)
         assert not any("while traced" in n for n in getattr(caught.value, "__notes__", []))
+
+
+SOLVERS: dict[str, Callable[[Any], Any]] = {
+    "fsolve": lambda a: optimize.fsolve(lambda y: y**2 - a, 1.0)[0],
+    "fsolve with args": lambda a: optimize.fsolve(lambda y, a: y**2 - a, 1.0, args=(a,))[0],
+    "brentq": lambda a: optimize.brentq(lambda y: y**2 - a, 0.0, 3.0),
+    "minimize": lambda a: optimize.minimize(lambda y: (y[0] - a) ** 2, [0.0]).x[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solver_in_c_that_hides_our_error_is_told_with_the_cure(solver: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011  (minpack has an error of its own)
+        fd.grad(SOLVERS[solver])(2.0)
+    told = "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+    assert re.search(rf"optimize\.{solver.split()[0]}\(.*{HERE}.*fd\.custom_root", told), told
+
+
+def test_an_ordinary_array_for_out_is_refused_by_the_name_of_the_function() -> None:
+    y = np.zeros(3)
+    for clip in (lambda x: np.clip(x, 0, 1, out=y), lambda x: x.clip(0, 1, out=y)):
+        with pytest.raises(UnsupportedNumPyError, match=r"np\.clip\(out=\) .* instead of out="):
+            fd.grad(lambda x, clip=clip: np.sum(clip(x)))(X)
+
+
+CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "argnum": (lambda t: t.grad(np.sum, argnum=0), r"fd\.grad has no .* mean argnums=\?"),
+    "hasaux": (lambda t: t.value_and_grad(np.sum, hasaux=True), r"mean has_aux=\?"),
+    "in_dims": (lambda t: t.vmap(np.sum, in_dims=0), r"fd\.vmap has no .* mean in_axes=\?"),
+    "nothing like it": (lambda t: t.jit(np.sum, backend="gpu"), r"It has f, static_argnums"),
+    "jit": (
+        lambda t: t.jit(static_argnums=1)(np.sum),
+        r"fd\.jit\(f, static_argnums=1\), or @functools\.partial\(fd\.jit, static_argnums=1\)",
+    ),
+    "checkpoint": (lambda t: t.checkpoint(keep="a"), r"@functools\.partial\(fd\.checkpoint, keep"),
+    "nothing": (lambda t: t.grad(), r"Write fd\.grad\(f\), or @fd\.grad above"),
+    "too much": (lambda t: t.jit(np.sum, 1), "fd.jit: takes 1 positional argument"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_wrong_call_of_a_transform_is_told_with_the_line_and_the_cure(call: str) -> None:
+    wrong, cure = CALLS[call]
+    with pytest.raises(InputError, match=cure) as caught:
+        wrong(fd)
+    assert HERE in str(caught.value)
 
 
 def test_a_cotangent_by_name_is_told_how_it_is_given() -> None:
