@@ -98,7 +98,7 @@ def tap(name: str, x: X) -> X:
     return same
 
 
-def _tapped(leaf: Any, p: Tap) -> Tracer:
+def _tapped(leaf: Any, p: Tap) -> Any:
     """Return a leaf named, on the memory of the leaf, as it is where nothing is recorded."""
     x = array(leaf)
     if is_weak(leaf):

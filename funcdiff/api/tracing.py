@@ -254,7 +254,7 @@ def _outputs(
     return outputs, structure, numeric, others
 
 
-def _output(leaf: Any) -> Tracer:
+def _output(leaf: Any) -> Any:
     """Return a leaf as a tracer: one of a Python number if it is, or stands for, one."""
     if isinstance(leaf, Tracer):
         return leaf

@@ -37,10 +37,10 @@ class Calls:
 
         What a builder has asked for itself, or one beside it, was another call.
         """
-        waiting = self._waiting.get(key, ())
+        waiting = self._waiting.get(key, [])
         for k, call in enumerate(waiting):
             if builder is None or call.builder is None or _is_within(call.builder, builder):
-                del waiting[k]  # type: ignore[attr-defined]
+                del waiting[k]
                 return call.results
         return None
 

@@ -84,13 +84,13 @@ def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
 
 
 @implements(np.real)
-def real(val: Tracer) -> Tracer:
+def real(val: Any) -> Traced:
     """Return the real part."""
     return val.real if val.weak else mutation.view(val, real_part(val), np.real)
 
 
 @implements(np.imag)
-def imag(val: Tracer) -> Tracer:
+def imag(val: Any) -> Traced:
     """Return the imaginary part."""
     return val.imag if val.weak else mutation.view(val, imaginary_part(val), np.imag)
 
