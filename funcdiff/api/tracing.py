@@ -249,15 +249,17 @@ def _outputs(
 ) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(is_output(leaf) for leaf in leaves)
-    outputs = [_output(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
+    outputs = [
+        leaf if isinstance(leaf, Tracer) else _constant(leaf)
+        for leaf, flag in zip(leaves, numeric, strict=True)
+        if flag
+    ]
     others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
     return outputs, structure, numeric, others
 
 
-def _output(leaf: Any) -> Any:
-    """Return a leaf as a tracer: one of a Python number if it is, or stands for, one."""
-    if isinstance(leaf, Tracer):
-        return leaf
+def _constant(leaf: Any) -> Any:
+    """Return what is not traced as a tracer, which of a Python number stands for one."""
     return as_number(array(leaf)) if is_weak(leaf) else array(leaf)
 
 

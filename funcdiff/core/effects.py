@@ -70,7 +70,7 @@ def _outermost(builder: Any) -> Any:
 
 def calls_made(builder: Any) -> Calls | None:
     """Return the calls that were made in a trace and those around it, None as long as none was."""
-    found: Calls | None = _outermost(builder).calls
+    found: Calls | None = (builder if builder.parent is None else _outermost(builder)).calls
     return found
 
 

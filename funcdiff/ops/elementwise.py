@@ -135,9 +135,10 @@ logaddexp2 = elementwise(
 
 
 def _slope_of_tanh(x: Any, y: Any) -> Any:
-    """1 - y² for y = tanh(x), with all digits where a complex y is nearly ±1, too.
+    """1 - y².
 
-    Its imaginary part is small there, and right; of the real part rounding leaves no digit.
+    Of complex numbers as 4e/(1 + e)² with e = exp(-2|x|) where y is nearly ±1: of the real part
+    of 1 - y² rounding leaves no digit there.
     """
     if x.dtype.kind != "c":
         return 1 - y * y
@@ -148,7 +149,8 @@ def _slope_of_tanh(x: Any, y: Any) -> Any:
 
 
 def _slope_of_tan(x: Any, y: Any) -> Any:
-    """1 + y² for y = tan(x) = -i tanh(ix)."""
+    """1 + y²."""
+    # tan(x) = -i tanh(ix)
     return _slope_of_tanh(1j * x, 1j * y) if x.dtype.kind == "c" else 1 + y * y
 
 
