@@ -251,6 +251,11 @@ class Builder:
             number = self._add_capture(value, type_)
         return self.handle(self, number, self.entries[number][0])
 
+    def lend(self, array: np.ndarray[Any, Any]) -> None:
+        """Note a read-only array that NumPy or the user gets for a traced one."""
+        self.exports = True
+        self._snapshots.lend(array)
+
     def lift(self, lit: Literal) -> Tracer:
         """Make a number that may differ from call to call an input of the literal's type.
 

@@ -14,9 +14,10 @@ nobody should be able to write to; memory that nobody can write to is not looked
 from __future__ import annotations
 
 import mmap
+from collections import deque
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -38,6 +39,9 @@ _CALLS: Final = 8
 _SEEN: Final = 512
 """Elements up to which all of an argument is looked at, and some of a larger one."""
 
+_LENT_BYTES: Final = 1 << 23
+"""How much of what was lent is kept, to be compared when the trace ends; the oldest go before."""
+
 _EVERY: Final = 64
 """One call in so many takes full fingerprints all the same."""
 
@@ -52,6 +56,7 @@ class Snapshots:
         self._by_id: dict[int, _Taken] = {}
         self._by_place: dict[Place, _Taken] = {}
         self._watched: list[_Watched] = []
+        self._lent: deque[_Lent] = deque()
 
     def find(self, array: NDArray | np.generic) -> int | None:
         """Return the number of the capture that has the present value of an array, if any.
@@ -88,8 +93,14 @@ class Snapshots:
             self._by_place[place_of(array)] = taken
         return taken.value
 
+    def lend(self, array: NDArray) -> None:
+        """Note a read-only copy of a traced array that the user gets, which nobody may write to."""
+        self._lent.append(_Lent(array, _some_places(array), user_location()))
+        while len(self._lent) > 1 and sum(lent.array.nbytes for lent in self._lent) > _LENT_BYTES:
+            self._lent.popleft().check()
+
     def release(self, exception: object) -> None:
-        """Let go of the arrays, having made sure that those watched were not changed.
+        """Let go of the arrays, having made sure that those watched or lent were not changed.
 
         Raises
         ------
@@ -97,10 +108,13 @@ class Snapshots:
             If one was, and nothing else has gone wrong.
         """
         watched, self._watched = self._watched, []
+        lent, self._lent = self._lent, deque()
         self._by_id, self._by_place = {}, {}
         if exception is None:
             for taken in watched:
                 taken.finish()
+            for copy in lent:
+                copy.check()
 
 
 class _Taken:
@@ -217,6 +231,27 @@ class _Watched(_Taken):
             )
         if self._error is not None:
             raise self._error
+
+
+# ---- what is lent --------------------------------------------------------------------------------
+
+
+class _Lent(NamedTuple):
+    """A read-only array, what it is recognised by, and the line that got it."""
+
+    array: NDArray
+    before: bytes
+    line: str
+
+    def check(self) -> None:
+        """Raise ChangedArrayError if it was written to, which some code of NumPy's does."""
+        if _some_places(self.array) != self.before:
+            raise ChangedArrayError(
+                f"the read-only copy of a traced array that was made at {self.line} was written "
+                "to, by code that does not ask whether it may (np.add.at, or compiled code). What "
+                "was written would be lost. Give the traced array itself, np.add.at(y, i, v), or a "
+                "copy that is yours, np.array(y)."
+            )
 
 
 # ---- arguments -----------------------------------------------------------------------------------

@@ -53,10 +53,11 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
             f"np.require(x, requirements='W') of a traced array, at {user_location()}: NumPy would "
             f"copy it, and what is written to the copy would be lost. {_CURE}"
         )
+    locked = _locked(value, mutation.layout(x, settle=True))
     builder = current_builder()
     if builder is not None:
-        builder.exports = True
-    return _locked(value, mutation.layout(x, settle=True))
+        builder.lend(locked)
+    return locked
 
 
 def _is_asked_for_writing() -> bool:

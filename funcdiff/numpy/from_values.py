@@ -71,7 +71,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Traced:
     if {"C", "F"} <= wanted:
         raise ValueError(f'Cannot specify both "C" and "F" order, at {user_location()}')
     x = asarray(a, dtype, "".join(wanted & {"C", "F"}) or None)
-    return mutation.copied(x, "A") if "O" in wanted and mutation.is_view(x) else x
+    is_view = mutation.is_view(a if isinstance(a, Tracer) else x)
+    return mutation.copied(x, "A") if "O" in wanted and is_view else x
 
 
 _REQUIREMENTS = {

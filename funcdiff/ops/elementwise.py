@@ -154,19 +154,38 @@ def _slope_of_tan(x: Any, y: Any) -> Any:
     return _slope_of_tanh(1j * x, 1j * y) if x.dtype.kind == "c" else 1 + y * y
 
 
+def _slope_of_arcsin(x: Any, y: Any) -> Any:
+    """1/√((1 - x)(1 + x)).
+
+    Of complex numbers by two roots: each has its cut where arcsin has one of its own, and the sign
+    of a zero imaginary part, which says on which side of it x is, outlasts ``x - (-1)``.
+    """
+    if x.dtype.kind != "c":
+        return 1 / np.sqrt((1 - x) * (1 + x))
+    return 1 / (np.sqrt(-(x - 1)) * np.sqrt(x - (-1)))
+
+
+def _slope_of_arccos(x: Any, y: Any) -> Any:
+    """-1/√((1 - x)(1 + x))."""
+    return -_slope_of_arcsin(x, y)
+
+
 sin = elementwise("sin", np.sin, lambda x, y: np.cos(x))
 cos = elementwise("cos", np.cos, lambda x, y: -np.sin(x))
 tan = elementwise("tan", np.tan, _slope_of_tan)
-arcsin = elementwise("arcsin", np.arcsin, lambda x, y: 1 / np.sqrt(1 - x * x))
-arccos = elementwise("arccos", np.arccos, lambda x, y: -1 / np.sqrt(1 - x * x))
+arcsin = elementwise("arcsin", np.arcsin, _slope_of_arcsin)
+arccos = elementwise("arccos", np.arccos, _slope_of_arccos)
 arctan = elementwise("arctan", np.arctan, lambda x, y: 1 / (1 + x * x))
 sinh = elementwise("sinh", np.sinh, lambda x, y: np.cosh(x))
 cosh = elementwise("cosh", np.cosh, lambda x, y: np.sinh(x))
 tanh = elementwise("tanh", np.tanh, _slope_of_tanh)
-arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x + 1))
+arcsinh = elementwise("arcsinh", np.arcsinh, lambda x, y: 1 / np.sqrt(x * x - (-1)))
+# x - (-1) is x + 1 that keeps the sign of a zero imaginary part, which decides at a branch cut;
 # the product of two roots, not the root of x² - 1, has arccosh's branch cut; as a product of two
 # factors, of which one is finite at 1, it never has a zero that meets an infinity
-arccosh = elementwise("arccosh", np.arccosh, lambda x, y: 1 / np.sqrt(x - 1) * (1 / np.sqrt(x + 1)))
+arccosh = elementwise(
+    "arccosh", np.arccosh, lambda x, y: 1 / np.sqrt(x - 1) * (1 / np.sqrt(x - (-1)))
+)
 arctanh = elementwise("arctanh", np.arctanh, lambda x, y: 1 / (1 - x * x))
 
 

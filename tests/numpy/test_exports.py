@@ -10,7 +10,7 @@ import pytest
 
 import funcdiff as fd
 import funcdiff.numpy as fnp
-from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.errors import ChangedArrayError, UnsupportedNumPyError
 
 X = np.array([3.0, 1.0, 2.0, 4.0])
 Make = Callable[[Any], Any]
@@ -190,3 +190,43 @@ def test_methods_of_plain_arrays_write_into_traced_ones(name: str) -> None:
     value, gradient = fd.value_and_grad(f)(X)
     assert value == f(X)
     np.testing.assert_array_equal(gradient, getattr(rows, name)(0))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda a: np.add.at(a, [1], 5.0), id="ufunc.at"),
+        pytest.param(lambda a: np.multiply.at(a, [0, 1], 5.0), id="twice"),
+    ],
+)
+def test_a_write_that_does_not_ask_whether_an_array_is_read_only_is_an_error(write: Any) -> None:
+    def f(x: Any) -> Any:
+        y = np.ones_like(x)
+        write(np.asarray(y))
+        return np.sum(y * x)
+
+    for transform in (fd.grad, lambda f: fd.jit(f), lambda f: lambda x: fd.jvp(f, (x,), (x,))):
+        with pytest.raises(ChangedArrayError, match=r"test_exports.*np\.add\.at\(y, i, v\)"):
+            transform(f)(X)
+
+
+def test_many_arrays_are_lent_and_let_go() -> None:
+    def f(x: Any) -> Any:
+        y = np.ones((1 << 17,), like=x)
+        return x * sum(float(np.asarray(y)[k]) for k in range(100))
+
+    assert fd.grad(f)(2.0) == 100.0
+
+
+def test_an_array_that_owns_its_memory_is_required_to_and_is_itself() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        first = y[:1]
+        z = np.require(y, None, ["O"], like=y)
+        z += 1
+        view = np.require(y[1:], None, ["O"], like=y)
+        view += 100
+        return first, y
+
+    np.testing.assert_array_equal(fd.jit(f)(X)[0], X[:1] + 1)
+    np.testing.assert_array_equal(fd.jvp(f, (X,), (X,))[0][1], X + 1)
