@@ -17,6 +17,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -57,29 +59,40 @@ def stages_of(module: str) -> list[list[str]]:
     return STAGES[max(fitting, key=len)]
 
 
-def passes(tests: list[str], where: Path, limit: float | None) -> bool:
-    """Whether tests pass in time, one process at low priority."""
-    command = [
-        "nice",
-        "-n",
-        "15",
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]
+_PYTEST: Final = ("-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-n", "0")
+"""One process, up to the first failure; the markers are those of a plain run."""
+
+
+def first_failure(tests: list[str], where: Path, limit: float | None) -> str:
+    """Return the first test that fails, or takes too long; empty if all pass."""
+    command = ["nice", "-n", "15", sys.executable, *_PYTEST, *tests]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            [*command, *tests], cwd=where, env=environment, timeout=limit, check=False,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            command, cwd=where, env=environment, timeout=limit, check=False, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return "too slow"
+    if done.returncode == 0:
+        return ""
+    named = [line for line in done.stdout.split("\n") if line.startswith(("FAILED ", "ERROR "))]
+    return named[0].split(" - ")[0] if named else f"pytest ended with {done.returncode}"
+
+
+def passes(tests: list[str], where: Path, limit: float | None) -> bool:
+    """Whether tests pass in time, one process at low priority."""
+    return not first_failure(tests, where, limit)
+
+
+@contextmanager
+def copied() -> Iterator[Path]:
+    """Give a copy of the tree, which is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder) / "copy"
+        ignored = shutil.ignore_patterns(".git", "__pycache__", ".*_cache")
+        shutil.copytree(ROOT, where, ignore=ignored)
+        yield where
 
 
 def drawn(paths: list[str], fraction: float, seed: int) -> tuple[list[tuple[Path, Mutant]], int]:
@@ -133,11 +146,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
     chosen, count = drawn(given.paths, given.fraction, given.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        where = Path(folder) / "copy"
-        shutil.copytree(
-            ROOT, where, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache")
-        )
+    with copied() as where:
         found = survivors(chosen, where, given.report)
     print(f"\n{len(found)} of {len(chosen)} mutants survive, drawn from {count}\n")
     print("\n".join(found))
