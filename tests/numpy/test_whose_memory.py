@@ -1,0 +1,105 @@
+"""Whose memory a change in place reaches: arrays without axes, copies of copies, parts of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+
+X = np.random.default_rng(0).normal(size=(3, 3))
+Z = X + 1j * X.T[::-1]
+
+
+def _turned_under_a_new_axis(y: Any) -> Any:
+    y[None] = y.T
+    return y
+
+
+def _same_place_of_another_array(y: Any) -> Any:
+    z = y * 2
+    rows = slice(1, 3)
+    z[rows] = y[rows]
+    z[0] = y[0]
+    return z
+
+
+def _view_of_an_array_without_axes(y: Any) -> Any:
+    total = np.asarray(np.sum(y), like=y)
+    row = total.reshape(1)
+    row[0] = 5.0
+    every = total[...]
+    every += y[0, 0]
+    return total, row, y
+
+
+def _array_that_owns_its_memory(y: Any) -> Any:
+    y = y.copy()
+    first = y[:1]
+    z = np.require(y, requirements=["O"], like=y)
+    z += y[0, 0]
+    return first, z, y
+
+
+def _placed_from_itself(y: Any) -> Any:
+    np.place(y, np.eye(3) > 0, y[::-1])
+    return y
+
+
+WRITES: list[Callable[[Any], Any]] = [
+    _turned_under_a_new_axis, _same_place_of_another_array, _view_of_an_array_without_axes,
+    _array_that_owns_its_memory, _placed_from_itself,
+]  # fmt: skip
+
+
+def _imaginary_part_onto_the_real_one(y: Any) -> Any:
+    np.place(y.real, np.eye(3) > 0, y.imag)
+    return y
+
+
+def _real_part_onto_the_number(y: Any) -> Any:
+    y.flat[1:] = y.real[::-1]
+    return y
+
+
+def _imaginary_part_along_the_flat_array(y: Any) -> Any:
+    y.real.flat[:4] = y.imag[1:]
+    return y
+
+
+PARTS: list[Callable[[Any], Any]] = [
+    _imaginary_part_onto_the_real_one, _real_part_onto_the_number,
+    _imaginary_part_along_the_flat_array,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("f", "x"), [*((f, X) for f in WRITES), *((f, Z) for f in PARTS)],
+    ids=[f.__name__.strip("_") for f in (*WRITES, *PARTS)],
+)  # fmt: skip
+def test_a_write_reaches_what_it_reaches_in_numpy(f: Callable[[Any], Any], x: Any) -> None:
+    def of_copy(x: Any) -> Any:
+        return fd.pytree.map(lambda leaf: leaf * 1, f(x * 1))
+
+    expected = of_copy(x)
+    for run in (lambda: fd.vjp(of_copy, x)[0], lambda: fd.jit(of_copy)(x)):
+        found = run()
+        assert fd.pytree.flatten(found)[1] == fd.pytree.flatten(expected)[1]
+        for ours, numpys in zip(
+            fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True
+        ):
+            np.testing.assert_array_equal(ours, numpys)
+
+
+def test_a_buffer_like_a_copy_that_a_reshape_made_lies_in_memory_as_in_numpy() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        z = np.zeros_like(y[::2, ::2].reshape(2, 2).reshape(4, 1).reshape(2, 2))
+        z.ravel()[1] = 5.0
+        return z * y[0, 0]
+
+    for x in (X, np.asfortranarray(X)):
+        np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
