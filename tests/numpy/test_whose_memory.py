@@ -1,4 +1,4 @@
-"""Whose memory a change in place reaches: arrays without axes, copies of copies, parts of numbers."""
+"""Whose memory a change in place reaches: without axes, of copies of copies, of parts."""
 
 from __future__ import annotations
 
