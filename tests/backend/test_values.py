@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.backend.kernels import Kernel
 from funcdiff.core.parse import parse
 from tests.backend.test_kernels import assert_computes
 from tests.backend.test_unrolling import assert_computes as assert_unrolled
@@ -43,4 +44,8 @@ program(%0: f64[140,140], %1: f64[140,140]) {{
   %3: f64[140,140] = part{{{kept}}} %2
   return %2, %3
 }}""")
-    assert_computes(program, [*np.random.default_rng(0).normal(size=(2, 140, 140))])
+    a, b = np.random.default_rng(0).normal(size=(2, 140, 140))
+    assert_computes(program, [a, b])
+    out = np.full((140, 140), np.nan)  # as of a row that a loop stacks
+    Kernel(program, None, (0,))(a, b, out)
+    np.testing.assert_allclose(out, a @ b, atol=1e-12)
