@@ -26,6 +26,25 @@ class Mutant(NamedTuple):
     source: str
 
 
+class Planted(NamedTuple):
+    """A mistake in a module.
+
+    Attributes
+    ----------
+    path
+        The module, below `funcdiff`.
+    old, new
+        What stands there, once, and what stands there instead.
+    breaks
+        What is wrong then.
+    """
+
+    path: str
+    old: str
+    new: str
+    breaks: str
+
+
 Change: TypeAlias = tuple[str, ast.expr]
 
 

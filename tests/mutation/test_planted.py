@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from tests.mutation.planted import MUTANTS, NEAR, Planted
+from tests.mutation.mutants import Planted
+from tests.mutation.planted import MUTANTS, NEAR
 from tests.mutation.run import ROOT
 
 EACH = [pytest.param(m, id=f"{m.path}: {m.breaks}") for m in MUTANTS]
