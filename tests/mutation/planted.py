@@ -22,13 +22,14 @@ from tests.mutation.run import ROOT, copied, first_failure
 MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST)
 
 NEAR: Final[dict[str, list[str]]] = {
-    "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py"],
+    "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
+               "tests/semantics/test_nested_masks.py", "tests/semantics/test_matrix_functions.py"],
     "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_loops.py"],
     "numpy": ["tests/numpy"],
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],
     "core": ["tests/core", "tests/api"],
-}
+}  # fmt: skip
 """Which tests are likeliest to notice a mistake in a package."""
 
 NEXT: Final = ["tests/semantics", "tests/compositions", "tests/patterns", "tests/properties"]
