@@ -237,4 +237,8 @@ REST: Final = (
             "if any(arriving):",
             "if all(arriving):",
             "a result depends on an operand only if it depends on all"),
+    Planted("core/evaluate.py",
+            "foreign.add(id(x))",
+            "pass",
+            "two results are one array"),
 )  # fmt: skip

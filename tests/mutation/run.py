@@ -43,7 +43,7 @@ STAGES: Final[dict[str, list[list[str]]]] = {
     ],
     "funcdiff/numpy/mutation.py": [
         ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",
-         "tests/numpy/test_assignment.py"],
+         "tests/numpy/test_assignment.py", "tests/numpy/test_whose_memory.py"],
         ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py"],
     ],
 }  # fmt: skip
