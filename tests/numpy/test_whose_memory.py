@@ -85,8 +85,7 @@ def test_a_write_reaches_what_it_reaches_in_numpy(f: Callable[[Any], Any], x: An
         return fd.pytree.map(lambda leaf: leaf * 1, f(x * 1))
 
     expected = of_copy(x)
-    for run in (lambda: fd.vjp(of_copy, x)[0], lambda: fd.jit(of_copy)(x)):
-        found = run()
+    for found in (fd.vjp(of_copy, x)[0], fd.jit(of_copy)(x)):
         assert fd.pytree.flatten(found)[1] == fd.pytree.flatten(expected)[1]
         for ours, numpys in zip(
             fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True
