@@ -108,12 +108,14 @@ def drawn(paths: list[str], fraction: float, seed: int) -> tuple[list[tuple[Path
     return chosen, len(every)
 
 
-def survivors(chosen: list[tuple[Path, Mutant]], where: Path, report: Path | None) -> list[str]:
+def survivors(
+    chosen: list[tuple[Path, Mutant]], where: Path, report: Path | None, most: int | None
+) -> list[str]:
     """Run the tests of each mutant; print and return those that survive."""
     times: dict[str, float] = {}
     found = []
     for k, (name, mutant) in enumerate(chosen, 1):
-        stages = stages_of(str(name))
+        stages = stages_of(str(name))[:most]
         for tests in stages:
             key = " ".join(tests)
             if key not in times:
@@ -143,11 +145,12 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", help="modules or packages, from the root of the tree")
     parser.add_argument("--fraction", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stages", type=int, help="leave out wider runs of tests")
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
     chosen, count = drawn(given.paths, given.fraction, given.seed)
     with copied() as where:
-        found = survivors(chosen, where, given.report)
+        found = survivors(chosen, where, given.report, given.stages)
     print(f"\n{len(found)} of {len(chosen)} mutants survive, drawn from {count}\n")
     print("\n".join(found))
 
