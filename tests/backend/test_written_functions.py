@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from tests.backend.test_text import assert_same_bits
+from tests.backend.test_text import assert_same_bits, executed
 
 COUNTS = np.array([[100, 100, 3], [0, 7, 200]])
 
@@ -49,3 +49,20 @@ FUNCTIONS: list[Callable[[Any], Any]] = [_narrow_sums, _narrow_cumulative_sums, 
 def test_the_text_of_a_function_computes_its_bits_and_dtypes(f: Callable[[Any], Any]) -> None:
     program = fd.trace(f)(COUNTS)
     assert_same_bits(program, [COUNTS])
+
+
+NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "a full contraction": lambda a, b: np.einsum("ij,ij->", a, b),
+    "a stacked one": lambda a, b: np.einsum("ij,ji->", a, b.T),
+    "a dot product": lambda a, b: a[0] @ b[0],
+    "a sum of products": lambda a, b: np.tensordot(a, b),
+    "an element": lambda a, b: a[0, 1] * b[1, 0],
+}
+
+
+@pytest.mark.parametrize("f", NUMBERS.values(), ids=list(NUMBERS))
+def test_a_written_function_returns_numbers_where_the_function_does(f: Any) -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 2, 3))
+    found = executed(fd.source(f)(a, b))(a, b)
+    assert type(found) is type(fd.jit(f)(a, b)) is np.float64
+    assert found == pytest.approx(f(a, b))
