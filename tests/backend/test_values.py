@@ -49,3 +49,15 @@ program(%0: f64[140,140], %1: f64[140,140]) {{
     out = np.full((140, 140), np.nan)  # as of a row that a loop stacks
     Kernel(program, None, (0,))(a, b, out)
     np.testing.assert_allclose(out, a @ b, atol=1e-12)
+
+
+def test_slices_of_numbers_have_no_index() -> None:
+    program = parse("""\
+program(%0: f64[], %1: f64[]) {
+  %2: f64[] = slice{starts=(), stops=(), steps=()} %0
+  %3: f64[] = sin %1
+  %4: f64[] = add_slice{starts=(), stops=(), steps=()} %3, %2
+  %5: f64[] = mul %4, %4
+  return %5, %2
+}""")
+    assert_computes(program, [np.float64(2.0), np.float64(3.0)])
