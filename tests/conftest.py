@@ -2,18 +2,17 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from zlib import crc32
 
 import pytest
-from hypothesis import settings
+from _pytest.doctest import DoctestModule
+from hypothesis import is_hypothesis_test, settings
 
-settings.register_profile(
-    "quick", deadline=None, derandomize=True, max_examples=50, print_blob=True
-)
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
-settings.register_profile("by hand", settings.get_profile("quick"), max_examples=5000)
-settings.load_profile("quick")
+settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
+settings.register_profile("quick", settings.get_profile("slow"), max_examples=20)
+settings.register_profile("thorough", settings.get_profile("slow"), max_examples=200)
+settings.register_profile("by hand", settings.get_profile("slow"), max_examples=5000)
 
 # the first execution of every compiled program is held against the interpreter
 os.environ["FUNCDIFF_CHECK"] = "1"
@@ -22,13 +21,39 @@ os.environ["FUNCDIFF_CHECK"] = "1"
 gc.set_threshold(50_000, 20, 50)
 
 
+def by_default(config: pytest.Config) -> bool:
+    """Whether slow tests are left out."""
+    return bool(config.option.markexpr.strip() == "not slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples where slow tests are left out, before any module asks how many."""
+    settings.load_profile("quick" if by_default(config) else "slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests, which have none: it takes a second."""
+    return [x for x in (yield) if not isinstance(x, DoctestModule)]
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.thinned(n)`` leaves out: all but about one case of n.
 
     Which ones are left follows from the names of the cases, so that it is the same everywhere.
+    Tests of random examples run by default with few of them, and once more with the slow tests.
     """
+    again = not by_default(config)
     for item in items:
         for mark in item.iter_markers("thinned"):
             if crc32(item.name.encode()) % mark.args[0]:
                 item.add_marker("slow")
+        if again and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage never look through the tests themselves."""
+    gc.collect()
+    gc.freeze()
