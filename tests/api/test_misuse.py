@@ -13,6 +13,7 @@ from funcdiff.errors import (
     OutputError,
     UnsupportedNumPyError,
 )
+from tests.together import together
 
 X = np.array([1.0, 2.0, 3.0])
 HUGE = 10**30
@@ -93,6 +94,7 @@ BODIES: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", BODIES)
 def test_a_function_among_other_arguments_is_told_by_its_name(name: str) -> None:
     parameter, call = BODIES[name]

@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import EscapedTracerError
+from tests.together import together
 
 Mode: TypeAlias = Callable[[Callable[[Any], Any]], Callable[[Any], Any]]
 
@@ -61,12 +62,14 @@ MIDDLE = pytest.mark.parametrize(
 # ---- perturbation confusion ------------------------------------------------------------------
 
 
+@together
 @OUTER
 @INNER
 def test_the_slope_of_x_times_the_slope_of_x_plus_y_is_one(outer: Mode, inner: Mode) -> None:
     assert outer(lambda x: x * inner(lambda y: x + y)(1.0))(1.0) == 1
 
 
+@together
 @OUTER
 @INNER
 def test_the_inner_slope_may_depend_on_the_outer_variable(outer: Mode, inner: Mode) -> None:
@@ -74,6 +77,7 @@ def test_the_inner_slope_may_depend_on_the_outer_variable(outer: Mode, inner: Mo
     assert outer(lambda x: x * inner(lambda y: x * y**2)(2.0))(3.0) == 24
 
 
+@together
 @OUTER
 @INNER
 def test_the_inner_point_may_be_the_outer_variable(outer: Mode, inner: Mode) -> None:
@@ -81,12 +85,14 @@ def test_the_inner_point_may_be_the_outer_variable(outer: Mode, inner: Mode) -> 
     assert outer(lambda x: inner(lambda y: x * y**3)(x))(2.0) == 36
 
 
+@together
 @OUTER
 @INNER
 def test_an_inner_slope_of_a_constant_is_zero(outer: Mode, inner: Mode) -> None:
     assert outer(lambda x: x + inner(lambda y: x * x)(1.0))(3.0) == 1
 
 
+@together
 @OUTER
 @INNER
 def test_an_inner_function_may_return_the_outer_variable(outer: Mode, inner: Mode) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff import pytree
+from tests.together import together
 
 CAPTURED: Final = np.array([1.0, 2.0, 3.0])
 
@@ -72,6 +73,7 @@ def require_memory_of_its_own(result: Any, *others: Any) -> None:
         assert not np.shares_memory(a, b)
 
 
+@together
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 def test_results_are_memory_of_their_own(

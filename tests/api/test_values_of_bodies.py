@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError
+from tests.together import together
 
 X = np.array([1.0, 2.0])
 
@@ -41,6 +42,7 @@ def chosen(x: Any) -> Any:
     return fd.cond(x[0] > 0, lambda x: x if x[1] > 0 else -x, lambda x: x, x).sum()
 
 
+@together
 @pytest.mark.parametrize("f", [scanned, branching, batched, compiled, chosen, looped])
 @pytest.mark.parametrize(
     "transform",

@@ -10,6 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 from funcdiff.core.fingerprint import full, memory, sparse
+from tests.together import together
 
 SIZES = (0, 1, 2, 3, 1023, 1024, 1 << 14, (1 << 14) + 1, 100_003)
 
@@ -33,6 +34,7 @@ def test_every_change_is_seen(change: Callable[[Any], Any]) -> None:
         assert full(array) != before
 
 
+@together
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", ["?", "i1", "f4", "f8", "c16", "g"])
 def test_every_place_is_seen(size: int, dtype: str) -> None:

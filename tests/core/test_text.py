@@ -19,6 +19,7 @@ from funcdiff.ops.elementwise import sin
 from funcdiff.ops.structural import convert, iota
 from funcdiff.space import mul, reduce_sum
 from tests.core.programs import call, calling, programs, recorded, scalars, type_named
+from tests.together import together
 
 
 def text(program: str) -> str:
@@ -222,6 +223,7 @@ def broken(line: str, where: str = "%0: f64[3], %1: i64[3]") -> str:
     return f"program({where}) {{\n  {line}\n  return\n}}"
 
 
+@together
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -32,6 +33,7 @@ def test_the_examples_of_a_page_run(page: Path) -> None:
     assert runner.summarize(verbose=False).failed == 0
 
 
+@together
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_example_hides_in_a_block_that_is_not_run(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff
 from funcdiff import errors
+from tests.together import together
 
 fd: Any = funcdiff  # a type checker refuses much of what is tried here
 
@@ -110,6 +111,7 @@ HOLOMORPHY: list[Mistake] = [
 ALL = [*SELECTIONS, *INTEGER_LEAVES, *TREES, *OUTPUTS, *HOLOMORPHY]
 
 
+@together
 @pytest.mark.parametrize(("error", "mistake", "what", "cure"), ALL, ids=range(len(ALL)))
 def test_a_mistake_is_told_with_its_place_and_cure(
     error: type[Exception], mistake: Callable[[], Any], what: str, cure: str

@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, LostDerivativeError
+from tests.together import together
 
 F: Any = fd  # types refuse some of what is tried here
 X = np.array([1.0, 2.0])
@@ -50,6 +51,7 @@ def _stored(x: Any) -> Any:
     return buffer
 
 
+@together
 @pytest.mark.parametrize("conversion", [*CONVERSIONS, *INTEGERS])
 @pytest.mark.parametrize("trace", WITHOUT_VALUES)
 def test_a_conversion_without_a_value_names_it_the_line_and_the_cure(

@@ -27,6 +27,7 @@ from funcdiff.errors import (
     OutputError,
     UnsupportedNumPyError,
 )
+from tests.together import together
 
 X = np.array([1.0, 2.0, 3.0])
 A = np.diag(X)
@@ -250,6 +251,7 @@ NOTED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("transform", [fd.grad, fd.jit, fd.vmap])
 @pytest.mark.parametrize("call", NOTED)
 def test_errors_of_code_that_knows_nothing_of_traced_arrays_are_noted_with_the_cure(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 HERE = Path(__file__)
 X = np.array([1.0, 2.0, 3.0])
@@ -77,6 +78,7 @@ def _said(error: BaseException) -> str:
     return " ".join([str(error), *getattr(error, "__notes__", ())])
 
 
+@together
 @pytest.mark.parametrize(("f", "kind", "said"), CALLS)
 def test_a_wrong_call_is_named_with_its_line(
     f: Callable[[Any], Any], kind: type[Exception], said: str

@@ -18,6 +18,7 @@ from tests.nn.cases import CONVOLUTIONS, Convolved
 from tests.nn.oracle import assert_frozen
 from tests.properties.calling import every_call
 from tests.rules.sample import integers, real
+from tests.together import together
 
 every_case = pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda case: case.name)
 CONV: Any = nn.conv
@@ -150,6 +151,7 @@ def test_the_derivatives_are_the_adjoint_of_the_convolution(drawn: tuple[Any, ..
         np.testing.assert_allclose(np.sum(g * a), np.sum(ct * y), rtol=1e-10, atol=1e-10)
 
 
+@together
 @pytest.mark.parametrize("length", range(8))
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2, 3, 5])

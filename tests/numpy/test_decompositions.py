@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.testing import check_grads
+from tests.together import together
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
 
@@ -35,6 +36,7 @@ def _value(f: Callable[[Any], Any], x: Any) -> Any:
 # ---- QR: values and derivatives ------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "F", "D"])
 @pytest.mark.parametrize("mode", ["reduced", "complete"])

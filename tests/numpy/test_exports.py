@@ -11,6 +11,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.errors import ChangedArrayError, UnsupportedNumPyError
+from tests.together import together
 
 X = np.array([3.0, 1.0, 2.0, 4.0])
 Make = Callable[[Any], Any]
@@ -46,6 +47,7 @@ EXITS: dict[str, Make] = {
 }
 
 
+@together
 @pytest.mark.parametrize("leave", EXITS.values(), ids=EXITS)
 @pytest.mark.parametrize("make", BUFFERS.values(), ids=BUFFERS)
 def test_what_numpy_gets_of_a_traced_array_is_read_only(make: Make, leave: Make) -> None:

@@ -12,6 +12,7 @@ import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives
 from tests.properties.calling import every_call
+from tests.together import together
 
 X = np.random.default_rng(0).normal(size=(4, 6))
 
@@ -341,6 +342,7 @@ def test_the_callers_array_is_never_written() -> None:
     np.testing.assert_array_equal(x, X)
 
 
+@together
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(
     "change",

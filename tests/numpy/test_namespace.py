@@ -10,6 +10,7 @@ import funcdiff.numpy as fnp
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, UnsupportedNumPyError
 from funcdiff.numpy import dispatch
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.together import together
 
 X = np.random.default_rng(0).normal(size=4)
 Y = np.random.default_rng(1).normal(size=4)
@@ -32,6 +33,7 @@ def test_every_name_that_is_listed_can_be_had() -> None:
         assert callable(getattr(fnp.linalg, name))
 
 
+@together
 @pytest.mark.parametrize(
     "name",
     [
@@ -285,6 +287,7 @@ METHODS = [
 ]
 
 
+@together
 @pytest.mark.parametrize("name", METHODS)
 def test_a_traced_array_has_the_attributes_of_an_array(name: str) -> None:
     assert hasattr(np.ndarray, name)
@@ -341,6 +344,7 @@ CALLS: list[Any] = [
 ]
 
 
+@together
 @pytest.mark.parametrize("f", CALLS)
 def test_methods_take_the_arguments_of_numpys(f: Any) -> None:
     assert_value(lambda x: f(+x), np.random.default_rng(5).normal(size=(3, 3)))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 NP: Any = np
 SMALL = np.array([1, -3, 100], "i1")
@@ -23,6 +24,7 @@ def assert_same(f: Any, *args: Any) -> None:
             np.testing.assert_array_equal(y, x)
 
 
+@together
 @pytest.mark.parametrize("dtype", ["i1", "i2", "u4", "i8", "?"])
 @pytest.mark.parametrize("exponent", [2.0, 2, 0.5, 1.0, 0.0, np.float32(2), np.int8(2)])
 def test_powers_of_integers_have_numpys_dtype(dtype: str, exponent: Any) -> None:

@@ -19,6 +19,7 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 from funcdiff.numpy import dispatch, refusals
 from funcdiff.numpy.array import Array
 from funcdiff.ops.families import by_ufunc
+from tests.together import together
 
 X = np.array([0.5, 2.0, 1.5])
 
@@ -212,6 +213,7 @@ def _plain_value(ufunc: np.ufunc, method: str) -> Any:
     return _method_calls(ufunc, X)[method]()
 
 
+@together
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda u: u.__name__)
 def test_a_ufunc_method_works_or_is_refused_by_name(ufunc: np.ufunc) -> None:
     for method in _method_calls(ufunc, X):
@@ -291,6 +293,7 @@ SIGNATURES = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", sorted(SIGNATURES))
 def test_a_covered_function_has_numpys_signature(name: str) -> None:
     theirs, ours = SIGNATURES[name]
@@ -307,7 +310,7 @@ def test_a_covered_function_has_numpys_signature(name: str) -> None:
                 assert not by_place or known.index((parameter, kind)) == place, parameter
 
 
-@pytest.mark.thinned(2)
+@together
 @pytest.mark.parametrize("name", sorted(SIGNATURES.keys() - DIFFERENT.keys()))
 def test_a_covered_function_has_numpys_defaults(name: str) -> None:
     theirs, ours = SIGNATURES[name]

@@ -11,6 +11,7 @@ import pytest
 
 from funcdiff.numpy.dispatch import functions
 from tests.patterns.tables import FAMILIES
+from tests.together import together
 
 
 def _calls() -> Iterator[tuple[str, ast.Call]]:
@@ -84,7 +85,7 @@ def _keywords() -> list[tuple[Callable[..., Any], str]]:
     return found
 
 
-@pytest.mark.thinned(2)
+@together
 @pytest.mark.parametrize(
     ("function", "keyword"), [pytest.param(f, k, id=f"{f.__name__}-{k}") for f, k in _keywords()]
 )

@@ -10,6 +10,7 @@ from scipy import special as scipy_special
 
 import funcdiff as fd
 from funcdiff.testing import check_grads
+from tests.together import together
 
 POINTS: list[tuple[Any, ...]] = [
     ("gamma", 2.3), ("gamma", -1.4), ("gamma", 1.2 + 0.7j),
@@ -60,6 +61,7 @@ def test_both_modes_to_second_order_equal_differences(entry: tuple[Any, ...]) ->
     check_grads(getattr(scipy_special, name), point, order=2)
 
 
+@together
 @pytest.mark.parametrize("entry", POINTS, ids=ids)
 def test_values_are_those_of_scipy(entry: tuple[Any, ...]) -> None:
     name, *point = entry
@@ -69,6 +71,7 @@ def test_values_are_those_of_scipy(entry: tuple[Any, ...]) -> None:
     np.testing.assert_array_equal(value, expected.reshape(value.shape))
 
 
+@together
 @pytest.mark.parametrize("entry", REAL, ids=ids)
 def test_single_precision_stays_single_precision(entry: tuple[Any, ...]) -> None:
     name, *point = entry

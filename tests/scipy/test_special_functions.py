@@ -14,6 +14,7 @@ import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import special
 from funcdiff.testing import check_grads
+from tests.together import together
 
 
 class Case(NamedTuple):
@@ -125,6 +126,7 @@ def test_derivatives_of_both_orders_are_those_of_differences_in_both_modes(case:
     check_grads(case.f, case.args)
 
 
+@together
 @pytest.mark.parametrize("case", NAMED)
 def test_values_are_those_of_scipy_bit_for_bit(case: Case) -> None:
     got, _ = fd.jvp(case.f, case.args, case.args)
@@ -292,6 +294,7 @@ def test_derivatives_drop_the_fraction_of_a_whole_number_as_scipy_does(entry: An
         assert f(0.4) == pytest.approx(g(0.4), rel=1e-13)
 
 
+@together
 @pytest.mark.filterwarnings("ignore:floating point number truncated", "ignore:non-integer arg")
 @pytest.mark.parametrize("name", [*OF_ORDER, *OF_TWO])
 @pytest.mark.parametrize("order", [1, 2])
@@ -337,6 +340,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("derivative", [fd.grad, lambda f: lambda x: fd.jvp(f, (x,), (1.0,))])
 def test_a_derivative_in_a_parameter_is_refused(name: str, derivative: Any) -> None:

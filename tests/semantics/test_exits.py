@@ -31,6 +31,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from tests.together import together
 
 Exit = Callable[[Any], Any]
 X = np.array([0.5, 1.4, 0.25])
@@ -199,6 +200,7 @@ def test_the_value_and_the_gradient_are_right(way: str) -> None:
         np.testing.assert_array_equal(gradient, [0.0, 2.0, 0.0])
 
 
+@together
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("way", REFUSED)
 def test_what_would_leave_the_trace_raises(way: str) -> None:
@@ -207,6 +209,7 @@ def test_what_would_leave_the_trace_raises(way: str) -> None:
         fd.grad(f)(X)
 
 
+@together
 @pytest.mark.parametrize("way", [way for way in REFUSED if "type" not in way])
 def test_a_fallback_does_not_hide_it(way: str) -> None:
     """What is caught on the way to another value fails the transform, or no value was given."""

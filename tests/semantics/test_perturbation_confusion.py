@@ -21,6 +21,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import CotangentError, EscapedTracerError, OutputError
+from tests.together import together
 
 Scalar = Callable[[Any], Any]
 Slope = Callable[[Scalar], Scalar]
@@ -52,6 +53,7 @@ every_mix = pytest.mark.parametrize(("D", "E"), MIXES)
 # ---- Siskind and Pearlmutter -------------------------------------------------------------------
 
 
+@together
 @every_mix
 def test_siskind_pearlmutter_2005_the_derivative_of_x_times_an_inner_derivative(
     D: Slope, E: Slope
@@ -60,6 +62,7 @@ def test_siskind_pearlmutter_2005_the_derivative_of_x_times_an_inner_derivative(
     assert D(lambda x: x * E(lambda y: x + y)(1.0))(1.0) == 1.0
 
 
+@together
 @every_mix
 def test_siskind_pearlmutter_2005_an_inner_derivative_that_depends_on_the_outer_variable(
     D: Slope, E: Slope
@@ -68,12 +71,14 @@ def test_siskind_pearlmutter_2005_an_inner_derivative_that_depends_on_the_outer_
     assert D(lambda x: x * E(lambda y: x * y)(2.0))(3.0) == 6.0
 
 
+@together
 @every_mix
 def test_siskind_pearlmutter_2008_a_shadowed_name_is_another_variable(D: Slope, E: Slope) -> None:
     """D(λx. x·D(λx. x²)(x + 1))(3) = D(λx. 2x² + 2x)(3) = 14."""
     assert D(lambda x: x * E(lambda x: x * x)(x + 1.0))(3.0) == 14.0
 
 
+@together
 @every_mix
 def test_siskind_pearlmutter_2008_the_inner_derivative_is_taken_at_the_outer_variable(
     D: Slope, E: Slope
@@ -82,6 +87,7 @@ def test_siskind_pearlmutter_2008_the_inner_derivative_is_taken_at_the_outer_var
     assert D(lambda x: E(lambda y: x * y * y)(x))(3.0) == 12.0
 
 
+@together
 @every_mix
 def test_siskind_pearlmutter_2008_an_inner_derivative_of_what_does_not_move_is_zero(
     D: Slope, E: Slope
@@ -113,6 +119,7 @@ def test_three_levels_keep_three_perturbations_apart(modes: tuple[str, ...]) -> 
     assert found == 192.0
 
 
+@together
 @every_mix
 def test_a_free_variable_of_a_function_made_outside_is_the_outer_variable(
     D: Slope, E: Slope
@@ -140,6 +147,7 @@ def test_manzyuk_2019_a_function_that_depends_on_the_variable_has_no_derivative(
         D(shift)(0.0)(lambda y: y * y)(2.0)
 
 
+@together
 @every_mix
 def test_manzyuk_2019_the_operator_applied_twice_raises(D: Slope, E: Slope) -> None:
     """D̂(D̂(h)) is h'' where it is defined, and 0 where perturbations are confused."""
@@ -147,6 +155,7 @@ def test_manzyuk_2019_the_operator_applied_twice_raises(D: Slope, E: Slope) -> N
         D(shift)(0.0)(E(shift)(0.0)(lambda y: y**4))(2.0)
 
 
+@together
 @every_mix
 def test_manzyuk_2019_the_eta_expanded_operator_gives_second_derivatives(
     D: Slope, E: Slope
@@ -179,6 +188,7 @@ def test_manzyuk_2019_a_function_smuggled_out_of_a_derivative_raises_when_it_is_
         smuggled[-1](lambda z: z * z)(2.0)
 
 
+@together
 @every_mix
 def test_manzyuk_2019_a_smuggled_function_raises_within_another_derivative(
     D: Slope, E: Slope
@@ -195,6 +205,7 @@ def test_manzyuk_2019_a_smuggled_function_raises_within_another_derivative(
         D(lambda y: smuggled[-1](lambda z: z * z)(y))(2.0)
 
 
+@together
 @every_mix
 def test_manzyuk_2019_a_smuggled_function_raises_within_the_derivative_that_surrounds_it(
     D: Slope, E: Slope

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from tests.together import together
 
 X = np.array([1.5, -0.5, 2.0, 0.25])
 MASK = np.array([True, False, True, False])
@@ -92,6 +93,7 @@ def test_both_modes_give_what_is_right(f: Callable[..., Any], x: Any, expected: 
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@together
 @pytest.mark.parametrize("n", [3, 4, 6, 7])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", ["rfft", "fft", "ihfft"])

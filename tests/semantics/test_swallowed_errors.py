@@ -15,6 +15,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, TracerError
+from tests.together import together
 
 X = np.array([0.5, 1.5])
 ROWS = np.array([[0.5, 1.5], [1.0, 2.0]])
@@ -68,6 +69,7 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("conversion", CONVERSIONS)
 def test_an_error_of_ours_that_is_caught_still_fails_the_transform(

@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import InputError, OutputError
+from tests.together import together
 
 vjp: Any = fd.vjp  # types refuse some of what is tried here
 
@@ -60,6 +61,7 @@ def test_a_numpy_double_is_strong_and_the_gradient_still_single() -> None:
     np.testing.assert_array_equal(gradient, [2, 2])
 
 
+@together
 @pytest.mark.parametrize("other", [
     2, 2.0, True, np.float32(2), np.float64(2), np.int8(2), np.int64(2),
     np.array(2.0), np.array([2, 3]), np.array([2, 3], np.int16), np.array([2, 3], np.float16),

@@ -1,0 +1,66 @@
+"""Tables of cheap cases, each of them one test: what surrounds a test costs more than a case."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
+
+Case = tuple[str, dict[str, Any]]
+
+
+def together(test: Callable[..., None]) -> Callable[..., None]:
+    """Run all cases of ``@pytest.mark.parametrize`` below as one test, which names those that fail.
+
+    Fixtures are those of the one test, so that cases must leave them as they were.
+    """
+    marks: list[pytest.Mark] = test.pytestmark  # type: ignore[attr-defined]
+    tables = [list(_cases(mark)) for mark in marks if mark.name == "parametrize"]
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        failures = []
+        for parts in product(*tables):
+            values = {name: value for _, part in parts for name, value in part.items()}
+            try:
+                test(**fixtures, **values)
+            except (Exception, pytest.fail.Exception) as failure:
+                failure.add_note(f"in the case {'-'.join(label for label, _ in parts)}")
+                failures.append(failure)
+        if failures:
+            raise BaseExceptionGroup(f"{len(failures)} cases of the table", failures)
+
+    given = {name for table in tables for name in table[0][1]}
+    signature = inspect.signature(test)
+    kept = [p for name, p in signature.parameters.items() if name not in given]
+    keywords = [p.replace(kind=p.KEYWORD_ONLY) for p in kept]
+    run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
+    run.pytestmark = [mark for mark in marks if mark.name != "parametrize"]  # type: ignore[attr-defined]
+    del run.__wrapped__  # type: ignore[attr-defined]
+    return run
+
+
+def _cases(mark: pytest.Mark) -> Iterator[Case]:
+    """Yield name and values of the cases of a table."""
+    names, rows = mark.args
+    names = names.split(",") if isinstance(names, str) else names
+    ids = mark.kwargs.get("ids")
+    labels = ids if not callable(ids) and ids is not None else [None] * len(rows)
+    for row, label in zip(list(rows), labels, strict=True):
+        if isinstance(row, ParameterSet):
+            assert not row.marks, "a case of its own marks is a test of its own"
+            values: Sequence[Any] = row.values
+            label = row.id or label
+        else:
+            values = (row,) if len(names) == 1 else row
+        told = label if label is not None else "-".join(map(_told, values))
+        yield str(told), dict(zip(map(str.strip, names), values, strict=True))
+
+
+def _told(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or repr(value))
