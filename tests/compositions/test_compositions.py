@@ -69,7 +69,7 @@ def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
     check_value(word, form)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @every_form
 @every_pair
 def test_a_word_of_two_is_differentiated_in_what_it_closes_over(word: Word, form: str) -> None:
@@ -82,7 +82,7 @@ def test_a_word_of_three_transforms_has_the_value_of_loops_and_differences(word:
     check_value(word, "vectors")
 
 
-@pytest.mark.thinned(6)
+@pytest.mark.thinned(18)
 @every_order
 def test_a_word_of_three_is_differentiated_in_what_it_closes_over(word: Word) -> None:
     check_weights(word, "vectors")

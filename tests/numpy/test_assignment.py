@@ -248,6 +248,7 @@ def test_an_array_holds_what_numpy_puts_there(program: Program) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_its_derivatives_agree_in_both_modes(program: Program) -> None:
     assert_derivatives(lambda x, v: _joined(program(x.copy(), v)), X, V)

@@ -230,6 +230,7 @@ def test_eigenvalues_and_vectors_are_those_of_numpy(name: str) -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("f", EIGEN.values(), ids=EIGEN)
 def test_eigenproblems_have_derivatives(f: Callable[[Any], Any], name: str) -> None:

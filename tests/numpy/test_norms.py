@@ -33,6 +33,7 @@ def _assert_equal(result: Any, expected: Any) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("order", EVERY_NORM)
 def test_matrix_norms_are_those_of_numpy(order: Any) -> None:
     for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):
@@ -50,6 +51,7 @@ def test_matrix_norms_are_those_of_numpy(order: Any) -> None:
     check_grads(lambda x: linalg.norm(x, order, (0, 1)), (COMPLEX,))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("order", [*EVERY_VECTOR_NORM, 0])
 def test_vector_norms_are_those_of_numpy(order: Any) -> None:
     for x in (TALL, TALL.astype("f4"), np.asfortranarray(TALL)):
@@ -64,6 +66,7 @@ def test_vector_norms_are_those_of_numpy(order: Any) -> None:
     check_grads(lambda x: linalg.norm(x, order, 1), (COMPLEX,))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("f", [
     linalg.norm,
     lambda x: linalg.norm(x, keepdims=True),

@@ -121,6 +121,7 @@ def test_values_are_those_of_numpy_to_rounding(f: Callable[..., Any], args: Any)
     _assert_close(f, args)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("f", "args"), CALLS)
 def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: Any) -> None:
     assert_derivatives(f, *args)

@@ -122,7 +122,7 @@ def test_singular_vectors_are_those_of_numpy_bit_for_bit(full: bool, x: Any) -> 
         assert type(result) is type(f(a))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", OF_SQUARE)
 @pytest.mark.parametrize("x", SQUARE, ids=SQUARE_NAMES)
 def test_functions_of_square_matrices_equal_numpy_and_central_differences(
@@ -133,13 +133,14 @@ def test_functions_of_square_matrices_equal_numpy_and_central_differences(
     check_grads(f, (x,))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(9)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("x", EVERY_KIND, ids=KINDS)
 def test_derivatives_equal_central_differences(name: str, x: Any) -> None:
     check_grads(FUNCTIONS[name], (x,))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("x", [x for x in MATRICES if x.dtype.kind == "f"])
 def test_the_vectors_of_a_real_matrix_have_derivatives(full: bool, x: Any) -> None:
@@ -152,6 +153,7 @@ def test_the_vectors_of_a_real_matrix_have_derivatives(full: bool, x: Any) -> No
     check_grads(vectors, (x,))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_batch_is_differentiated_example_by_example(name: str) -> None:
     examples = np.stack([MATRICES[1], 2 * MATRICES[1] + 0.1, _spread(4, 2)])

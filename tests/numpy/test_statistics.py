@@ -138,6 +138,7 @@ def test_statistics_of_integers_are_floating(f: Any) -> None:
     assert_value(lambda x: f((3 * x).astype(int)) + 0 * x, X)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
 def test_derivatives_of_statistics(f: Any, axis: Any) -> None:

@@ -27,6 +27,7 @@ FOLDS: list[Any] = [
 REORDERABLE: list[Any] = [np.logaddexp, np.hypot]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("ufunc", FOLDS)
 def test_reductions_and_scans_of_any_ufunc_are_those_of_numpy(ufunc: Any) -> None:
     for f in (
@@ -40,6 +41,7 @@ def test_reductions_and_scans_of_any_ufunc_are_those_of_numpy(ufunc: Any) -> Non
         assert_derivatives(f, X)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("ufunc", FOLDS)
 def test_stretches_of_several_lengths_are_reduced(ufunc: Any) -> None:
     def f(x: Any) -> Any:

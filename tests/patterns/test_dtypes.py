@@ -63,7 +63,7 @@ def _numpy(p: Pattern, values: list[Any]) -> list[Any] | None:
     return [np.asarray(y) for y in results]
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(36)
 @pytest.mark.parametrize("precision", CHANGES)
 @every_pattern
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -56,7 +56,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
     return pulled, xs
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @every_pattern
 def test_the_value_is_numpys_and_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
     values = p.values()
@@ -81,7 +81,7 @@ def test_both_modes_agree_with_differences_in_second_derivatives(family: str, p:
     check_grads(function, xs, order=p.order)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @every_pattern
 def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
     if not p.batched:
@@ -95,7 +95,7 @@ def test_a_batch_is_a_loop(family: str, p: Pattern) -> None:
         np.testing.assert_allclose(g, loop, rtol=1e-9, atol=1e-9 * max(1.0, abs(loop).max()))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @every_pattern
 def test_float32_stays_float32(family: str, p: Pattern) -> None:
     values = p.values()
@@ -125,7 +125,7 @@ COMPARED = [
 ]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize(("family", "p"), COMPARED)
 def test_a_peer_agrees(family: str, p: Pattern) -> None:
     frozen = FROZEN[family][p.name]

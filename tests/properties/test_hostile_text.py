@@ -285,6 +285,7 @@ def require_harmless(call: Call) -> None:
         np.testing.assert_array_equal(pytree.flatten(found)[0], leaves)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "text",
@@ -312,6 +313,7 @@ NAMES = ["range", "map", "zip", "reversed", "complex", "tuple", "namedtuple", "p
          "FIRE", "f", "loop", "row", "rows", "k", "x0", "carry", "match", "_", "value"]  # fmt: skip
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("word", NAMES)
 def test_a_parameter_hides_nothing_that_the_text_calls(word: str) -> None:
     opaque = fd.primitive(lambda x: np.sin(x), result=lambda x: x)

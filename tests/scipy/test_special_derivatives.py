@@ -54,7 +54,7 @@ def ids(entry: tuple[Any, ...]) -> str:
     return f"{name}{tuple(point)}"
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("entry", POINTS, ids=ids)
 def test_both_modes_to_second_order_equal_differences(entry: tuple[Any, ...]) -> None:
     name, *point = entry

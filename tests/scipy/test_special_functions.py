@@ -120,7 +120,7 @@ def _first(result: Any) -> Any:
 # ---- every function ------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("case", NAMED)
 def test_derivatives_of_both_orders_are_those_of_differences_in_both_modes(case: Case) -> None:
     check_grads(case.f, case.args)
@@ -213,6 +213,7 @@ LIMITS: dict[str, tuple[Callable[[Any], Any], float, float, float]] = {
 }  # fmt: skip
 
 
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", LIMITS)
 def test_derivatives_at_removable_singularities_are_their_limits(name: str) -> None:
     f, x, slope, curvature = LIMITS[name]

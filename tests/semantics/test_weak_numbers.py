@@ -212,7 +212,7 @@ CALLS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
 }
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(15)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("expression", ARITHMETIC)
 def test_python_arithmetic_of_numbers_alone_leaves_them_weak(expression: str, call: str) -> None:

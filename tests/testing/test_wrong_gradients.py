@@ -93,7 +93,7 @@ def test_the_right_derivative_passes(point: str, mode: str) -> None:
     check_grads(lambda x: np.sum(np.abs(x / size) ** 4 * np.sin(x.real / size)), (x,))
 
 
-@pytest.mark.thinned(16)
+@pytest.mark.thinned(48)
 @pytest.mark.parametrize("spoil", [wrong_first, wrong_second])
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_wrong_derivative_is_found(mutant: str, point: str, mode: str, spoil: 
         check_grads(spoil(f, MUTANTS[mutant]), (x,), order=order, modes=(mode,))
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("spoil", [wrong_first, wrong_second])
