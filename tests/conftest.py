@@ -55,5 +55,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
 
 def pytest_collection_finish() -> None:
     """Let the collector of garbage never look through the tests themselves."""
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Look for garbage once, and not again each of the times that pytest and Python ask for."""
     gc.collect()
     gc.freeze()
