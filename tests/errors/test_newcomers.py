@@ -193,6 +193,7 @@ FOREIGN: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("transform", [fd.grad, fd.jacobian, fd.jit, fd.vmap])
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_what_holds_numbers_but_is_no_array_is_refused_with_its_cure(

@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value, each_of
+from tests.together import together
 
 A = np.random.default_rng(0).normal(size=(2, 3, 4))
 NO: Any = "no"
@@ -110,11 +111,13 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
 ]
 
 
+@together
 @each_of(CALLS)
 def test_values_are_those_of_numpy(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     assert_value(f, *args)
 
 
+@together
 @each_of(CALLS)
 def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     assert_derivatives(f, *args, order=1)

@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.together import together
 
 Function = Callable[..., Any]
 
@@ -61,6 +62,7 @@ COORDINATES: list[Function] = [
 ]
 
 
+@together
 @pytest.mark.parametrize("f", ALONG)
 def test_values_are_those_of_numpy(f: Function) -> None:
     assert_value(f, X)

@@ -86,6 +86,7 @@ LIKE: dict[str, Make] = {
 }
 
 
+@together
 @pytest.mark.parametrize("leave", LIKE.values(), ids=LIKE)
 @pytest.mark.parametrize("make", [np.zeros_like, np.empty_like, np.argsort, lambda x: x > 2])
 def test_where_numpy_asks_it_is_the_traced_array_itself(make: Make, leave: Make) -> None:

@@ -11,6 +11,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.testing import check_grads
+from tests.together import together
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
 
@@ -76,6 +77,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_are_those_of_numpy(name: str) -> None:
     f = FUNCTIONS[name]
@@ -265,6 +267,7 @@ def test_the_rank_of_a_matrix_is_that_of_numpy(f: Callable[[Any], Any]) -> None:
         np.testing.assert_array_equal(_value(f, x), f(x))
 
 
+@together
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0)])
 @pytest.mark.parametrize("f", [
     linalg.inv, linalg.det, linalg.cholesky, linalg.eigvalsh, linalg.svdvals,

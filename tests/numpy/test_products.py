@@ -9,6 +9,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, value_under_trace
+from tests.together import together
 
 _random = np.random.default_rng(0)
 NO: Any = "no"
@@ -116,6 +117,7 @@ EINSUM: list[tuple[str, tuple[Any, ...]]] = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("f", "args"), CALLS)
 def test_values_are_those_of_numpy_to_rounding(f: Callable[..., Any], args: Any) -> None:
     _assert_close(f, args)

@@ -10,6 +10,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
 from tests.numpy.agreement import assert_derivatives, assert_value, value_under_trace
+from tests.together import together
 
 Function = Callable[..., Any]
 
@@ -64,7 +65,7 @@ METHODS: list[Function] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@together
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("f", [*SMOOTH, *EXTREMA, *LOGIC])
@@ -80,6 +81,7 @@ def test_long_sums_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:
     assert_value(lambda x: f(np.asfortranarray(LONG) + x, axis=axis), np.zeros(1))
 
 
+@together
 @pytest.mark.parametrize("axis", [None, 0, -2])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("f", [*POSITIONS, np.nanargmax, np.nanargmin])
@@ -87,6 +89,7 @@ def test_positions_are_those_of_numpy(f: Any, axis: Any, keepdims: bool) -> None
     assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
 
 
+@together
 @pytest.mark.parametrize("f", [*MASKED, *INITIAL, *METHODS])
 def test_keywords_and_methods_have_the_values_of_numpy(f: Function) -> None:
     assert_value(f, X)
@@ -98,6 +101,7 @@ def test_nan_is_left_out_as_in_numpy(f: Any) -> None:
     assert_value(f, HOLES)
 
 
+@together
 @pytest.mark.parametrize("f", [np.sum, np.prod, np.max, np.any, np.count_nonzero, np.nansum])
 @pytest.mark.parametrize("dtype", [bool, "i1", "u2", "i8"])
 def test_integers_are_widened_as_in_numpy(f: Any, dtype: Any) -> None:

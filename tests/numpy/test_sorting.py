@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from tests.together import together
 
 X = np.random.default_rng(3).normal(size=(4, 3, 5)).round(1)
 WEIGHTS = np.random.default_rng(4).normal(size=60)
@@ -23,6 +24,7 @@ def _value(f: Callable[[Any], Any], x: Any) -> Any:
     return fd.vjp(lambda x: (x, f(x)), x, has_aux=True)[2]
 
 
+@together
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("f", [
     np.sort,

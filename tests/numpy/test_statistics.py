@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from tests.numpy.agreement import assert_derivatives, assert_value
+from tests.together import together
 
 Function = Callable[..., Any]
 
@@ -72,6 +73,7 @@ QUANTILES: list[Function] = [
 ]  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
@@ -86,6 +88,7 @@ def test_long_statistics_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:
     assert_value(lambda x: f(x[::-1, 1::2], axis=axis), LONG)
 
 
+@together
 @pytest.mark.parametrize("axis", [0, 2, (0, 1)])
 @pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
 def test_nan_is_treated_as_in_numpy(f: Any, axis: Any) -> None:

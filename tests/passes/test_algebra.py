@@ -14,6 +14,7 @@ from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS
 from tests.passes.bits import ALGEBRA, LOGIC
 from tests.passes.rewrites import Rewrite, names, require_same_bits, run, singular_points
 from tests.passes.structures import STRUCTURE
+from tests.together import together
 
 KEEPING_BITS = [*ALGEBRA, *STRUCTURE, *LOGIC]
 KEEPING_NUMBERS = [*NUMBERS, *SIGNS]
@@ -32,11 +33,13 @@ def test_every_rule_is_named_here() -> None:
         assert names(rules) == {case.rule for case in cases}
 
 
+@together
 @pytest.mark.parametrize("case", KEEPING_BITS, ids=str)
 def test_a_rule_puts_the_other_side_of_its_identity(case: Rewrite) -> None:
     assert str(simplify(case.program)) == case.expected
 
 
+@together
 @pytest.mark.parametrize("case", KEEPING_BITS, ids=str)
 def test_both_sides_of_an_identity_have_the_same_bits(case: Rewrite) -> None:
     before, after = case.program, parse(case.expected)

@@ -13,6 +13,7 @@ from funcdiff.passes import masking
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.passes import supported, supported_products
 from tests.passes.rewrites import Masking, names, run
+from tests.together import together
 
 INF, NAN = np.inf, np.nan
 INDICES = np.array([2, 2])
@@ -210,17 +211,20 @@ def test_every_rule_is_named_here() -> None:
     assert rules == {case.rule for case in CASES}
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_rule_puts_the_other_side_of_its_identity(case: Masking) -> None:
     assert str(simplify_linear(case.program, case.flags)) == case.expected
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rules_applied_again_find_nothing_more(case: Masking) -> None:
     once = simplify_linear(case.program, case.flags)
     assert simplify_linear(once, case.flags) == once
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_at_regular_points_both_sides_are_equal_to_rounding(case: Masking) -> None:
     random = np.random.default_rng(0)
@@ -242,6 +246,7 @@ def _regular(type_: ArrayType, random: np.random.Generator) -> Any:
     return (x + 1j * x[::-1] if type_.dtype.kind == "c" else x).astype(type_.dtype)
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_zeros_of_a_mask_stay_zero_under_infinite_coefficients(case: Masking) -> None:
     found = run(simplify_linear(case.program, case.flags), case.operands)

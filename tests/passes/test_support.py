@@ -74,6 +74,7 @@ from funcdiff.space import (
 )
 from tests.passes.rewrites import run
 from tests.rules.sample import body
+from tests.together import together
 
 REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 EVEN = Slice((0, 1), (3, 4), (2, 1))
@@ -268,6 +269,7 @@ def test_every_operation_with_a_rule_has_a_sample() -> None:
     assert {sample.primitive for sample in SAMPLES} >= set(support_rules.RULES)
 
 
+@together
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_a_support_holds_the_entries_that_are_not_zero_and_no_others(sample: Sample) -> None:
     """A product of two masked arrays, which is not linear, has the support of one factor."""

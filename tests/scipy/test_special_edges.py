@@ -9,6 +9,7 @@ import pytest
 from scipy import special as scipy_special
 
 import funcdiff as fd
+from tests.together import together
 
 INF, NAN = np.inf, np.nan
 
@@ -26,6 +27,7 @@ def slopes(name: str, *point: float) -> tuple[Any, ...]:
     return pulled
 
 
+@together
 @pytest.mark.parametrize(("name", "x", "slope"), [
     ("gammaln", 0.0, -INF),
     ("gammaln", -1.0, NAN),
@@ -57,6 +59,7 @@ def test_slopes_at_the_ends_of_a_domain_are_the_limits(name: str, x: float, slop
     np.testing.assert_allclose(slopes(name, x), [slope], rtol=1e-13)
 
 
+@together
 @pytest.mark.parametrize(("name", "point", "expected"), [
     ("xlogy", (0.0, 0.0), (0.0, 0.0)),
     ("xlogy", (0.0, -1.0), (0.0, 0.0)),
@@ -120,6 +123,7 @@ def test_an_infinite_slope_behind_a_mask_is_zero() -> None:
     assert fd.grad(f)(0.0) == 0
 
 
+@together
 @pytest.mark.parametrize(("function", "x", "first", "second"), [
     (scipy_special.erf, INF, 0.0, 0.0),
     (scipy_special.erfc, -INF, 0.0, 0.0),

@@ -13,6 +13,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.scipy import special
+from tests.together import together
 
 Derivative = Callable[[Callable[..., Any], Any], Any]
 Pair = namedtuple("Pair", ["a", "b"])
@@ -91,6 +92,7 @@ SLOPES: list[Any] = [_slope_forward, _slope_linearized, _slope_backward,
                      lambda f, x: fd.grad(f)(x), lambda f, x: fd.jacfwd(f)(x)]  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize(("outer", "inner"), [*product(SLOPES, SLOPES)])
 def test_perturbations_of_different_levels_are_never_confused(outer: Any, inner: Any) -> None:
     assert outer(lambda x: x * inner(lambda y: x + y, 1.0), 1.0) == 1

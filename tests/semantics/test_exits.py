@@ -187,6 +187,7 @@ REFUSED: dict[str, Exit] = {
 }
 
 
+@together
 @pytest.mark.parametrize("way", RIGHT)
 def test_the_value_and_the_gradient_are_right(way: str) -> None:
     f = RIGHT[way]

@@ -8,6 +8,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from tests.together import together
 
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
@@ -58,6 +59,7 @@ def test_the_cotangent_goes_where_the_element_came_from(k: int, gradient: Deriva
     np.testing.assert_array_equal(result, expected)
 
 
+@together
 @pytest.mark.parametrize("k", range(len(INDICES)))
 def test_the_value_is_laid_out_as_numpys(k: int) -> None:
     index = INDICES[k]

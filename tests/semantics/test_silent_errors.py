@@ -22,6 +22,7 @@ def gradient_and_jvp(f: Callable[..., Any], x: Any) -> tuple[Any, Any]:
     return fd.grad(f)(x), np.reshape(forward, x.shape)
 
 
+@together
 @pytest.mark.parametrize(
     ("f", "x", "expected"),
     [
