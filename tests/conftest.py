@@ -9,8 +9,10 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import is_hypothesis_test, settings
 
+from tests.numpy import agreement
+
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
-settings.register_profile("quick", settings.get_profile("slow"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("slow"), max_examples=15)
 settings.register_profile("thorough", settings.get_profile("slow"), max_examples=200)
 settings.register_profile("by hand", settings.get_profile("slow"), max_examples=5000)
 
@@ -18,7 +20,7 @@ settings.register_profile("by hand", settings.get_profile("slow"), max_examples=
 os.environ["FUNCDIFF_CHECK"] = "1"
 
 # tens of thousands of tests keep many objects: looking through them all less often saves a third
-gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(200_000, 20, 100)
 
 
 def by_default(config: pytest.Config) -> bool:
@@ -27,8 +29,9 @@ def by_default(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw fewer examples where slow tests are left out, before any module asks how many."""
+    """Try less where slow tests are left out, before any module asks how much."""
     settings.load_profile("quick" if by_default(config) else "slow")
+    agreement.default.order = 1 if by_default(config) else 2
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,19 +40,25 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     return [x for x in (yield) if not isinstance(x, DoctestModule)]
 
 
+def does_less_by_default(item: pytest.Function) -> bool:
+    """Whether a test draws random examples or asks for derivatives of the default order."""
+    return is_hypothesis_test(item.obj) or hasattr(item.module, "assert_derivatives")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.thinned(n)`` leaves out: all but about one case of n.
 
     Which ones are left follows from the names of the cases, so that it is the same everywhere.
-    Tests of random examples run by default with few of them, and once more with the slow tests.
+    Tests of random examples run by default with few of them, and tests of derivatives of NumPy's
+    functions to first order; with the slow tests they run once more, and do all.
     """
     again = not by_default(config)
     for item in items:
         for mark in item.iter_markers("thinned"):
             if crc32(item.name.encode()) % mark.args[0]:
                 item.add_marker("slow")
-        if again and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        if again and isinstance(item, pytest.Function) and does_less_by_default(item):
             item.add_marker("slow")
 
 

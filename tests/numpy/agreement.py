@@ -1,6 +1,7 @@
 """What the tables of NumPy calls are held against: NumPy's values and central differences."""
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import funcdiff as fd
 
 Function = Callable[..., Any]
+default = SimpleNamespace(order=2)
+"""Up to which order derivatives are held against differences, as `tests/conftest.py` sets it."""
 Calls = Sequence[tuple[str, Function, tuple[Any, ...]]]
 """Names, functions, and what they are called with."""
 
@@ -36,8 +39,14 @@ def assert_value(f: Function, *args: Any) -> None:
             np.testing.assert_array_equal(y, z)
 
 
-def assert_derivatives(f: Function, *args: Any, order: int = 2, tolerance: float = 1e-6) -> None:
-    """Assert both modes, by central differences and by ``<v, J t> == <J^T v, t>``; then again."""
+def assert_derivatives(
+    f: Function, *args: Any, order: int | None = None, tolerance: float = 1e-6
+) -> None:
+    """Assert both modes, by central differences and by ``<v, J t> == <J^T v, t>``; then again.
+
+    Unless an order is given it is 1 by default, and 2 where slow tests run.
+    """
+    order = default.order if order is None else order
     xs, call = _floating(f, args)
     random = np.random.default_rng(len(xs) + order)
     ts = [_noise(random, x) for x in xs]

@@ -56,7 +56,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
     return pulled, xs
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @every_pattern
 def test_the_value_is_numpys_and_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
     values = p.values()
