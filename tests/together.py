@@ -41,7 +41,7 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     keywords = [p.replace(kind=p.KEYWORD_ONLY) for p in kept]
     run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
     run.pytestmark = [mark for mark in marks if mark.name != "parametrize"]  # type: ignore[attr-defined]
-    del run.__wrapped__  # type: ignore[attr-defined]
+    del run.__wrapped__
     return run
 
 
