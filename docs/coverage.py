@@ -18,8 +18,9 @@ import numpy as np
 
 from docs.declarations import partial_derivatives, refused_keywords
 from funcdiff.core.builder import Tracer
-from funcdiff.numpy import dispatch, foreign, refusals
-from funcdiff.numpy.array import Array
+from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.messages import foreign, refusals
+from funcdiff.numpy.traced.array import Array
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.special.family import by_name
 from funcdiff.scipy import special

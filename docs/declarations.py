@@ -83,7 +83,7 @@ def partial_derivatives() -> dict[str, tuple[list[str], list[str]]]:
         Name of the primitive -> names of the operands, formulas in plain ``np``.
     """
     found = {}
-    for path in sorted((PACKAGE / "ops").glob("*.py")):
+    for path in sorted((PACKAGE / "ops").rglob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
         named = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef)}
         for node in ast.walk(module):

@@ -5,35 +5,35 @@ from typing import TYPE_CHECKING
 from funcdiff import errors, nn, numpy, pytree, scipy, testing
 from funcdiff.api.batching import vmap
 from funcdiff.api.caches import cache_info, clear_caches
-from funcdiff.api.checkpoint import checkpoint
-from funcdiff.api.control import cond, switch
-from funcdiff.api.curvature import gauss_newton_product, hvp, vhp
-from funcdiff.api.custom import custom_jvp, custom_vjp
-from funcdiff.api.derivative import derivative, directional_derivative
-from funcdiff.api.elementwise import elementwise_grad
-from funcdiff.api.gradient import grad, value_and_grad
-from funcdiff.api.hessian import hessian, value_grad_and_hessian
-from funcdiff.api.implicit import custom_root, fixed_point
+from funcdiff.api.control.branching import cond, switch
+from funcdiff.api.control.checkpoint import checkpoint
+from funcdiff.api.control.loops import fori_loop, while_loop
+from funcdiff.api.control.prefixes import associative_scan
+from funcdiff.api.control.scanning import map, scan  # noqa: A004
+from funcdiff.api.derivatives.curvature import gauss_newton_product, hvp, vhp
+from funcdiff.api.derivatives.derivative import derivative, directional_derivative
+from funcdiff.api.derivatives.elementwise import elementwise_grad
+from funcdiff.api.derivatives.gradient import grad, value_and_grad
+from funcdiff.api.derivatives.hessian import hessian, value_grad_and_hessian
+from funcdiff.api.derivatives.jacobian import jacfwd, jacobian, jacrev, value_and_jacobian
+from funcdiff.api.derivatives.linearization import linearize
+from funcdiff.api.derivatives.products import jvp, vjp
+from funcdiff.api.derivatives.queries import depends_on, is_linear
+from funcdiff.api.derivatives.transposition import linear_transpose
 from funcdiff.api.inspection import stop_gradient, trace
-from funcdiff.api.jacobian import jacfwd, jacobian, jacrev, value_and_jacobian
 from funcdiff.api.jit import jit
-from funcdiff.api.linear_equations import custom_linear_solve
-from funcdiff.api.linearization import linearize
-from funcdiff.api.loops import fori_loop, while_loop
 from funcdiff.api.missing import missing
-from funcdiff.api.opaque import primitive
-from funcdiff.api.prefixes import associative_scan
-from funcdiff.api.products import jvp, vjp
-from funcdiff.api.queries import depends_on, is_linear
-from funcdiff.api.reading import cost, source
-from funcdiff.api.scanning import map, scan  # noqa: A004
-from funcdiff.api.taps import tap, tap_grads, tap_values
-from funcdiff.api.transposition import linear_transpose
+from funcdiff.api.rules.custom import custom_jvp, custom_vjp
+from funcdiff.api.rules.implicit import custom_root, fixed_point
+from funcdiff.api.rules.linear_equations import custom_linear_solve
+from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.taps.named import tap, tap_grads, tap_values
 from funcdiff.api.vectors import ravel_pytree
-from funcdiff.backend.threads import get_num_threads, set_num_threads
+from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
+from funcdiff.reading.views import cost, source
 
 __all__ = [
     "Program",

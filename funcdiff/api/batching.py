@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function, is_numeric, refuse_foreign, type_of
-from funcdiff.api.axes import batch_size, leaf_axes, moved_in, moved_out
-from funcdiff.api.naming import named_after
-from funcdiff.api.signatures import P, Y
-from funcdiff.api.tracing import rebuild, record, run
-from funcdiff.api.wrong_calls import explains_calls
+from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
+from funcdiff.api.calls.axes import batch_size, leaf_axes, moved_in, moved_out
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.signatures import P, Y
+from funcdiff.api.calls.tracing import rebuild, record, run
+from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.core.builder import Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import check_function
-from funcdiff.api.invocation import Invocation
-from funcdiff.api.naming import named_after
-from funcdiff.api.signatures import P, X
-from funcdiff.api.tracing import record
+from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.calls.invocation import Invocation
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.signatures import P, X
+from funcdiff.api.calls.tracing import record
 from funcdiff.core.builder import Tracer
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.ops import structural
+from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify
 
 

@@ -20,7 +20,7 @@ from typing import (
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import (
+from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
     ints_of,
@@ -31,13 +31,13 @@ from funcdiff.api.arguments import (
     refuse_foreign,
     type_of,
 )
-from funcdiff.api.bodies import preserving
-from funcdiff.api.tracing import Trace, lasting, rebuild, record, run
-from funcdiff.api.wrong_calls import explains_calls
+from funcdiff.api.calls.tracing import Trace, lasting, rebuild, record, run
+from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.control.bodies import preserving
 from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels import kernel, owns_results
-from funcdiff.backend.unrolling import Unrolled
+from funcdiff.backend.kernels.kernels import kernel, owns_results
+from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.evaluate import owned, repeatable
 from funcdiff.core.program import Program
@@ -45,7 +45,7 @@ from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, InternalError, user_location
-from funcdiff.numpy.promotion import is_weak
+from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.passes.simplify import simplify
 from funcdiff.pytree.statics import static_key
 

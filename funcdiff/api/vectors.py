@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import is_numeric, operand, type_of
-from funcdiff.api.signatures import Array, X
+from funcdiff.api.calls.arguments import is_numeric, operand, type_of
+from funcdiff.api.calls.signatures import Array, X
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from funcdiff.backend.checking import checked
-from funcdiff.backend.estimates import worth_unrolling
-from funcdiff.backend.kernels import kernel
-from funcdiff.backend.source import source
+from funcdiff.backend.code.source import source
+from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.numbers.estimates import worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import Countable, Float, applied, elementwise, floating, in_single
-from funcdiff.ops.elementwise import logistic
+from funcdiff.ops.elementwise.mathematics import logistic
 from funcdiff.ops.special.normal import ndtr
 
 _SATURATED: Final = 40.0

@@ -11,8 +11,8 @@ from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import operand
 from funcdiff.nn.sliding import Counts, Layout, Padding, check_layout, sliding
-from funcdiff.numpy.promotion import promoted
-from funcdiff.ops.convolution import Convolution, convolve, convolve_p
+from funcdiff.numpy.border.promotion import promoted
+from funcdiff.ops.products.convolution import Convolution, convolve, convolve_p
 
 Number = TypeVar("Number", bound=np.number[Any])
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.core.builder import Tracer
 from funcdiff.nn.operands import Countable, Float, floating
-from funcdiff.numpy.promotion import matched
+from funcdiff.numpy.border.promotion import matched
 from funcdiff.scipy.normalization import log_of_sum, log_shares, shares
 
 Axes: TypeAlias = int | tuple[int, ...] | None

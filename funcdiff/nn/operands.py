@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
-from funcdiff.numpy.construction import array as array_of
-from funcdiff.numpy.construction import is_traced
-from funcdiff.numpy.promotion import array as traced_array
-from funcdiff.numpy.subclasses import described_class, lost_by_tracing
-from funcdiff.ops.structural import convert
+from funcdiff.numpy.border.promotion import array as traced_array
+from funcdiff.numpy.creation.construction import array as array_of
+from funcdiff.numpy.creation.construction import is_traced
+from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
+from funcdiff.ops.structure.structural import convert
 
 Float = TypeVar("Float", bound=np.floating[Any])
 

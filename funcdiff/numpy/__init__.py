@@ -15,44 +15,31 @@ Examples
 
 from typing import Any
 
-import funcdiff.numpy.array
-import funcdiff.numpy.einsum
-import funcdiff.numpy.linalg  # noqa: F401
-from funcdiff.numpy import (  # noqa: F401
-    arithmetic,
-    arranging,
-    convolution,
-    creation,
-    cumulative,
+import funcdiff.numpy.linalg.einsum
+import funcdiff.numpy.traced.array  # noqa: F401
+from funcdiff.numpy import convolution, fourier, inspection, polynomials  # noqa: F401
+from funcdiff.numpy.choosing import placing, positions, selecting, sets, sorting  # noqa: F401
+from funcdiff.numpy.creation import like  # noqa: F401
+from funcdiff.numpy.linalg import (  # noqa: F401
     decompositions,
-    diagonals,
-    fourier,
-    from_values,
-    histograms,
-    inspection,
-    joining,
-    nans,
     norms,
-    padding,
-    placing,
-    polynomials,
-    positions,
     products,
-    python_numbers,
+    singular,
+    systems,
+)
+from funcdiff.numpy.memory import from_values  # noqa: F401
+from funcdiff.numpy.namespace import fft, lib, linalg, numpy
+from funcdiff.numpy.reductions import (  # noqa: F401
+    cumulative,
+    histograms,
+    nans,
     quantiles,
     reductions,
-    rounding,
-    selecting,
-    sets,
-    singular,
-    sorting,
     statistics,
-    windows,
 )
-from funcdiff.numpy.namespace import fft, lib, linalg, numpy
-
-# These are names of modules, too: here the functions of NumPy win.
-array, einsum, shape = numpy.array, numpy.einsum, numpy.shape
+from funcdiff.numpy.shapes import arranging, diagonals, joining, padding, windows  # noqa: F401
+from funcdiff.numpy.traced import python_numbers  # noqa: F401
+from funcdiff.numpy.ufuncs import arithmetic, rounding  # noqa: F401
 
 __all__ = ["fft", "lib", "linalg"]
 

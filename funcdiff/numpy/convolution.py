@@ -8,13 +8,13 @@ import numpy as np
 
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import user_location
-from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.promotion import array, promoted_arrays
-from funcdiff.ops import structural as ops
-from funcdiff.ops.complex import conj
-from funcdiff.ops.convolution import convolve as linear_convolution
-from funcdiff.ops.convolution import sequences
-from funcdiff.ops.slicing import slice_along
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array, promoted_arrays
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.products.convolution import convolve as linear_convolution
+from funcdiff.ops.products.convolution import sequences
+from funcdiff.ops.structure import structural as ops
+from funcdiff.ops.structure.slicing import slice_along
 
 _MODES: Final = ("full", "same", "valid")
 

@@ -12,14 +12,14 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
-from funcdiff.numpy import mutation
-from funcdiff.numpy.arranging import roll
-from funcdiff.numpy.dispatch import implements, unsupported
-from funcdiff.numpy.promotion import Traced, array
-from funcdiff.numpy.shape import as_ints, normalized_axis
-from funcdiff.ops import fourier as ops
-from funcdiff.ops.complex import conj
-from funcdiff.ops.structural import convert
+from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.promotion import Traced, array
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.shapes.arranging import roll
+from funcdiff.numpy.shapes.shape import as_ints, normalized_axis
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.products import fourier as ops
+from funcdiff.ops.structure.structural import convert
 
 Transform: TypeAlias = Callable[[Tracer, ops.Fourier], Tracer]
 

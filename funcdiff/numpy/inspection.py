@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.numpy.dispatch import implements
+from funcdiff.numpy.border.dispatch import implements
 
 
 def _blank(value: Any) -> Any:

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy import dispatch
-from funcdiff.numpy.concatenator import c_, r_
-from funcdiff.numpy.construction import (
+from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.creation.concatenator import c_, r_
+from funcdiff.numpy.creation.construction import (
     FILLED,
     arange,
     array,
@@ -30,7 +30,7 @@ from funcdiff.numpy.construction import (
     is_traced,
     without_like,
 )
-from funcdiff.numpy.refusals import untouched
+from funcdiff.numpy.messages.refusals import untouched
 from funcdiff.ops.families import by_ufunc
 
 _OURS: Final[dict[str, Any]] = {

@@ -14,11 +14,11 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy import mutation
-from funcdiff.numpy.dispatch import implements
-from funcdiff.numpy.masks import holds
-from funcdiff.numpy.promotion import array
-from funcdiff.numpy.values import known
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.masks import holds
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.memory import mutation
 
 # ---- values and roots --------------------------------------------------------------------------
 

@@ -19,10 +19,10 @@ from funcdiff.core.primitive import NONE, Primitive
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import made_by
-from funcdiff.ops.contract import contract_p
-from funcdiff.ops.elementwise import div, sub
-from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
-from funcdiff.ops.structural import convert_p, permute, reshape, reshape_p, select_p
+from funcdiff.ops.elementwise.mathematics import div, sub
+from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
+from funcdiff.ops.structure.structural import convert_p, permute, reshape, reshape_p, select_p
 from funcdiff.space import (
     add,
     add_p,

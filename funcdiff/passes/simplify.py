@@ -21,25 +21,25 @@ from funcdiff.core.program import Atom, Equation, Program, used
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import needed, walk
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.custom_rules import Tangent
-from funcdiff.ops.custom_tangent import pushed_forward
-from funcdiff.ops.degeneracy import Sharing, settled_p
-from funcdiff.passes import (
+from funcdiff.ops.linalg.degeneracy import Sharing, settled_p
+from funcdiff.ops.user.custom_rules import Tangent
+from funcdiff.ops.user.custom_tangent import pushed_forward
+from funcdiff.passes.rewrites import (
     algebra,
     kinks,
     logic,
-    masking,
     numbers,
     products,
     radii,
     signs,
-    spectra,
     structure,
 )
-from funcdiff.passes.extension import Supported
-from funcdiff.passes.nesting import emit_nested
-from funcdiff.passes.rewriting import Rewriter
-from funcdiff.passes.support import Support
+from funcdiff.passes.rewrites.rewriting import Rewriter
+from funcdiff.passes.spectra import spectra
+from funcdiff.passes.supports import masking
+from funcdiff.passes.supports.nesting import emit_nested
+from funcdiff.passes.supports.support import Support
+from funcdiff.passes.supports.with_supports import Supported
 from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, structure.rules, logic.rules)
@@ -63,7 +63,7 @@ def simplify(program: Program, values: Mask = ()) -> Program:
 def simplified(program: Program, operands: Sequence[Tracer], values: Mask = ()) -> list[Tracer]:
     """Record the equations of a program, applied to the operands, rewriting on the way.
 
-    What only coefficients need is rewritten more freely (see `funcdiff.passes.numbers`).
+    What only coefficients need is rewritten more freely (see `funcdiff.passes.rewrites.numbers`).
     """
     rewrite = _rewriting(program)
     if all(values):
@@ -157,7 +157,7 @@ def simplify_linear(program: Program, linear: Mask) -> Program:
 
 @memoised
 def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supported:
-    """Simplify a linear program that other equations hold (see `funcdiff.passes.nesting`)."""
+    """Simplify a linear program that other equations hold: see `passes.supports.nesting`."""
     rewriter = masking.LinearRewriter(*_numbers)
     supports = rewriter.supports
     with Builder("simplify", closed=True, shares=True) as builder:

@@ -11,11 +11,11 @@ import numpy as np
 from funcdiff.core.builder import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
-from funcdiff.numpy.construction import array as array_of
-from funcdiff.numpy.construction import is_traced
-from funcdiff.numpy.promotion import Traced, array, broadcast_shapes, fit, shape_of
+from funcdiff.numpy.border.promotion import Traced, array, broadcast_shapes, fit, shape_of
+from funcdiff.numpy.creation.construction import array as array_of
+from funcdiff.numpy.creation.construction import is_traced
 from funcdiff.ops.special.family import scipy_function
-from funcdiff.ops.structural import convert
+from funcdiff.ops.structure.structural import convert
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.errors import user_location
-from funcdiff.numpy.dispatch import refuse, unsupported
-from funcdiff.numpy.promotion import Traced, array
+from funcdiff.numpy.border.dispatch import refuse, unsupported
+from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.special import gamma as gammas
 from funcdiff.scipy.calls import broadcast_to, for_traced, widened
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.types import FLOAT, INT
-from funcdiff.numpy.promotion import Traced
+from funcdiff.numpy.border.promotion import Traced
 from funcdiff.ops.special import integrals
 from funcdiff.scipy.calls import broadcast_to, for_traced, whole
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import Tracer
-from funcdiff.numpy.promotion import Traced, matched
+from funcdiff.numpy.border.promotion import Traced, matched
 from funcdiff.ops.special.logistic import excess
-from funcdiff.ops.structural import stop_gradient
+from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.calls import floating, for_traced
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import ArrayType
-from funcdiff.numpy import ufuncs
-from funcdiff.numpy.foreign import handlers
-from funcdiff.numpy.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
+from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
+from funcdiff.numpy.messages.foreign import handlers
+from funcdiff.numpy.ufuncs import calls
 from funcdiff.ops.special import airy, integrals, normal
 from funcdiff.ops.special.family import scipy_function
 
@@ -23,7 +23,7 @@ def several(name: str, *ops: Callable[..., Any]) -> None:
 
     def ours(*operands: Any) -> tuple[Traced, ...]:
         ufunc: Any = scipy_function(name)
-        dtypes: tuple[np.dtype[Any], ...] = ufuncs.resolve(ufunc, tuple(map(dtype_of, operands)))
+        dtypes: tuple[np.dtype[Any], ...] = calls.resolve(ufunc, tuple(map(dtype_of, operands)))
         shape = broadcast_shapes(*map(shape_of, operands))
         xs = [fit(x, ArrayType(shape, d)) for x, d in zip(operands, dtypes, strict=True)]
         return tuple(op(*xs) for op in ops)

@@ -33,8 +33,8 @@ import funcdiff.ops.special.struve
 import funcdiff.ops.special.voigt
 import funcdiff.scipy.results  # noqa: F401
 from funcdiff.errors import MissingDependencyError
-from funcdiff.numpy.dispatch import functions, ufuncs
-from funcdiff.numpy.foreign import handlers, operation_of
+from funcdiff.numpy.border.dispatch import functions, ufuncs
+from funcdiff.numpy.messages.foreign import handlers, operation_of
 from funcdiff.numpy.namespace import UncoveredNameError
 from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.special.family import by_name, scipy_function

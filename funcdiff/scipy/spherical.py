@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import INT
-from funcdiff.numpy.promotion import WEAK, Traced, dtype_of
+from funcdiff.numpy.border.promotion import WEAK, Traced, dtype_of
 from funcdiff.ops.special import spherical
 from funcdiff.ops.special.family import scipy_function
 from funcdiff.scipy.calls import broadcast_to, for_traced, whole

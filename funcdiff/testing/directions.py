@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.arguments import FunctionName, is_numeric, operand
+from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand
 from funcdiff.core.builder import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing.differences import (

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.products import jvp, vjp
+from funcdiff.api.derivatives.products import jvp, vjp
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing.directions import (
     Subject,

@@ -17,7 +17,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.program import Literal, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.numpy.promotion import array, concrete
+from funcdiff.numpy.border.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.differences import direction, disagreement, rounding
 from funcdiff.testing.quotients import Accuracy, Neighbourhood, mismatch

@@ -14,8 +14,8 @@ from funcdiff import errors
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.memo import caches
 from funcdiff.core.program import Program
-from funcdiff.ops.root import Root, root
-from funcdiff.ops.solvers import entered
+from funcdiff.ops.user.root import Root, root
+from funcdiff.ops.user.solvers import entered
 from tests.api.equations import newton
 from tests.rules.sample import body
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 import funcdiff as fd
-from funcdiff.backend.kernels import Kernel
-from funcdiff.backend.schedule import Limits, Region, schedule
+from funcdiff.backend.blocks.schedule import Limits, Region, schedule
+from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.testing.differences import disagreement, rounding

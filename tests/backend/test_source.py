@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.backend.buffers import plan
+from funcdiff.backend.code.buffers import plan
+from funcdiff.backend.code.source import source
 from funcdiff.backend.compiled import LONGEST, compiled
-from funcdiff.backend.source import source
 from funcdiff.core.evaluate import Executable, executable, promotion
 from funcdiff.core.program import Program
 from tests.properties.calling import every_call

@@ -18,23 +18,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.api.examining import Examined
-from funcdiff.api.invocation import Invocation
-from funcdiff.backend.text.control import STATEMENTS
-from funcdiff.backend.text.definitions import UnwritableError
-from funcdiff.backend.text.helpers import Helpers
-from funcdiff.backend.text.literals import array, filled, number
-from funcdiff.backend.text.module import of_program
-from funcdiff.backend.text.names import Names, identifier
-from funcdiff.backend.text.places import IN_PLACE
-from funcdiff.backend.text.templates import TEMPLATES
+from funcdiff.api.calls.invocation import Invocation
 from funcdiff.core.builder import bind
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program, literal
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
-from funcdiff.ops.opaque import Opaque, function_of
+from funcdiff.ops.user.opaque import Opaque, function_of
+from funcdiff.reading.examining import Examined
+from funcdiff.reading.text.control import STATEMENTS
+from funcdiff.reading.text.definitions import UnwritableError
+from funcdiff.reading.text.helpers import Helpers
+from funcdiff.reading.text.literals import array, filled, number
+from funcdiff.reading.text.module import of_program
+from funcdiff.reading.text.names import Names, identifier
+from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.templates import TEMPLATES
 from tests.backend.readable import KEPT, Kept, network
 from tests.backend.test_source import LAYOUTS
 from tests.rules.test_rules import NAMED

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend import threads
-from funcdiff.backend.kernels import Kernel
-from funcdiff.backend.schedule import Limits
+from funcdiff.backend.blocks import threads
+from funcdiff.backend.blocks.schedule import Limits
+from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.evaluate import evaluate
 from funcdiff.errors import InputError
 
@@ -77,7 +77,7 @@ def test_none_takes_the_cores_there_are() -> None:
 FORKED = """
 import os, sys
 import numpy as np
-from funcdiff.backend import threads
+from funcdiff.backend.blocks import threads
 threads.set_num_threads(2)
 done = []
 threads.share(done.append, 100, 2)

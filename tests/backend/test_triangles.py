@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.backend import triangles
-from funcdiff.backend.kernels import Kernel
-from funcdiff.backend.triangles import Lower, triangular_product
+from funcdiff.backend.code import triangles
+from funcdiff.backend.code.triangles import Lower, triangular_product
+from funcdiff.backend.kernels.kernels import Kernel
 from tests.backend.test_kernels import assert_computes
 
 KINDS: tuple[Lower, ...] = (True, False, None)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import funcdiff as fd
-from funcdiff.api.calls import call_traced
-from funcdiff.api.programs import gradient_program
-from funcdiff.api.selection import Selection
+from funcdiff.api.calls.differentiated import call_traced
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.derivatives.programs import gradient_program
 
 try:
     import autograd

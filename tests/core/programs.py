@@ -13,7 +13,8 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.primitive import Params, Primitive, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.types import DTYPES, ArrayType
-from funcdiff.ops import elementwise, structural
+from funcdiff.ops.elementwise import mathematics
+from funcdiff.ops.structure import structural
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 
 
@@ -124,5 +125,5 @@ def _step(draw: st.DrawFn, values: list[Tracer]) -> Tracer:
         lambda: structural.convert(x, DTYPES[draw(st.sampled_from(["f32", "f64", "c128"]))]),
     ]
     if x.type.differentiable:
-        choices.append(lambda: elementwise.sin(x))
+        choices.append(lambda: mathematics.sin(x))
     return draw(st.sampled_from(choices))()

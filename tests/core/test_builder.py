@@ -16,7 +16,7 @@ from funcdiff.core.primitive import NONE
 from funcdiff.core.program import literal
 from funcdiff.core.walk import inline
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
-from funcdiff.ops.elementwise import cos, exp, sin
+from funcdiff.ops.elementwise.mathematics import cos, exp, sin
 from funcdiff.space import add, add_p, mul, zeros
 from tests.core.programs import recorded, type_named
 

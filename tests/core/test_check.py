@@ -14,7 +14,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.errors import VerificationError
-from funcdiff.ops.elementwise import sin
+from funcdiff.ops.elementwise.mathematics import sin
 from funcdiff.space import Axes, mul, mul_p, neg_p, reduce_sum_p
 from tests.core.programs import Call, call, calling, programs, recorded, temporary, type_named
 

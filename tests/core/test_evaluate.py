@@ -18,10 +18,10 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError, InternalError
-from funcdiff.ops.elementwise import cos, sin
-from funcdiff.ops.indexing import scatter_add
-from funcdiff.ops.slicing import Slice, add_slice
-from funcdiff.ops.structural import iota, reverse
+from funcdiff.ops.axes.indexing import scatter_add
+from funcdiff.ops.elementwise.mathematics import cos, sin
+from funcdiff.ops.structure.slicing import Slice, add_slice
+from funcdiff.ops.structure.structural import iota, reverse
 from funcdiff.space import add, mul, neg, zeros
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize

@@ -15,7 +15,7 @@ from funcdiff.core.memo import Memoised, caches, memoised
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording
-from funcdiff.ops.elementwise import sin
+from funcdiff.ops.elementwise.mathematics import sin
 from tests.core.programs import recorded, type_named
 
 

@@ -11,7 +11,7 @@ from funcdiff.core import primitive as records
 from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Operation, operation
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.elementwise import sin
+from funcdiff.ops.elementwise.mathematics import sin
 from tests.core.programs import type_named
 
 

@@ -16,7 +16,7 @@ from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Literal, Program, literal, used
 from funcdiff.errors import ProgramError
-from funcdiff.ops.elementwise import cos, sin
+from funcdiff.ops.elementwise.mathematics import cos, sin
 from funcdiff.space import add, mul
 from tests.core.programs import call, calling, programs, recorded, temporary, type_named
 

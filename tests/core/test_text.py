@@ -14,9 +14,9 @@ from funcdiff.core.parse import parse
 from funcdiff.core.program import Literal, Program
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import ParseError
-from funcdiff.ops.contract import contract
-from funcdiff.ops.elementwise import sin
-from funcdiff.ops.structural import convert, iota
+from funcdiff.ops.elementwise.mathematics import sin
+from funcdiff.ops.products.contract import contract
+from funcdiff.ops.structure.structural import convert, iota
 from funcdiff.space import mul, reduce_sum
 from tests.core.programs import call, calling, programs, recorded, scalars, type_named
 from tests.together import together

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from docs import coverage
-from funcdiff.numpy import dispatch
+from funcdiff.numpy.border import dispatch
 
 document = cache(coverage.document)
 

@@ -17,7 +17,7 @@ from funcdiff.core.check import check
 from funcdiff.core.evaluate import executable
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.numpy import dispatch
+from funcdiff.numpy.border import dispatch
 
 HERE = Path(__file__)
 X = np.array([1.0, 2.0, 3.0])

@@ -35,13 +35,13 @@ STAGES: Final[dict[str, list[list[str]]]] = {
         ["tests/semantics", "tests/api/test_loops.py", "tests/api/test_scanning.py",
          "tests/transforms", "tests/rules/test_rules.py"],
     ],
-    "funcdiff/backend/text": [["tests/backend/test_text.py"]],
+    "funcdiff/reading/text": [["tests/backend/test_text.py"]],
     "funcdiff/backend": [
         ["tests/backend", "--deselect", "tests/backend/test_text.py"],
         ["tests/api/test_jit.py", "tests/compositions/test_random_programs.py"],
         ["tests/patterns", "tests/rules/test_rules.py", "tests/api/test_loops.py"],
     ],
-    "funcdiff/numpy/mutation.py": [
+    "funcdiff/numpy/memory/mutation.py": [
         ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",
          "tests/numpy/test_assignment.py", "tests/numpy/test_whose_memory.py"],
         ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py"],

@@ -8,7 +8,7 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, UnsupportedNumPyError
-from funcdiff.numpy import dispatch
+from funcdiff.numpy.border import dispatch
 from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.together import together
 

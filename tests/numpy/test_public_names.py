@@ -16,8 +16,9 @@ import pytest
 import funcdiff as fd
 import funcdiff.numpy as fnp
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
-from funcdiff.numpy import dispatch, refusals
-from funcdiff.numpy.array import Array
+from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.messages import refusals
+from funcdiff.numpy.traced.array import Array
 from funcdiff.ops.families import by_ufunc
 from tests.together import together
 

@@ -19,8 +19,8 @@ import numpy as np
 from funcdiff.core.builder import Builder, Tracer, suspended
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
-from funcdiff.numpy.mutation import as_array
-from funcdiff.numpy.values import concrete_value
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.memory.mutation import as_array
 
 _BINARY: Final = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",

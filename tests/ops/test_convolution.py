@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.types import ArrayType
-from funcdiff.ops import windows
-from funcdiff.ops.convolution import Convolution, convolve_p
+from funcdiff.ops.products import windows
+from funcdiff.ops.products.convolution import Convolution, convolve_p
 from tests.rules.sample import complex_, real
 
 PRIMITIVE: Primitive[Convolution] = convolve_p

@@ -12,8 +12,8 @@ import pytest
 import funcdiff as fd
 from funcdiff.core.builder import Tracer, bind
 from funcdiff.core.primitive import Facts, Params, Primitive, primitives
+from funcdiff.ops.axes.reductions import reduce_max
 from funcdiff.ops.families import elementwise, linear
-from funcdiff.ops.reductions import reduce_max
 from funcdiff.space import (
     Axes,
     abstract_reduction,

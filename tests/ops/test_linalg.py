@@ -13,7 +13,7 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops import degeneracy, determinants, factorizations, linalg
+from funcdiff.ops.linalg import degeneracy, determinants, factorizations, systems
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.vmap import vmap
@@ -42,7 +42,7 @@ def _run(operation: Callable[..., Any], *arrays: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
 def test_a_triangular_solve_does_not_look_at_the_other_triangle(lower: bool, dtype: str) -> None:
     a, b = A.astype(dtype), T[:, :2].astype(dtype)
-    x = _run(lambda a, b: linalg.triangular_solve(a, b, lower=lower), a, b)
+    x = _run(lambda a, b: systems.triangular_solve(a, b, lower=lower), a, b)
     part = np.tril(a) if lower else np.triu(a)
     assert x.dtype == dtype
     np.testing.assert_allclose(part @ x, b, rtol=1e-3 if dtype == "f4" else 1e-11)
@@ -52,14 +52,14 @@ def test_a_triangular_solve_is_accurate_where_pivoting_would_mix_rows() -> None:
     a = np.tril(np.full((60, 60), -1e8), -1) + np.eye(60)
     exact = np.zeros((60, 1))
     exact[-1] = 1.0
-    x = _run(lambda a, b: linalg.triangular_solve(a, b, lower=True), a, a @ exact)
+    x = _run(lambda a, b: systems.triangular_solve(a, b, lower=True), a, a @ exact)
     np.testing.assert_array_equal(x, exact)
 
 
 def test_right_hand_sides_of_one_matrix_are_solved_together() -> None:
     b = RANDOM.normal(size=(5, 4, 2))
-    batched, _ = vmap(_program(linalg.solve, A, b[0]), 5, (False, True))
-    (eq,) = [eq for eq in batched.equations if eq.primitive is linalg.solve_p]
+    batched, _ = vmap(_program(systems.solve, A, b[0]), 5, (False, True))
+    (eq,) = [eq for eq in batched.equations if eq.primitive is systems.solve_p]
     assert eq.results[0].type.shape == (4, 10)
     np.testing.assert_allclose(evaluate(batched, [A, b])[0], np.linalg.solve(A, b), rtol=1e-12)
 
@@ -73,7 +73,7 @@ def test_right_hand_sides_of_one_matrix_are_solved_together() -> None:
 ])  # fmt: skip
 def test_a_system_that_does_not_fit_is_refused(shapes: Any, dtype: str) -> None:
     with pytest.raises(TypeError):
-        _program(linalg.solve, *(np.ones(shape, dtype) for shape in shapes))
+        _program(systems.solve, *(np.ones(shape, dtype) for shape in shapes))
 
 
 # ---- determinants ------------------------------------------------------------------------------

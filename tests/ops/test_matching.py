@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.ops.matching import match
+from funcdiff.ops.axes.matching import match
 
 RNG = np.random.default_rng(7)
 

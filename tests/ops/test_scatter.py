@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcdiff.ops import indexing
-from funcdiff.ops.indexing import Indexed, scatter_add_p
+from funcdiff.ops.axes import indexing
+from funcdiff.ops.axes.indexing import Indexed, scatter_add_p
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -8,7 +8,7 @@ import pytest
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.types import ArrayType
-from funcdiff.ops import sorting as ops
+from funcdiff.ops.axes import sorting as ops
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.vmap import vmap
 

@@ -13,7 +13,7 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
-from funcdiff.passes.rewriting import Rules
+from funcdiff.passes.rewrites.rewriting import Rules
 
 
 @dataclass(frozen=True)

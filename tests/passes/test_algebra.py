@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from funcdiff.core.parse import parse
-from funcdiff.passes import algebra, logic, numbers, products, signs, structure
+from funcdiff.passes.rewrites import algebra, logic, numbers, products, signs, structure
 from funcdiff.passes.simplify import simplify, simplify_linear
 from tests.passes.amounts import NUMBERS, PRODUCTS, SIGNS
 from tests.passes.bits import ALGEBRA, LOGIC

@@ -7,7 +7,7 @@ import pytest
 
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.passes import kinks
+from funcdiff.passes.rewrites import kinks
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import jvp
 from tests.passes.rewrites import Rewrite, names, require_same_bits, run, singular_points

@@ -9,8 +9,8 @@ import pytest
 
 from funcdiff.core.parse import parse
 from funcdiff.core.types import ArrayType
-from funcdiff.passes import masking
 from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.passes.supports import masking
 from tests.passes import supported, supported_products
 from tests.passes.rewrites import Masking, names, run
 from tests.together import together

@@ -12,7 +12,7 @@ import funcdiff as fd
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
-from funcdiff.ops.radial import known_p, radial_p
+from funcdiff.ops.linalg.radial import known_p, radial_p
 from funcdiff.passes.simplify import simplify
 
 X = np.array([0.3, -0.4])

@@ -15,35 +15,35 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.complex import conj_p, imag_p, join_p, real_p
-from funcdiff.ops.contract import Contraction, contract_p
-from funcdiff.ops.convolution import Convolution, convolve_p, sequences
-from funcdiff.ops.degeneracy import Gauge, Sharing, distinct_p, gauge_p, shared_p
-from funcdiff.ops.determinants import adjugate_p
-from funcdiff.ops.eigen import Existing, existing_p
-from funcdiff.ops.elementwise import div, sub
-from funcdiff.ops.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
-from funcdiff.ops.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.linalg import Triangle, solve_p, triangular_solve_p
-from funcdiff.ops.linear_solve import Named, named_solve_p
-from funcdiff.ops.masked import (
+from funcdiff.ops.axes.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
+from funcdiff.ops.axes.recurrence import recurrence_p
+from funcdiff.ops.axes.reductions import cumsum_p
+from funcdiff.ops.control.tap import Tap, tap_p
+from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
+from funcdiff.ops.elementwise.mathematics import div, sub
+from funcdiff.ops.linalg.degeneracy import Gauge, Sharing, distinct_p, gauge_p, shared_p
+from funcdiff.ops.linalg.determinants import adjugate_p
+from funcdiff.ops.linalg.eigen import Existing, existing_p
+from funcdiff.ops.linalg.functions.spectral import Spectral, spectral_p
+from funcdiff.ops.linalg.matrices import Part, part_p
+from funcdiff.ops.linalg.null_space import leaving_p, regular_p, vanishing_p
+from funcdiff.ops.linalg.orthogonal import Complement, complement_p, divergent_p
+from funcdiff.ops.linalg.pseudoinverse import constant_rank_p
+from funcdiff.ops.linalg.reflectors import reflected_p
+from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
+from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.products.convolution import Convolution, convolve_p, sequences
+from funcdiff.ops.products.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
+from funcdiff.ops.products.masked import (
     MaskedContraction,
     MaskedConvolution,
     masked_contract_p,
     masked_convolve_p,
     masked_sum_p,
 )
-from funcdiff.ops.matrices import Part, part_p
-from funcdiff.ops.null_space import leaving_p, regular_p, vanishing_p
-from funcdiff.ops.orthogonal import Complement, complement_p, divergent_p
-from funcdiff.ops.pseudoinverse import constant_rank_p
-from funcdiff.ops.recurrence import recurrence_p
-from funcdiff.ops.reductions import cumsum_p
-from funcdiff.ops.reflectors import reflected_p
-from funcdiff.ops.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.sliding_windows import Window, overlap_add_p, sliding_windows_p
-from funcdiff.ops.spectral import Spectral, spectral_p
-from funcdiff.ops.structural import (
+from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, replace_slice_p, slice_p
+from funcdiff.ops.structure.sliding_windows import Window, overlap_add_p, sliding_windows_p
+from funcdiff.ops.structure.structural import (
     Axis,
     Dtype,
     Permutation,
@@ -57,11 +57,11 @@ from funcdiff.ops.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.ops.tap import Tap, tap_p
-from funcdiff.passes import support_rules, supports
+from funcdiff.ops.user.linear_solve import Named, named_solve_p
 from funcdiff.passes.simplify import simplify_linear
-from funcdiff.passes.support import Support
-from funcdiff.passes.supports import Supports
+from funcdiff.passes.supports import following, rules
+from funcdiff.passes.supports.following import Supports
+from funcdiff.passes.supports.support import Support
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -266,7 +266,7 @@ def _is_sum(sample: Sample) -> bool:
 
 
 def test_every_operation_with_a_rule_has_a_sample() -> None:
-    assert {sample.primitive for sample in SAMPLES} >= set(support_rules.RULES)
+    assert {sample.primitive for sample in SAMPLES} >= set(rules.RULES)
 
 
 @together
@@ -385,13 +385,13 @@ def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.M
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Support]:
     """Return a list that every step that is recorded from now on will be in."""
     emitted: list[Support] = []
-    emit = supports._emit
+    emit = following._emit
 
     def counting(node: Support, xs: Sequence[Tracer]) -> Tracer:
         emitted.append(node)
         return emit(node, xs)
 
-    monkeypatch.setattr(supports, "_emit", counting)
+    monkeypatch.setattr(following, "_emit", counting)
     return emitted
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from funcdiff.numpy.dispatch import functions
+from funcdiff.numpy.border.dispatch import functions
 from tests.patterns.tables import FAMILIES
 from tests.together import together
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.numpy.dispatch import functions, ufuncs
+from funcdiff.numpy.border.dispatch import functions, ufuncs
 from funcdiff.ops.families import by_ufunc
 
 DTYPES: Final = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]

@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.ops.cond import Cond
-from funcdiff.ops.contract import contract
-from funcdiff.ops.fourier import irfft
-from funcdiff.ops.indexing import gather, scatter, scatter_add
-from funcdiff.ops.logic import equal
-from funcdiff.ops.reductions import cumprod, cumsum, reduce_max, reduce_prod
-from funcdiff.ops.slicing import Slice, add_slice, slice_along, take_slice
-from funcdiff.ops.sorting import sort
-from funcdiff.ops.structural import convert, permute, reverse, select
+from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
+from funcdiff.ops.axes.reductions import cumprod, cumsum, reduce_max, reduce_prod
+from funcdiff.ops.axes.sorting import sort
+from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.products.contract import contract
+from funcdiff.ops.products.fourier import irfft
+from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
+from funcdiff.ops.structure.structural import convert, permute, reverse, select
 from funcdiff.space import broadcast, kept_axes, mul, neg, reduce_sum, zeros
 
 Rule: TypeAlias = Callable[..., Any]

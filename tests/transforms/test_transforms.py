@@ -13,10 +13,10 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.errors import InternalError, NotDifferentiableError
-from funcdiff.ops.contract import contract
-from funcdiff.ops.elementwise import cos, exp, sin
-from funcdiff.ops.slicing import Slice, add_slice, take_slice
-from funcdiff.ops.structural import concatenate, permute, reverse, stop_gradient
+from funcdiff.ops.elementwise.mathematics import cos, exp, sin
+from funcdiff.ops.products.contract import contract
+from funcdiff.ops.structure.slicing import Slice, add_slice, take_slice
+from funcdiff.ops.structure.structural import concatenate, permute, reverse, stop_gradient
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize

@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.ops.families import Elementwise, Partial, elementwise
 from funcdiff.ops.special.family import special
-from funcdiff.ops.structural import convert
+from funcdiff.ops.structure.structural import convert
 
 
 def undefined(function: str, parameter: str) -> Partial:

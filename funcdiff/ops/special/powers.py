@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.ops.elementwise import DEGREE, LN2, LN10
+from funcdiff.ops.elementwise.mathematics import DEGREE, LN2, LN10
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.orders import numbered
 from funcdiff.ops.special.quadrature import exprel_derivative, log1p_ratio_derivative

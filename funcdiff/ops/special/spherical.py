@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff.core.types import real_dtype
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
-from funcdiff.ops.structural import convert
+from funcdiff.ops.structure.structural import convert
 
 
 def _in_dtype_of(z: Any, result: Any) -> Any:

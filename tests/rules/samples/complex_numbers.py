@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.complex import conj, imag, join, modulus
-from funcdiff.ops.complex import real as real_of
+from funcdiff.ops.elementwise.complex import conj, imag, join, modulus
+from funcdiff.ops.elementwise.complex import real as real_of
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from funcdiff.core.builder import Tracer
-from funcdiff.ops.contract import Labels, contract
-from funcdiff.ops.masked import masked_contract, masked_sum
-from funcdiff.ops.structural import select
+from funcdiff.ops.products.contract import Labels, contract
+from funcdiff.ops.products.masked import masked_contract, masked_sum
+from funcdiff.ops.structure.structural import select
 from funcdiff.space import reduce_sum, zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 

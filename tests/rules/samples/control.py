@@ -9,11 +9,11 @@ import numpy as np
 
 from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, INT
-from funcdiff.ops.cond import cond
-from funcdiff.ops.scan import Scan, scan
-from funcdiff.ops.structural import convert
-from funcdiff.ops.sweeps import While
-from funcdiff.ops.while_loop import while_loop
+from funcdiff.ops.control.cond import cond
+from funcdiff.ops.control.scan import Scan, scan
+from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.while_loop import while_loop
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, body, complex_, real, sample
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from funcdiff.core.builder import Tracer
-from funcdiff.ops.convolution import Convolution, convolve, sequences
-from funcdiff.ops.masked import masked_convolve
-from funcdiff.ops.structural import select
+from funcdiff.ops.products.convolution import Convolution, convolve, sequences
+from funcdiff.ops.products.masked import masked_convolve
+from funcdiff.ops.structure.structural import select
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 

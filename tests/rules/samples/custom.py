@@ -8,10 +8,10 @@ import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.custom import custom_p
-from funcdiff.ops.custom_rules import Custom, Tangent
-from funcdiff.ops.custom_tangent import tangent_p
-from funcdiff.ops.opaque import Function, Opaque, entered, opaque
+from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_rules import Custom, Tangent
+from funcdiff.ops.user.custom_tangent import tangent_p
+from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque
 from tests.rules.sample import Sample, body, integers, real, sample
 
 X, Y = real(3), real(3, start=8)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.ops.eigen import eig, eigvals, entangled, existing
-from funcdiff.ops.logic import greater
-from funcdiff.ops.structural import convert
+from funcdiff.ops.elementwise.logic import greater
+from funcdiff.ops.linalg.eigen import eig, eigvals, entangled, existing
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, complex_, real, sample
 

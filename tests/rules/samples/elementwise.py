@@ -9,9 +9,9 @@ import numpy as np
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive, primitives
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.elementwise import heaviside, ldexp
+from funcdiff.ops.elementwise.logic import operations
+from funcdiff.ops.elementwise.mathematics import heaviside, ldexp
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.logic import operations
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 DOMAINS: dict[str, tuple[tuple[float, float], ...]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.fourier import Fourier, fft, ifft, irfft, rfft
+from funcdiff.ops.products.fourier import Fourier, fft, ifft, irfft, rfft
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 

@@ -11,9 +11,9 @@ from funcdiff.core.builder import bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.linear_solve import LinearSolve, Named, linear_solve, named_solve_p
-from funcdiff.ops.root import Root, root
-from funcdiff.ops.solvers import entered
+from funcdiff.ops.user.linear_solve import LinearSolve, Named, linear_solve, named_solve_p
+from funcdiff.ops.user.root import Root, root
+from funcdiff.ops.user.solvers import entered
 from tests.rules.sample import Sample, body, complex_, real, sample
 
 A, B = real(2, start=3), np.float64(0.7)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.indexing import gather, last_writes, scatter, scatter_add, take_along
-from funcdiff.ops.slicing import Slice, replace_slice
+from funcdiff.ops.axes.indexing import gather, last_writes, scatter, scatter_add, take_along
+from funcdiff.ops.structure.slicing import Slice, replace_slice
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
-from funcdiff.ops.complex import real as real_of
-from funcdiff.ops.degeneracy import blocks, distinct, gauge, settled, shared, tied
-from funcdiff.ops.determinants import adjugate, det, slogdet
-from funcdiff.ops.factorizations import cholesky, eigh, eigvalsh
-from funcdiff.ops.linalg import inv, solve, triangular_inv, triangular_solve
-from funcdiff.ops.matrices import (
+from funcdiff.ops.elementwise.complex import real as real_of
+from funcdiff.ops.linalg.degeneracy import blocks, distinct, gauge, settled, shared, tied
+from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
+from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
+from funcdiff.ops.linalg.functions.spectral import Spectral, SpectralSum, spectral, spectral_sum
+from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal_part,
     hermitian,
@@ -26,8 +26,8 @@ from funcdiff.ops.matrices import (
     strictly_lower,
     triangle,
 )
-from funcdiff.ops.spectral import Spectral, SpectralSum, spectral, spectral_sum
-from funcdiff.ops.structural import convert
+from funcdiff.ops.linalg.systems import inv, solve, triangular_inv, triangular_solve
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import broadcast, mul, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from funcdiff.core.types import BOOL
-from funcdiff.ops.matrices import adjoint, matmul
-from funcdiff.ops.orthogonal import complement, divergent, qr
-from funcdiff.ops.reflectors import reflected
-from funcdiff.ops.slicing import slice_along
-from funcdiff.ops.structural import convert
+from funcdiff.ops.linalg.matrices import adjoint, matmul
+from funcdiff.ops.linalg.orthogonal import complement, divergent, qr
+from funcdiff.ops.linalg.reflectors import reflected
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, real, sample
 
 

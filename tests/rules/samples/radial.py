@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.ops import elementwise as ops
-from funcdiff.ops.radial import Radial, known, radial
+from funcdiff.ops.elementwise import mathematics as ops
+from funcdiff.ops.linalg.radial import Radial, known, radial
 from tests.rules.sample import Sample, body, real, sample
 
 SQUARES = np.array([0.4, 2.3, 1.1])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.accumulation import accumulate
+from funcdiff.ops.axes.accumulation import accumulate
+from funcdiff.ops.axes.recurrence import recurrence
+from funcdiff.ops.axes.running import running
+from funcdiff.ops.axes.sorting import origins
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.recurrence import recurrence
-from funcdiff.ops.running import running
-from funcdiff.ops.sorting import origins
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
 TIES = np.array([1.0, -0.5, 3.0, 2.0, 3.0, 2.5])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.reductions import (
+from funcdiff.ops.axes.reductions import (
     argmax,
     argmin,
     cumprod,

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.walk import inline
-from funcdiff.numpy.promotion import array
-from funcdiff.ops.complex import conj
-from funcdiff.ops.dilation import SingularFunction, derivative
-from funcdiff.ops.matrices import adjoint, hermitian, matmul
-from funcdiff.ops.null_space import aligned, leaving, regular, vanishing
-from funcdiff.ops.pseudoinverse import constant_rank, lstsq, pinv
-from funcdiff.ops.singular import svd, svdvals
-from funcdiff.ops.singular_functions import SingularSum, singular_function, singular_sum
-from funcdiff.ops.structural import convert
+from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.linalg.functions.dilation import SingularFunction, derivative
+from funcdiff.ops.linalg.functions.singular_functions import (
+    SingularSum,
+    singular_function,
+    singular_sum,
+)
+from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
+from funcdiff.ops.linalg.null_space import aligned, leaving, regular, vanishing
+from funcdiff.ops.linalg.pseudoinverse import constant_rank, lstsq, pinv
+from funcdiff.ops.linalg.singular import svd, svdvals
+from funcdiff.ops.structure.structural import convert
 from funcdiff.space import add, broadcast, mul, neg, reduce_sum
 from tests.rules.sample import Sample, body, complex_, real, sample
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.sorting import argpartition, argsort, partition, searchsorted, sort
+from funcdiff.ops.axes.sorting import argpartition, argsort, partition, searchsorted, sort
 from tests.rules.sample import Sample, integers, real, sample
 
 KNOTS = np.array([-1.5, -0.2, 0.3, 1.6])

@@ -21,7 +21,7 @@ from funcdiff.ops.special.incomplete import (
     gammainccinv,
     gammaincinv,
 )
-from funcdiff.ops.structural import convert
+from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, real, sample
 
 _UNIT = (0.15, 0.85)

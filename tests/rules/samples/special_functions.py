@@ -22,7 +22,7 @@ from funcdiff.ops.special import (
     struve,
     voigt,
 )
-from funcdiff.ops.structural import convert
+from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, integers, real, sample
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.slicing import Slice, add_slice, slice_along, take_slice
-from funcdiff.ops.sliding_windows import overlap_add, sliding_windows
-from funcdiff.ops.structural import (
+from funcdiff.ops.structure.slicing import Slice, add_slice, slice_along, take_slice
+from funcdiff.ops.structure.sliding_windows import overlap_add, sliding_windows
+from funcdiff.ops.structure.structural import (
     concatenate,
     convert,
     iota,

@@ -1,0 +1,1 @@
+"""From a call to a trace and back: arguments, containers, axes, cotangents, results."""

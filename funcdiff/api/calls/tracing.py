@@ -1,0 +1,330 @@
+"""Tracing a user's function: from a call to a recording, and from a program to its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    described,
+    is_array_without_axes,
+    is_numeric,
+    traced,
+    type_of,
+)
+from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.effects import Calls, calls_made, running
+from funcdiff.core.evaluate import executable, owned, repeatable
+from funcdiff.core.primitive import Operation
+from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
+from funcdiff.core.recording import Recording, observer
+from funcdiff.core.snapshot import check_arguments, impression
+from funcdiff.core.walk import inline
+from funcdiff.errors import OutputError, TracerError, user_location
+from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.messages.outsiders import note_cure
+
+
+class Trace(NamedTuple):
+    """A call of a function on tracers.
+
+    Attributes
+    ----------
+    recording
+        The program in the making; its inputs are those given, then the captures.
+    captures
+        The values of the captured inputs: arrays, or tracers of an enclosing trace.
+    structure
+        Of the result.
+    numeric
+        For each leaf of the result, whether it is an output of the program.
+    others
+        The leaves that are not: strings, flags and the like.
+    aux
+        What the function returned beside its result, or None.
+    locate
+        Trace again, noting lines, and return the place in the user's code that fails to run; None
+        if it is not found, or cannot be without repeating effects of opaque functions.
+    outputs
+        The outputs, as handles of the trace.
+    calls
+        Calls of the user's code that were made already, or None.
+    """
+
+    recording: Recording
+    captures: list[Any]
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    others: list[Any]
+    aux: Aux | None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the result is one array or number, in no container."""
+        return self.structure is pytree.LEAF and self.numeric == (True,)
+
+    locate: Callable[[], str | None]
+    outputs: list[Tracer]
+    calls: Calls | None
+
+
+class Aux(NamedTuple):
+    """The auxiliary result: its outputs come behind those of the result."""
+
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    others: list[Any]
+
+    def rebuild(self, values: Sequence[Any]) -> Any:
+        """Return the auxiliary result with these values of its outputs."""
+        return rebuild(self.structure, self.numeric, values, self.others)
+
+
+def record(
+    f: Callable[..., Any],
+    operands: Sequence[Any],
+    call: Callable[[list[Tracer]], Any],
+    *,
+    has_aux: bool = False,
+    keeps_aux: bool = False,
+    eager: bool = True,
+    lifts: bool = True,
+    types: Sequence[Any] | None = None,
+    orders: int = 1,
+    pending: int | None = None,
+    severed: bool = False,
+    taps: dict[str, Any] | None = None,
+    weak: Sequence[bool] = (),
+) -> Trace:
+    """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
+
+    Parameters
+    ----------
+    f
+        The user's function, for messages.
+    operands
+        Values of the inputs.
+    call
+        Puts tracers where the operands were and calls the function.
+    has_aux
+        Whether the function returns a pair ``(result, aux)``.
+    keeps_aux
+        Whether what is not traced in `aux` is no output, and stays as it is.
+    eager
+        Whether the values of the inputs may be looked at (``if x > 0``).
+    lifts
+        Whether numbers that may differ from call to call become inputs.
+    types
+        Types of the inputs, if they are not those of the operands.
+    orders
+        How many times what is recorded will be differentiated on account of this trace.
+    pending
+        As `Builder` has it, if that does not follow from the enclosing trace.
+    severed
+        Whether no derivative goes through, so that concrete values may be taken out.
+    taps
+        Where names given to values are noted, if not where the enclosing trace does.
+    weak
+        Which operands, from the first on, stand for Python numbers (see `Tracer.weak`).
+    """
+    name = FunctionName(f)
+    outside = current_builder()
+    lifts = lifts and (outside is None or outside.lifts)
+    if pending is None:
+        pending = 2 * orders + (outside.pending if outside is not None else 0)
+    if taps is None and outside is not None:
+        taps = outside.taps
+    builder = Builder(name, lifts=lifts, eager=eager, pending=pending, severed=severed, taps=taps)
+
+    def traced_call() -> Trace:
+        given = types or [type_of(x) for x in operands]
+        # without `eager` the operands are stacks or first values, not those of the inputs
+        values = operands if eager else [None for _ in operands]
+        with builder:
+            tracers = _inputs(builder, given, values, weak, operands)
+            before = impression(operands)
+            returned = _called(call, tracers, builder)
+            check_arguments(operands, before, name)
+            if builder.refused is not None:
+                raise _caught(*builder.refused, name)
+            result, aux = _pair(returned, name) if has_aux else (returned, None)
+            outputs, structure, numeric, others = _outputs(result)
+            aux_parts = None
+            if has_aux:
+                aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(
+                    aux, _is_traced if keeps_aux else is_numeric
+                )
+                outputs += aux_outputs
+                aux_parts = Aux(aux_structure, aux_numeric, aux_others)
+            recording = builder.recording(outputs)
+            looking = observer.get()
+            if looking is not None:
+                looking.recorded(builder, operands, outputs)
+
+        def located() -> str | None:
+            with Builder(name, eager=True, located=True) as again:
+                call(_inputs(again, given, operands, weak, operands))
+                return again.first_failure() if eager else None
+
+        def locate() -> str | None:
+            operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
+            return isolated(located) if repeatable(operations) else None
+
+        captures = builder.captures
+        return Trace(
+            recording,
+            captures,
+            structure,
+            numeric,
+            others,
+            aux_parts,
+            locate,
+            outputs,
+            calls_made(builder),
+        )
+
+    return isolated(traced_call)
+
+
+def _inputs(
+    builder: Builder,
+    types: Sequence[Any],
+    values: Sequence[Any],
+    weak: Sequence[bool],
+    operands: Sequence[Any],
+) -> list[Tracer]:
+    """Add inputs that stand for what the operands are: arrays, NumPy scalars or numbers."""
+    flags = chain(weak, repeat(False))
+    pairs = zip(types, values, strict=True)
+    inputs = [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
+    for k, (t, x) in enumerate(zip(types, operands, strict=True)):
+        if not (t.shape or inputs[k].weak) and is_array_without_axes(x):
+            inputs[k] = mutation.as_array(inputs[k])
+    return inputs
+
+
+def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
+    """Call the function; code in C hides our error behind its own (``array[i] = x`` of NumPy)."""
+    try:
+        return call(tracers)
+    except Exception as error:
+        if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
+            raise error.__cause__ from None
+        note_cure(error, builder.refused)
+        raise
+
+
+def _caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:
+    """Return the error for a function that caught one of ours and went on in another way."""
+    return kind(
+        f"{message} This error was caught while {name} was traced, and what the function did "
+        "instead is not what it does with plain numbers. Mend the line that is named, or ask "
+        "before, by isinstance or the shape, rather than catch the error."
+    )
+
+
+def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise OutputError(
+            f"has_aux=True needs a pair (result, aux), but {name} returned {described(result)}, at "
+            f"{user_location()}. Return a tuple of both, or leave has_aux out."
+        )
+    return result
+
+
+def _is_traced(leaf: Any) -> bool:
+    """Whether a leaf is computed from what is traced."""
+    return isinstance(leaf, Tracer)
+
+
+def _outputs(
+    tree: Any, is_output: Callable[[Any], bool] = is_numeric
+) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
+    leaves, structure = pytree.flatten(tree)
+    numeric = tuple(is_output(leaf) for leaf in leaves)
+    outputs = [
+        leaf if isinstance(leaf, Tracer) else _constant(leaf)
+        for leaf, flag in zip(leaves, numeric, strict=True)
+        if flag
+    ]
+    others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
+    return outputs, structure, numeric, others
+
+
+def _constant(leaf: Any) -> Any:
+    """Return what is not traced as a tracer, which of a Python number stands for one."""
+    return as_number(array(leaf)) if is_weak(leaf) else array(leaf)
+
+
+def standing_for(results: Sequence[Any], models: Sequence[Tracer | None]) -> list[Any]:
+    """Return results as the outputs of a body are: arrays, NumPy's scalars or Python's numbers.
+
+    Tracers come on handles of their own.  Where a model is None, it is not known what it would be.
+    """
+    return [
+        y if model is None else _standing_for(y, model)
+        for y, model in zip(results, models, strict=True)
+    ]
+
+
+def _standing_for(y: Any, model: Tracer) -> Any:
+    if isinstance(y, Tracer):
+        return type(model)(y.builder, y.atom, y.type)
+    if model.weak:
+        return y.item()
+    return np.asarray(y) if isinstance(model, np.ndarray) else y
+
+
+def rebuild(
+    structure: pytree.Structure,
+    numeric: Sequence[bool],
+    values: Sequence[Any],
+    others: Sequence[Any],
+) -> Any:
+    """Put results and the leaves that were not traced back into their container."""
+    if structure is pytree.LEAF:
+        return values[0] if numeric[0] else others[0]
+    numbers, rest = iter(values), iter(others)
+    leaves = [next(numbers) if flag else next(rest) for flag in numeric]
+    return pytree.unflatten(structure, leaves)
+
+
+def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+    """Execute a derived program, or, if an operand is traced, record it in the trace outside.
+
+    NumPy's floating-point warnings are off: a derivative may meet infinities on the way that
+    the function itself does not.  An error is noted to come from a line of the function that
+    `trace` is of.
+    """
+    if any(isinstance(x, Tracer) for x in operands):
+        tracers, builder = traced(operands), innermost()
+        for x in tracers:
+            builder.ref(x)  # raises for an escaped one, even if the program does not use it
+        # handles of their own: changing one in place must not change an argument or a residual
+        return [mutation.fresh(y) for y in inline(program, tracers)]
+    try:
+        if trace is not None and trace.calls is not None:
+            with running(trace.calls):
+                results = quiet(executable(program), *operands)
+        else:
+            results = quiet(executable(program), *operands)
+    except Exception as error:
+        place = trace.locate() if trace is not None else None
+        if place is not None:
+            error.add_note(f"funcdiff: which was recorded at {place}")
+        else:  # it is the derivative that fails, not the function
+            error.add_note(f"funcdiff: in a derivative that was computed at {user_location()}")
+        raise
+    return owned(results, operands)
+
+
+def lasting(captures: Sequence[Any]) -> list[Any]:
+    """Return captures that stay as they are when the trace has ended, whoever writes to what."""
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in captures]

@@ -1,0 +1,251 @@
+"""Functions as the bodies of control flow: what they take, what they have to return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from textwrap import shorten
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
+from funcdiff.api.calls.tracing import Trace, record, run
+from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.pytree.structure import same_value
+from funcdiff.pytree.walks import MismatchError, leaves_like
+
+
+def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
+    """Record what `rule` does to the operands where one is traced, else compute it."""
+    if any(isinstance(x, Tracer) for x in operands):
+        return list(rule(traced(operands)))
+
+    def recorded() -> Program:
+        with Builder("control flow", closed=True) as builder:
+            return builder.program(rule([builder.input(type_of(x)) for x in operands]))
+
+    return run(isolated(recorded), operands)
+
+
+def untraced(operands: Sequence[Any]) -> bool:
+    """Whether nothing is being traced, so that Python itself may run a loop."""
+    return current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
+
+
+def record_body(
+    f: Callable[..., Any],
+    operands: Sequence[Any],
+    types: Sequence[ArrayType],
+    call: Callable[[list[Tracer]], Any],
+    *,
+    has_aux: bool = False,
+    weak: Sequence[bool] = (),
+) -> Trace:
+    """Trace a function as a body: without values, and with every number in its place."""
+    return record(
+        f, operands, call, has_aux=has_aux, eager=False, lifts=False, types=types, orders=0,
+        weak=weak,
+    )  # fmt: skip
+
+
+def preserving(
+    call: Callable[[list[Tracer]], Any],
+    who: str,
+    path: Callable[[int], str],
+) -> Callable[[list[Tracer]], Any]:
+    """Return `call`, which calls a body, so that it raises if a tracer is changed in place.
+
+    What a body computes reaches the outside as its results only: a change of an argument, which
+    NumPy would show to the caller, would be lost.
+
+    Parameters
+    ----------
+    call
+        As `funcdiff.api.calls.tracing.record` takes it.
+    who, path
+        What messages call the body, and the k-th tracer.
+
+    Raises
+    ------
+    InputError
+        By what is returned.
+    """
+
+    def preserved(tracers: list[Tracer]) -> Any:
+        before = [x.atom for x in tracers]
+        result = call(tracers)
+        for k, (x, atom) in enumerate(zip(tracers, before, strict=True)):
+            if x.atom != atom:
+                raise InputError(
+                    f"{who} changes {path(k)} in place, at {user_location()}: that would be lost. "
+                    "Change a copy, v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1, "
+                    "and return what is needed of it."
+                )
+        return result
+
+    return preserved
+
+
+class Operands:
+    """What a body takes: the arrays in a container; strings, flags and functions stay in place.
+
+    Attributes
+    ----------
+    xs
+        The arrays and numbers, as operands.
+    paths
+        Where they are.
+    weak
+        Which of them are Python's numbers.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self._leaves, self._structure = pytree.flatten(tree)
+        self._numeric = [is_numeric(leaf) for leaf in self._leaves]
+        numbers = self.arrays(self._leaves)
+        self.xs = [operand(leaf) for leaf in numbers]
+        self.weak = [is_weak(leaf) for leaf in numbers]
+        self.paths = self.arrays(pytree.paths(self._structure))
+
+    def arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return those leaves that stand where arrays are."""
+        return [leaf for leaf, flag in zip(leaves, self._numeric, strict=True) if flag]
+
+    def changed(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Yield path, value and new value of what is no array, where it is not as it was."""
+        paths = pytree.paths(self._structure)
+        for path, before, leaf in zip(paths, self._leaves, leaves, strict=True):
+            if not is_numeric(before) and not same_leaf(before, leaf):
+                yield path, before, leaf
+
+    def tree(self, values: Sequence[Any]) -> Any:
+        """Return the container with other arrays."""
+        rest = iter(values)
+        pairs = zip(self._leaves, self._numeric, strict=True)
+        return pytree.unflatten(
+            self._structure, [next(rest) if flag else leaf for leaf, flag in pairs]
+        )
+
+
+def same_leaf(a: Any, b: Any) -> bool:
+    """Whether two leaves that are no arrays of numbers are the same."""
+    try:
+        return same_value(a, b)
+    except TypeError:  # an array of strings, say
+        return type(a) is type(b) and bool(np.array_equal(a, b))
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is an array or a number, a flag included, which an iteration may change."""
+    return is_numeric(leaf) or isinstance(leaf, bool)
+
+
+def detached(leaf: Any) -> Any:
+    """Return a result that shares no memory with anything, as if a program had made it."""
+    if isinstance(leaf, Tracer):
+        return type(leaf)(leaf.builder, leaf.atom, leaf.type)
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+# ---- the carry of a loop ---------------------------------------------------------------------
+
+
+def difference(name: str, expected: pytree.Structure, found: pytree.Structure) -> str:
+    """Return where two structures differ first, and how; `name` is what the trees are called."""
+    paths, other = pytree.paths(expected), pytree.paths(found)
+    missing = [f"{name}{path} is missing" for path in paths if path not in other]
+    new = [f"{name}{path} is new" for path in other if path not in paths]
+    if pytree.LEAF not in (expected, found) and (missing or new):
+        return ", ".join([*missing[:1], *new[:1]])
+    try:
+        leaves_like(expected, pytree.unflatten(found, range(found.leaf_count)))
+    except MismatchError as error:
+        return f"{name}{error.path} was {_shown(error.expected)} and is {_shown(error.found)}"
+    return "its keys are in another order"
+
+
+def _shown(structure: pytree.Structure) -> str:
+    if structure == pytree.LEAF:
+        return "one value"
+    return shorten(str(structure), 80, placeholder=" ...")
+
+
+class Carry:
+    """What a loop hands from one iteration to the next: its containers, and types of its leaves.
+
+    Parameters
+    ----------
+    init
+        The first carry.
+    loop, name
+        What messages call the loop, and its argument `init`.
+    """
+
+    def __init__(self, init: Any, loop: str, name: str) -> None:
+        self._leaves, self.structure = pytree.flatten(init)
+        self._paths = pytree.paths(self.structure)
+        self.operands = [operand(leaf) for leaf in self._leaves if is_array(leaf)]
+        self.types = [type_of(x) for x in self.operands]
+        self._loop, self._name = loop, name
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """Put leaves into the containers."""
+        arrays = iter(leaves)
+        merged = [next(arrays) if is_array(leaf) else leaf for leaf in self._leaves]
+        return pytree.unflatten(self.structure, merged)
+
+    def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
+        """Return the leaves of what `f` returned as the next carry.
+
+        Raises
+        ------
+        OutputError
+            If the containers, the type of a leaf, or a leaf that is no array, are not those of
+            the first carry.
+        """
+        leaves, structure = pytree.flatten(result)
+        if structure != self.structure:
+            self._refuse_structure(structure, f)
+        after: list[Any] = []
+        types = iter(self.types)
+        for path, first, leaf in zip(self._paths, self._leaves, leaves, strict=True):
+            if not is_array(first):
+                self._refuse_change(path, first, leaf, f)
+                continue
+            before = next(types)
+            if not is_array(leaf):
+                raise OutputError(
+                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                    f"returned a {type(leaf).__name__}, at {user_location()}. Return an array or "
+                    "a number there."
+                )
+            x = operand(leaf)
+            if type_of(x) is not before:
+                raise OutputError(
+                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                    f"returned {type_of(x)}, at {user_location()}. Give {self._name}{path} the "
+                    "dtype and shape of the result, or convert the result (.astype, "
+                    "np.broadcast_to)."
+                )
+            after.append(x)
+        return after
+
+    def _refuse_change(self, path: str, first: Any, leaf: Any, f: Callable[..., Any]) -> None:
+        if not same_leaf(first, leaf):
+            raise OutputError(
+                f"the carry{path} of {self._loop} came as {first!r} but {FunctionName(f)} returned "
+                f"{leaf!r}, at {user_location()}: what is no array must stay as it is. Use a "
+                "number for what changes."
+            )
+
+    def _refuse_structure(self, structure: pytree.Structure, f: Callable[..., Any]) -> NoReturn:
+        raise OutputError(
+            f"the carry of {self._loop} came back from {FunctionName(f)} in other containers: "
+            f"{difference('carry', self.structure, structure)}, at {user_location()}. Return the "
+            f"containers and keys of {self._name}, in the same order."
+        )

@@ -1,0 +1,292 @@
+"""Loops over the rows of arrays: `scan` and `map`.
+
+Python's own ``for`` works in traced functions; these record the body once, however many rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from funcdiff.api.batching import vmap
+from funcdiff.api.calls.arguments import FunctionName, check_function, described, is_int, type_of
+from funcdiff.api.calls.signatures import Array, Carry, Differentiable, X, Y
+from funcdiff.api.control.bodies import Carry as CarryOf
+from funcdiff.api.control.bodies import Operands, emit, record_body
+from funcdiff.core.builder import Builder, Tracer, isolated
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import InputError, OutputError, user_location
+from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
+from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.scan import scan as scan_op
+
+
+@overload
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Differentiable]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[Carry, Array]: ...
+@overload
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[Carry, Y]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool | int = False,
+) -> tuple[Any, Any]:
+    """Fold a function over the leading axis of arrays, and stack its results.
+
+    Computes ``for x in xs: carry, y = f(carry, x)`` and returns the last carry and all ``y``.
+
+    Parameters
+    ----------
+    f
+        ``f(carry, x) -> (carry, y)``.  It is traced once, so it must return the carry in the
+        structure, shapes and dtypes in which it came.  It may close over traced arrays.
+    init
+        The first carry, any container of arrays.
+    xs
+        Container of arrays of shape ``(length, ...)``, or None.  Strings, flags and other values
+        that are no arrays are shared by all iterations, as by `vmap`; so they are in ``y``.
+    length
+        The number of iterations; needed only if `xs` is None.
+    reverse
+        Whether to walk from the end to the beginning; ``y`` stays in place.
+    checkpoint
+        Whether reverse mode keeps the carry only after every so many iterations, and computes
+        the iterations between once more: with True after every √length, with a number after
+        that many.  Memory falls from O(length) to O(√length) carries; `f` runs once more.
+
+    Returns
+    -------
+    carry
+        Like `init`.
+    ys
+        Like ``y``, with an axis of length `length` in front.
+
+    Raises
+    ------
+    InputError
+        If the lengths disagree or none is known.
+    OutputError
+        If `f` does not return a pair, or changes the type of the carry.
+
+    References
+    ----------
+    T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost",
+    arXiv:1604.06174, 2016 (`checkpoint`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.scan(lambda total, x: (total + x, total * x), 0.0, np.arange(4.0))
+    (np.float64(6.0), array([0., 0., 2., 9.]))
+    """
+    check_function(f, "scan", "f")
+    state = CarryOf(init, "scan", "init")
+    given = Operands(xs)
+    rows = given.xs
+    length = _length(given, length, "scan")
+    segment = _segment(checkpoint, length)
+    count = len(state.operands)
+    types = [*state.types, *(type_of(x).with_shape(x.shape[1:]) for x in rows)]
+
+    def call(tracers: list[Tracer]) -> Any:
+        carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
+        return state.kept(carry, f), y
+
+    trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
+    assert trace.aux is not None
+    body = isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
+    p = Scan(body, len(trace.captures), count, length, reverse)
+    results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.operands, *rows])
+    return state.tree(results[:count]), trace.aux.rebuild(results[count:])
+
+
+def _constants_first(program: Program, count: int) -> Program:
+    """Return a body that takes what it closes over before its `count` own inputs."""
+    with Builder("scan", closed=True) as builder:
+        constants = [builder.input(t) for t in program.input_types[count:]]
+        own = [builder.input(t) for t in program.input_types[:count]]
+        return builder.program(inline(program, [*own, *constants]))
+
+
+def _length(rows: Operands, length: int | None, name: str) -> int:
+    for x, path in zip(rows.xs, rows.paths, strict=True):
+        if not x.shape:
+            raise InputError(
+                f"{name} walks along the first axis, but xs{path} is 0-d, at {user_location()}. "
+                "Let the function close over values that all iterations share."
+            )
+        if length is not None and x.shape[0] != length:
+            raise InputError(
+                f"{name}: xs{path} has length {x.shape[0]}, not {length}, at {user_location()}. "
+                "Every array of xs needs the same length."
+            )
+        length = x.shape[0]
+    if length is None and name == "map":
+        raise InputError(
+            f"map needs an array in xs, at {user_location()}: it calls the function for each row."
+        )
+    if length is None:
+        raise InputError(
+            f"scan without an array in xs needs length=, at {user_location()}. Give the number of "
+            "iterations, or an array with one row for each."
+        )
+    if not is_int(length) or length < 0:
+        raise InputError(
+            f"scan: length={length!r} is not a number of iterations, at {user_location()}. "
+            "Give an int; fd.fori_loop takes a traced one."
+        )
+    return int(length)
+
+
+def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise OutputError(
+            f"the function of scan must return (carry, y), but {FunctionName(f)} returned "
+            f"{described(result)}, at {user_location()}. Return (carry, None) without y."
+        )
+    return result
+
+
+# ---- checkpointed segments -------------------------------------------------------------------
+
+
+def _segment(checkpoint: bool | int, length: int) -> int:  # noqa: FBT001 - as it was given
+    """Return after how many iterations the carry is kept, 0 for no checkpoints."""
+    if isinstance(checkpoint, bool):
+        return math.isqrt(max(length - 1, 0)) + 1 if checkpoint else 0
+    if not is_int(checkpoint) or checkpoint < 1:
+        raise InputError(
+            f"scan: checkpoint={checkpoint!r} is not a number of iterations, at "
+            f"{user_location()}. Give True for about the square root of the length, or an int."
+        )
+    return int(checkpoint)
+
+
+def _run(p: Scan, operands: Sequence[Tracer], segment: int) -> Sequence[Tracer]:
+    """Record a loop, in segments of which a derivative keeps the operands only."""
+    if not segment or not p.body.outputs or not p.length:
+        return scan_op(p, operands)
+    constants, carry, xs = p.split(operands)
+    whole, rest = divmod(p.length, segment)
+    pieces = [(0, whole, segment)] * bool(whole) + [(whole * segment, 1, rest)] * bool(rest)
+    stacks: list[tuple[int, list[Tracer]]] = []
+    for start, count, length in reversed(pieces) if p.reverse else pieces:
+        rows = [_reshaped(x[start : start + count * length], (count, length)) for x in xs]
+        body = _segment_body(p, length, [*constants, *carry, *rows])
+        outer = Scan(body, p.constants, p.carries, count, p.reverse)
+        results = scan_op(outer, [*constants, *carry, *rows])
+        carry = list(results[: p.carries])
+        ys = [_reshaped(y, (count * length,), axes=2) for y in results[p.carries :]]
+        stacks.append((start, ys))
+    parts = [ys for _, ys in sorted(stacks, key=lambda stack: stack[0])]
+    return [*carry, *(array(np.concatenate(column)) for column in zip(*parts, strict=True))]
+
+
+def _reshaped(x: Any, first: tuple[int, ...], axes: int = 1) -> Tracer:
+    """Replace the first axes of an array by others."""
+    result: Tracer = array(np.reshape(x, (*first, *x.shape[axes:])))
+    return result
+
+
+def _segment_body(p: Scan, length: int, operands: Sequence[Tracer]) -> Program:
+    """Return the body of the loop over segments: the loop over one, checkpointed."""
+    constants, carry, rows = p.split([x.type for x in operands])
+    types: list[ArrayType] = [*constants, *carry, *(t.with_shape(t.shape[1:]) for t in rows)]
+    loop = Scan(p.body, p.constants, p.carries, length, p.reverse)
+    with Builder("scan", closed=True) as builder:
+        inner = builder.program(scan_op(loop, [builder.input(t) for t in types]))
+    with Builder("scan", closed=True) as builder:
+        return builder.program(checkpoint_op(inner, [builder.input(t) for t in types]))
+
+
+# ---- loops without a carry, and without an order ---------------------------------------------
+
+
+@overload
+def map(  # noqa: A001
+    f: Callable[[X], Differentiable], xs: X, *, batch_size: int | None = None
+) -> Array: ...
+@overload
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """Apply a function to every row of arrays, one after the other, and stack the results.
+
+    The result is that of ``vmap(f)(xs)``, in the memory of one row at a time; a batched condition
+    stays a branch.  (`fd.pytree.map` maps over the leaves of a container instead.)
+
+    Parameters
+    ----------
+    f
+        Function of one row.  It is traced once and may close over traced arrays.
+    xs
+        Container of arrays of shape ``(length, ...)``; values that are no arrays are shared.
+    batch_size
+        How many rows are computed at once by `vmap`; one by default.
+
+    Returns
+    -------
+    any
+        Like the result of `f`, with an axis of length `length` in front.
+
+    Raises
+    ------
+    InputError
+        If the lengths disagree, or `batch_size` is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.map(lambda x: fd.cond(x > 0, np.sqrt, lambda x: -x, x), np.array([4.0, -3.0]))
+    array([2., 3.])
+    """
+    check_function(f, "map", "f")
+    rows = Operands(xs)
+    length = _length(rows, None, "map")
+    if batch_size is None:
+        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+    if not is_int(batch_size) or batch_size < 1:
+        raise InputError(
+            f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}. Give the "
+            "number of rows to compute at once, or None for one."
+        )
+    whole, parts = length // batch_size, []
+    end = whole * batch_size
+    if whole or not length:
+        shape = (whole, batch_size)
+        chunks = [np.reshape(x[:end], (*shape, *x.shape[1:])) for x in rows.xs]
+        stacked = Operands(scan(lambda _, x: (None, vmap(f)(x)), None, rows.tree(chunks))[1])
+        parts.append(stacked.tree([np.reshape(y, (end, *y.shape[2:])) for y in stacked.xs]))
+    if end < length:
+        parts.append(vmap(f)(rows.tree([x[end:] for x in rows.xs])))
+    if len(parts) == 1:
+        return parts[0]
+    first, last = (Operands(part) for part in parts)
+    return first.tree([np.concatenate(ys) for ys in zip(first.xs, last.xs, strict=True)])

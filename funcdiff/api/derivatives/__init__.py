@@ -1,0 +1,1 @@
+"""Functions to derivatives of functions: gradients, Jacobians, Hessians and their products."""

@@ -1,0 +1,386 @@
+"""Products with second derivatives, without forming them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import check_function, check_optional_functions
+from funcdiff.api.calls.differentiated import call_parts
+from funcdiff.api.calls.selection import Selection, is_single
+from funcdiff.api.calls.signatures import Argnames, Argnums, Aux, No, Primals, RealScalar, X, Y, Yes
+from funcdiff.api.derivatives.linearization import linearize
+from funcdiff.api.derivatives.products import (
+    check_count,
+    check_tuples,
+    checked_per_argument,
+    jvp,
+    vjp,
+)
+from funcdiff.api.derivatives.scalars import gradient_function
+from funcdiff.core.builder import Tracer
+
+
+@overload
+def hvp(
+    f: Callable[[X], RealScalar],
+    primals: tuple[X],
+    tangents: tuple[X],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> X: ...
+@overload
+def hvp(
+    f: Callable[[*Primals], RealScalar],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[*Primals]: ...
+@overload
+def hvp(
+    f: Callable[[X], tuple[RealScalar, Aux]],
+    primals: tuple[X],
+    tangents: tuple[X],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[X, Aux]: ...
+@overload
+def hvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def hvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def hvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the product of the Hessian of a scalar function with a vector, ``∇²f(x)·t``.
+
+    Computed as the directional derivative of the gradient (Pearlmutter 1994), at the cost of a few
+    evaluations of `f`, without forming the Hessian.
+
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar.
+    primals
+        Tuple with the point, one value per argument.
+    tangents
+        Tuple with the vector: for each differentiated argument one entry, like it in structure,
+        shapes and dtypes.  Arrays of integers are taken as floats.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`; by default all of the
+        primals.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
+
+    Returns
+    -------
+    any
+        Like the primal; a tuple with one entry per differentiated argument if there are several,
+        or they were chosen by a tuple.  With ``has_aux=True``, ``(product, aux)``.
+
+    Raises
+    ------
+    InputError, OutputError, CotangentError
+        As `jvp` and `grad`.
+
+    References
+    ----------
+    B. A. Pearlmutter, Fast exact multiplication by the Hessian, Neural Computation 6 (1994).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    array([6., 0.])
+    """
+    check_function(f, "hvp", "f")
+    check_tuples("hvp", primals, tangents)
+    options: dict[str, Any] = {
+        "argnums": _chosen(primals, argnums, argnames), "argnames": argnames, "has_aux": has_aux,
+    }  # fmt: skip
+    gradient = _gradient("hvp", f, **options)
+    _, *rest = jvp(gradient, primals, _floating(tangents), **options, **kwargs)
+    return tuple(rest) if has_aux else rest[0]
+
+
+def _gradient(
+    transform: str,
+    f: Callable[..., Any],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """Return the gradient as `grad` does, with the name of a transform for messages."""
+    selection = Selection(f, transform, argnums, argnames)
+    return gradient_function(f, selection, has_aux=has_aux, holomorphic=False)
+
+
+@overload
+def vhp(
+    f: Callable[[X], RealScalar],
+    primals: tuple[X],
+    cotangents: tuple[X],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> X: ...
+@overload
+def vhp(
+    f: Callable[[*Primals], RealScalar],
+    primals: tuple[*Primals],
+    cotangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[*Primals]: ...
+@overload
+def vhp(
+    f: Callable[[X], tuple[RealScalar, Aux]],
+    primals: tuple[X],
+    cotangents: tuple[X],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[X, Aux]: ...
+@overload
+def vhp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    cotangents: tuple[Any, ...],
+    *,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def vhp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    cotangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def vhp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    cotangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the product of a vector with the Hessian of a scalar function, ``vᵀ·∇²f(x)``.
+
+    Computed as the pullback of the gradient.  The Hessian is symmetric, so this is `hvp` in reverse
+    mode: the same numbers, for functions that have no forward mode or are cheaper this way.
+
+    The parameters are those of `hvp`, with `cotangents` for the vector.
+
+    Returns
+    -------
+    any
+        As by `hvp`.
+
+    Raises
+    ------
+    InputError, OutputError, CotangentError
+        As `vjp` and `grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.vhp(lambda x: x[0] * x[1] ** 2, (np.array([1.0, 2.0]),), (np.array([0.0, 1.0]),))
+    array([4., 2.])
+    """
+    check_function(f, "vhp", "f")
+    check_tuples("vhp", primals, cotangents)
+    chosen = _chosen(primals, argnums, argnames)
+    options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
+    gradient = _gradient("vhp", f, **options)
+    _, pullback, *aux = vjp(gradient, *primals, **options, **kwargs)
+    if not is_single(chosen, argnames):
+        value = pullback(_floating(cotangents))
+    else:
+        check_count(cotangents, 1, "cotangent")
+        (value,) = pullback(*_floating(cotangents))
+    return (value, *aux) if has_aux else value
+
+
+@overload
+def gauss_newton_product(
+    f: Callable[[X], Y],
+    primals: tuple[X],
+    tangents: tuple[X],
+    *,
+    loss: Callable[[Y], RealScalar] | None = None,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> X: ...
+@overload
+def gauss_newton_product(
+    f: Callable[[*Primals], Y],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    loss: Callable[[Y], RealScalar] | None = None,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[*Primals]: ...
+@overload
+def gauss_newton_product(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    loss: Callable[[Any], RealScalar] | None = None,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def gauss_newton_product(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    loss: Callable[[Any], Any] | None = None,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the product of the Gauss-Newton matrix with a vector, ``Jᴴ·∇²L(y)·J·t``.
+
+    It is the Hessian of ``L(f(x))`` without the term with second derivatives of `f`, and positive
+    semidefinite if `L` is convex.  Neither matrix is formed (Schraudolph 2002).
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers that returns the residuals or predictions `y`.
+    primals, tangents, argnums, argnames, has_aux, **kwargs
+        As for `hvp`.
+    loss
+        Function `L` of what `f` returns, with a real scalar value; by default ``½·Σ|y|²``, of which
+        the second derivative is the identity.
+
+    Returns
+    -------
+    any
+        As by `hvp`.
+
+    Raises
+    ------
+    InputError, OutputError, CotangentError
+        As `jvp`, and `hvp` of `loss`.
+
+    References
+    ----------
+    N. N. Schraudolph, Fast curvature matrix-vector products for second-order gradient descent,
+    Neural Computation 14 (2002).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> A = np.array([[1.0, 2.0], [0.0, 1.0]])
+    >>> fd.gauss_newton_product(lambda x: A @ x, (np.zeros(2),), (np.array([1.0, 0.0]),))
+    array([1., 2.])
+    """
+    check_function(f, "gauss_newton_product", "f")
+    check_optional_functions("gauss_newton_product", loss=loss)
+    check_tuples("gauss_newton_product", primals, tangents)
+    chosen = _chosen(primals, argnums, argnames)
+    options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
+    selection = Selection(f, "gauss_newton_product", chosen, argnames)
+    inputs, _ = call_parts(f, selection, primals, kwargs)
+    ts = inputs.rebuild(checked_per_argument(_floating(tangents), inputs))
+    y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
+    pushed, pullback = vjp(f_jvp, *ts)
+    if loss is not None:
+        _, pushed = jvp(_gradient("gauss_newton_product", loss), (y,), (pushed,))
+    pulled = pullback(pushed)
+    value = pulled[0] if is_single(chosen, argnames) else pulled
+    return (value, *aux) if has_aux else value
+
+
+def _floating(vectors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return vectors with arrays of integers as floats.
+
+    Nothing is differentiated by them, and SciPy asks for a product with an array of int8 to learn
+    the dtype of an operator: ``minimize(method="trust-constr", hessp=...)``, ``LinearOperator``.
+    """
+    return pytree.map(_as_float, tuple(vectors))
+
+
+def _as_float(leaf: Any) -> Any:
+    if not isinstance(leaf, np.ndarray | Tracer) or leaf.dtype.kind not in "iu":
+        return leaf
+    x: Any = leaf
+    return x.astype(np.float64)
+
+
+def _chosen(
+    primals: tuple[Any, ...], argnums: Argnums | None, argnames: Argnames | None
+) -> Argnums | None:
+    """Return the given choice, or by default every primal; the only one, without a tuple."""
+    if argnums is not None or argnames is not None:
+        return argnums
+    return 0 if len(primals) == 1 else tuple(range(len(primals)))

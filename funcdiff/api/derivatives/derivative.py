@@ -1,0 +1,264 @@
+"""Derivatives along a line: of any order by a number, and in a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+from funcdiff.api.calls.arguments import check_function, is_int, type_of
+from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import (
+    Argnames,
+    Argnums,
+    Aux,
+    First,
+    FirstArg,
+    No,
+    Number,
+    OfFirst,
+    OfSecond,
+    P,
+    Primals,
+    Y,
+    Yes,
+)
+from funcdiff.api.calls.tracing import rebuild, run
+from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.derivatives.products import check_tuples, jvp
+from funcdiff.api.derivatives.programs import derivative_program
+from funcdiff.errors import InputError, user_location
+from funcdiff.pytree import LEAF
+
+
+@overload
+def derivative(
+    f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1, has_aux: No = False
+) -> OfFirst[Number, P, Y]: ...
+@overload
+def derivative(
+    f: OfSecond[FirstArg, Number, P, Y], argnums: Literal[1], *, n: int = 1, has_aux: No = False
+) -> OfSecond[FirstArg, Number, P, Y]: ...
+@overload
+def derivative(
+    f: OfFirst[Number, P, tuple[Y, Aux]], argnums: First = None, *, n: int = 1, has_aux: Yes
+) -> OfFirst[Number, P, tuple[Y, Aux]]: ...
+@overload
+def derivative(
+    f: OfFirst[Number, P, Y],
+    argnums: First = None,
+    *,
+    n: int = 1,
+    has_aux: No = False,
+    holomorphic: Yes,
+) -> OfFirst[Number, P, Y]: ...
+@overload
+def derivative(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    n: int = 1,
+    argnames: Argnames,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def derivative(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    n: int = 1,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Any: ...
+@explains_calls
+def derivative(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    n: int = 1,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Any:
+    """Return the n-th derivative of a function of one number, ``dⁿf/dxⁿ``.
+
+    Computed in forward mode from a single trace of `f`, so that `f` may return arrays and
+    containers: the velocity and acceleration of a curve, say.
+
+    Parameters
+    ----------
+    f
+        Function of a number (shape ``()``), returning numbers, arrays or containers of them.
+    argnums, argnames
+        As for `grad`.  Of several arguments each gets its own n-th derivative, the others fixed.
+    n
+        The order, at least 0; of order 0 the function itself is returned.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    holomorphic
+        Whether `f` is holomorphic; needed for a complex argument.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a derivative like its result in structure, shapes and
+        dtypes (a tuple of them as by `grad`), or ``(derivative, aux)``.
+
+    Raises
+    ------
+    InputError
+        If `n` is no order; when called, if the argument is not one floating number, or complex
+        without ``holomorphic=True``.
+    OutputError
+        When called, if a result is not floating or complex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.derivative(lambda x: x**5, n=3)(2.0)
+    np.float64(240.0)
+    >>> fd.derivative(lambda t: np.stack([np.cos(t), np.sin(t)]), n=2)(0.0)
+    array([-1., -0.])
+    """
+    if not is_int(n) or n < 0:
+        raise InputError(
+            f"the order of a derivative is an int, at least 0, got n={n!r}, at {user_location()}. "
+            "Write fd.derivative(f, n=2) for the second derivative."
+        )
+    selection = Selection(f, "derivative", argnums, argnames)
+
+    @named_after(
+        f,
+        "derivative",
+        n=n if n != 1 else None,
+        argnums=argnums,
+        argnames=argnames,
+        has_aux=has_aux,
+    )
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux, orders=n)
+        _check_numbers(inputs, selection, holomorphic=holomorphic)
+        check_outputs(trace, selection)
+        if holomorphic:
+            check_holomorphic(inputs, trace, selection)
+        count = sum(trace.numeric)
+        results: list[Any] = []
+        found = []
+        for place in range(len(inputs.operands)):
+            program = derivative_program(trace.recording, place, n, count)
+            results = run(program, [*inputs.operands, *trace.captures], trace)
+            found.append(rebuild(trace.structure, trace.numeric, results[:count], trace.others))
+        value = selection.of(tuple(found))
+        return value if trace.aux is None else (value, trace.aux.rebuild(results[count:]))
+
+    return derived
+
+
+def _check_numbers(inputs: Inputs, selection: Selection, *, holomorphic: bool) -> None:
+    for structure in inputs.structures:
+        if structure != LEAF or not all(inputs.numeric):
+            raise InputError(
+                f"fd.derivative differentiates {selection.name} by a number; it was called with "
+                f"{structure}, at {user_location()}. Use fd.jacobian for containers."
+            )
+    for x in inputs.operands:
+        type_ = type_of(x)
+        if type_.shape:
+            raise InputError(
+                f"fd.derivative differentiates {selection.name} by a number; it was called with "
+                f"{type_}, at {user_location()}. Use fd.elementwise_grad for an elementwise "
+                "function, fd.vmap(fd.derivative(f)) at many points, else fd.jacobian."
+            )
+        if type_.dtype.kind == "c" and not holomorphic:
+            raise InputError(
+                f"the derivative by a complex number was asked for at {user_location()}. Pass "
+                "holomorphic=True if the function is holomorphic; else use fd.grad of its real "
+                "part."
+            )
+
+
+@overload
+def directional_derivative(
+    f: Callable[[*Primals], Y],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> Y: ...
+@overload
+def directional_derivative(
+    f: Callable[[*Primals], tuple[Y, Aux]],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[Y, Aux]: ...
+@overload
+def directional_derivative(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def directional_derivative(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def directional_derivative(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the derivative of a function in a direction, ``d/ds f(x + s·t)`` at ``s = 0``.
+
+    The direction is not normalized.  The parameters are those of `jvp`, of whose results this is
+    the second.
+
+    Returns
+    -------
+    any
+        Like the result of `f`, or ``(derivative, aux)`` with ``has_aux=True``.
+
+    Raises
+    ------
+    InputError, CotangentError
+        As by `jvp`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> x, t = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    >>> fd.directional_derivative(lambda x: np.sum(x**3), (x,), (t,))
+    np.float64(12.0)
+    """
+    check_function(f, "directional_derivative", "f")
+    check_tuples("directional_derivative", primals, tangents)
+    options: dict[str, Any] = {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}
+    _, *rest = jvp(f, primals, tangents, **options, **kwargs)
+    return tuple(rest) if has_aux else rest[0]

@@ -1,0 +1,259 @@
+"""Hessians as arrays: the Jacobian of the gradient, forward over reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, overload
+
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import (
+    Argnames,
+    Argnums,
+    Array,
+    ArrayArg,
+    Aux,
+    First,
+    No,
+    OfFirst,
+    P,
+    RealScalar,
+    Value,
+    Yes,
+)
+from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.derivatives.dense import jacobian_of_call
+from funcdiff.api.derivatives.scalars import gradient_function, parts_of
+
+
+@overload
+def hessian(
+    f: OfFirst[ArrayArg, P, RealScalar],
+    argnums: First = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, Array]: ...
+@overload
+def hessian(
+    f: OfFirst[ArrayArg, P, tuple[RealScalar, Aux]],
+    argnums: First = None,
+    *,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+@overload
+def hessian(
+    f: Callable[P, RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def hessian(
+    f: Callable[..., RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool,
+) -> Any: ...
+@explains_calls
+def hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Any:
+    """Return a function that computes the Hessian of a scalar function, ``∂²f/∂xᵢ∂xⱼ``.
+
+    Computed forward over reverse: the gradient, pushed along all directions at once.
+
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    chunk_size
+        How many columns are computed at a time, as for `jacobian`.
+    holomorphic
+        Whether `f` is holomorphic with a complex value; needed for complex arguments.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a container like the differentiated argument, of
+        containers like it, of arrays of shape ``(*x.shape, *x.shape)`` (a tuple of tuples of
+        those where `grad` gives a tuple); or ``(hessian, aux)``.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `grad` and `jacobian`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    array([[4., 6.],
+           [6., 0.]])
+    """
+    selection = Selection(f, "hessian", argnums, argnames)
+    gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
+    derive = jacobian_of_call(
+        gradient, selection, mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    )  # fmt: skip
+
+    @named_after(f, "hessian", **selection.given, has_aux=has_aux, holomorphic=holomorphic)
+    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), H = derive(args, kwargs)
+        return (H, aux) if has_aux else H
+
+    return hessian_of
+
+
+@overload
+def value_grad_and_hessian(
+    f: OfFirst[ArrayArg, P, Value],
+    argnums: First = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[Value, ArrayArg, Array]]: ...
+@overload
+def value_grad_and_hessian(
+    f: OfFirst[ArrayArg, P, tuple[Value, Aux]],
+    argnums: First = None,
+    *,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> OfFirst[ArrayArg, P, tuple[tuple[Value, Aux], ArrayArg, Array]]: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[P, RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Callable[P, tuple[Any, Any, Any]]: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., RealScalar],
+    argnums: Argnums | None = None,
+    *,
+    has_aux: No = False,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: Yes,
+    chunk_size: int | None = None,
+) -> Any: ...
+@overload
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool,
+) -> Any: ...
+@explains_calls
+def value_grad_and_hessian(
+    f: Callable[..., Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Any:
+    """Return a function that computes a scalar function with both derivatives, ``(f, ∇f, ∇²f)``.
+
+    The three share one evaluation of `f` and of its gradient.  The parameters are those of
+    `hessian`.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning ``(value, gradient, hessian)``, or
+        ``((value, aux), gradient, hessian)`` if `has_aux`.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `hessian`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> value, g, H = fd.value_grad_and_hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    >>> value, g
+    (np.float64(18.0), array([12.,  9.]))
+    >>> H
+    array([[4., 6.],
+           [6., 0.]])
+    """
+    selection = Selection(f, "value_grad_and_hessian", argnums, argnames)
+
+    @wraps(f)
+    def gradient_beside_value(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+        )
+        return parts.gradient, ((parts.value, parts.aux) if has_aux else parts.value)
+
+    derive = jacobian_of_call(
+        gradient_beside_value, selection, mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=True, wants_value=True,
+    )  # fmt: skip
+
+    @named_after(
+        f,
+        "value_grad_and_hessian",
+        argnums=argnums,
+        argnames=argnames,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
+    def all_three(*args: Any, **kwargs: Any) -> Any:
+        (gradient, value), H = derive(args, kwargs)
+        return value, gradient, H
+
+    return all_three

@@ -1,0 +1,119 @@
+"""The derivative at a point as a linear function: the work that depends on the point done once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from funcdiff.api.calls.differentiated import call_traced
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import Argnames, Argnums, Aux, No, Primals, Y, Yes
+from funcdiff.api.calls.tracing import rebuild, run
+from funcdiff.api.derivatives.products import (
+    check_point,
+    checked_per_argument,
+    split_residuals,
+    with_aux,
+)
+from funcdiff.api.derivatives.programs import linearize_programs
+
+
+@overload
+def linearize(
+    f: Callable[[*Primals], Y],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[Y, Callable[[*Primals], Y]]: ...
+@overload
+def linearize(
+    f: Callable[[*Primals], tuple[Y, Aux]],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[Y, Callable[[*Primals], Y], Aux]: ...
+@overload
+def linearize(
+    f: Callable[..., Any],
+    *primals: Any,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def linearize(
+    f: Callable[..., Any],
+    *primals: Any,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def linearize(
+    f: Callable[..., Any],
+    *primals: *Primals,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the value of a function and its derivative there, the linear map ``t ↦ J·t``.
+
+    The work that depends on the point only is done once, so many directions are cheap.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, returning the same.
+    *primals
+        The point, one value per argument.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`; by default all of the
+        primals.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
+
+    Returns
+    -------
+    y
+        ``f(*primals)``.
+    f_jvp : callable
+        ``f_jvp(*tangents)`` takes one tangent per differentiated argument, like it in structure,
+        shapes and dtypes, and returns a tangent like `y`.
+    aux
+        Only with ``has_aux=True``.
+
+    Raises
+    ------
+    InputError
+        If a differentiated leaf is an integer or boolean array, or an argument is not there.
+    CotangentError
+        By ``f_jvp``, if a tangent does not match its primal.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> y, f_jvp = fd.linearize(lambda x: x**3, 2.0)
+    >>> f_jvp(1.0), f_jvp(0.5)
+    (np.float64(12.0), np.float64(6.0))
+    """
+    check_point("linearize", primals, kwargs)
+    selection = Selection(f, "linearize", argnums, argnames, every=True)
+    inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
+    count, results = len(inputs.operands), sum(trace.numeric)
+    split = linearize_programs(trace.recording, count, results)
+    values = run(split.primal, [*inputs.operands, *trace.captures], trace)
+    outputs, residuals = split_residuals(values, trace)
+
+    def f_jvp(*tangents: Any) -> Any:
+        pushed = run(split.linear, [*checked_per_argument(tangents, inputs), *residuals], trace)
+        return rebuild(trace.structure, trace.numeric, pushed, trace.others)
+
+    return with_aux(trace, outputs, f_jvp)

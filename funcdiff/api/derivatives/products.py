@@ -1,0 +1,316 @@
+"""Products with the Jacobian and its transpose, without forming it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from funcdiff.api.calls.arguments import FunctionName
+from funcdiff.api.calls.cotangents import checked_cotangents, checked_tangents
+from funcdiff.api.calls.differentiated import Inputs, call_parts, call_traced, like_inputs
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import (
+    Argnames,
+    Argnums,
+    Aux,
+    No,
+    Primals,
+    ScalarPullback,
+    Value,
+    Y,
+    Yes,
+)
+from funcdiff.api.calls.tracing import Trace, rebuild, record, run
+from funcdiff.api.derivatives.programs import jvp_program, vjp_programs
+from funcdiff.errors import CotangentError, InputError, user_location
+
+
+@overload
+def vjp(
+    f: Callable[[*Primals], Value],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[Value, ScalarPullback[Value, *Primals]]: ...
+@overload
+def vjp(
+    f: Callable[[*Primals], Y],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
+@overload
+def vjp(
+    f: Callable[[*Primals], tuple[Value, Aux]],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[Value, ScalarPullback[Value, *Primals], Aux]: ...
+@overload
+def vjp(
+    f: Callable[[*Primals], tuple[Y, Aux]],
+    *primals: *Primals,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[Y, Callable[[Y], tuple[*Primals]], Aux]: ...
+@overload
+def vjp(
+    f: Callable[..., Any],
+    *primals: Any,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def vjp(
+    f: Callable[..., Any],
+    *primals: Any,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def vjp(
+    f: Callable[..., Any],
+    *primals: *Primals,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the value of a function and its pullback, ``v ↦ Jᴴ·v``.
+
+    ``f_vjp(v)`` is what ``x.grad`` holds after ``y.backward(gradient=v)`` in PyTorch: the rows of
+    the Jacobian ``J = ∂y/∂x``, weighted by `v` and summed, without forming `J`.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, returning the same.
+    *primals
+        The point, one value per argument; differentiated leaves are floating or complex.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`; by default all of the
+        primals.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
+
+    Returns
+    -------
+    y
+        ``f(*primals)``.
+    f_vjp : callable
+        ``f_vjp(v)`` takes a cotangent of the structure, shapes and dtypes of `y` and returns a
+        tuple with one entry per differentiated argument, like it in structure, shapes and
+        dtypes.  For a real scalar `y`, `v` may be left out and is 1.0.  It may be called any
+        number of times.
+    aux
+        Only with ``has_aux=True``.
+
+    Raises
+    ------
+    InputError
+        If a differentiated leaf is an integer or boolean array, or an argument is not there.
+    CotangentError
+        By ``f_vjp``, if `v` does not match `y`; nothing is broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> y, f_vjp = fd.vjp(lambda x: x**2, np.array([1.0, 2.0, 3.0]))
+    >>> f_vjp(np.array([0.1, 1.0, 10.0]))
+    (array([ 0.2,  4. , 60. ]),)
+    """
+    check_point("vjp", primals, kwargs)
+    selection = Selection(f, "vjp", argnums, argnames, every=True)
+    inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
+    programs = vjp_programs(trace.recording, len(inputs.operands), sum(trace.numeric))
+    results = run(programs.primal, [*inputs.operands, *trace.captures], trace)
+    outputs, residuals = split_residuals(results, trace)
+
+    def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
+        if named:
+            raise CotangentError(
+                f"f_vjp takes the cotangent by position, but {', '.join(named)}= was given, at "
+                f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
+            )
+        cts = checked_cotangents(cotangent, trace, programs.types, FunctionName(f))
+        needed = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
+        pulled = run(programs.pullback, [*residuals, *needed], trace)
+        return inputs.rebuild(like_inputs(pulled, inputs))
+
+    return with_aux(trace, outputs, f_vjp)
+
+
+def split_residuals(results: list[Any], trace: Trace) -> tuple[list[Any], list[Any]]:
+    """Separate the outputs from the residuals, which must not change if an output is changed."""
+    count = len(trace.recording[1])
+    outputs, residuals = results[:count], results[count:]
+    ours = {id(x) for x in outputs}
+    return outputs, [
+        x.copy() if isinstance(x, np.ndarray) and id(x) in ours else x for x in residuals
+    ]
+
+
+def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
+    """Return ``(value, second)``, and the auxiliary result if there is one."""
+    count = sum(trace.numeric)
+    value = rebuild(trace.structure, trace.numeric, outputs[:count], trace.others)
+    if trace.aux is None:
+        return value, second
+    return value, second, trace.aux.rebuild(outputs[count:])
+
+
+@overload
+def jvp(
+    f: Callable[[*Primals], Y],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: No = False,
+    **kwargs: Any,
+) -> tuple[Y, Y]: ...
+@overload
+def jvp(
+    f: Callable[[*Primals], tuple[Y, Aux]],
+    primals: tuple[*Primals],
+    tangents: tuple[*Primals],
+    *,
+    argnums: None = None,
+    argnames: None = None,
+    has_aux: Yes,
+    **kwargs: Any,
+) -> tuple[Y, Y, Aux]: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any: ...
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    argnums: Argnums | None = None,
+    argnames: Argnames | None = None,
+    has_aux: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return the value of a function and its directional derivative, ``J·t``.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, returning the same.
+    primals
+        Tuple with the point, one value per argument.
+    tangents
+        Tuple with the direction: for each differentiated argument one entry, like it in structure,
+        shapes and dtypes.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `grad`; by default all of the
+        primals.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
+
+    Returns
+    -------
+    y
+        ``f(*primals)``.
+    ty
+        The derivative of `y` in the direction of the tangents, like `y`.
+    aux
+        Only with ``has_aux=True``.
+
+    Raises
+    ------
+    InputError
+        If tangents and differentiated arguments differ in number, or a leaf is an integer or
+        boolean array.
+    CotangentError
+        If a tangent does not match its primal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> fd.jvp(np.sin, (0.0,), (2.0,))
+    (np.float64(0.0), np.float64(2.0))
+    """
+    check_tuples("jvp", primals, tangents)
+    selection = Selection(f, "jvp", argnums, argnames, every=True)
+    inputs, call = call_parts(f, selection, primals, kwargs)
+    ts = checked_per_argument(tangents, inputs)
+    trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
+    program = jvp_program(trace.recording, len(inputs.operands), sum(trace.numeric))
+    results = run(program, [*inputs.operands, *trace.captures, *ts], trace)
+    count = len(trace.recording[1])
+    tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
+    return with_aux(trace, results[:count], tangent)
+
+
+def check_tuples(name: str, primals: Any, vectors: Any) -> None:
+    """Refuse a point or a direction that is not in a tuple."""
+    if not isinstance(primals, tuple | list) or not isinstance(vectors, tuple | list):
+        raise InputError(
+            f"fd.{name} takes the point and the vector as tuples with one entry per argument, at "
+            f"{user_location()}: write fd.{name}(f, (x,), (t,))."
+        )
+
+
+def check_point(name: str, primals: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse a call without arguments, meant for a function that is returned: ``fd.vjp(f)(x)``."""
+    if not primals and not kwargs:
+        raise InputError(
+            f"fd.{name} was called without a point, at {user_location()}: write fd.{name}(f, x)."
+        )
+
+
+def check_count(vectors: Sequence[Any], count: int, what: str = "tangent") -> None:
+    """Refuse more or fewer tangents or cotangents than differentiated arguments."""
+    if len(vectors) != count:
+        raise InputError(
+            f"the number of differentiated arguments is {count}, but {len(vectors)} {what}s were "
+            f"given, at {user_location()}. Give one {what} per differentiated argument."
+        )
+
+
+def checked_per_argument(tangents: Sequence[Any], inputs: Inputs) -> list[Any]:
+    """Return one operand per differentiated leaf for tangents, one per argument."""
+    check_count(tangents, len(inputs.structures))
+    return checked_tangents(tangents, inputs.structures, inputs.numeric, inputs.operands)

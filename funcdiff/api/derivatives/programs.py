@@ -1,0 +1,213 @@
+"""The programs behind the derivatives, memoised by what was recorded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.dependence import dependent
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.user.linear_part import hides
+from funcdiff.passes.simplify import simplified, simplified_linear, simplify, simplify_linear
+from funcdiff.space import zeros
+from funcdiff.transforms.jvp import Mask
+from funcdiff.transforms.jvp import jvp as push_program
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+
+
+def linearized(program: Program, count: int, *, complete: bool = False) -> Linearized:
+    """Split a program at its first `count` inputs; `complete` gives every output a tangent."""
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    return linearize(program, active, (True,) * len(program.outputs) if complete else ())
+
+
+def split_results(
+    program: Program, count: int, results: int, *, complete: bool = False
+) -> Linearized:
+    """Split a program whose outputs after the first `results` are values only: auxiliary ones."""
+    if results == len(program.outputs):
+        return linearized(program, count, complete=complete)
+    split = linearized(selected(program, slice(results)), count, complete=complete)
+    with Builder("linearize", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        values = inline(split.primal, xs)
+        others = inline(selected(program, slice(results, None)), xs)
+        primal = builder.program([*values[:results], *others, *values[results:]])
+    return split._replace(primal=primal)
+
+
+def selected(program: Program, outputs: slice) -> Program:
+    """Return a program of some of the outputs only."""
+    return simplify(Program(program.inputs, program.equations, program.outputs[outputs]))
+
+
+def pullback(split: Linearized, count: int, present: Mask) -> Program:
+    """Return the transposed linear part: of residuals and cotangents, to cotangents."""
+    linear = (True,) * count + (False,) * split.residuals
+    pulled = transpose(split.linear, linear, present)
+    return simplify_linear(pulled, (False,) * split.residuals + (True,) * sum(present))
+
+
+def _primal(split: Linearized) -> Program:
+    """Return the program of values and residuals, simplified."""
+    values = len(split.primal.outputs) - split.residuals
+    return simplify(split.primal, (True,) * values + (False,) * split.residuals)
+
+
+class Gradient(NamedTuple):
+    """The program of gradients, then the value if wanted, then auxiliary outputs.
+
+    If the output is not a scalar there is none, and `output` says what it is instead.
+    """
+
+    program: Program | None
+    output: ArrayType | None
+
+
+@memoised
+def gradient_program(
+    recording: Recording,
+    count: int,
+    *,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool = False,
+) -> Gradient:
+    """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array."""
+    program = simplify.__wrapped__(program_of(*recording))
+    if not program.outputs:
+        return Gradient(None, None)
+    type_ = program.output_types[0]
+    if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
+        return Gradient(None, type_)
+    # what is derived on the way is not worth keeping: the gradient is
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    split = linearize.__wrapped__(program, active)
+    with Builder("grad", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        exact = (wants_value, *(True for _ in program.outputs[1:]))
+        primal = simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
+        ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
+        cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
+        if split.mask[0]:
+            known = (False,) * split.residuals
+            present = (True,) + (False,) * (sum(split.mask) - 1)
+            pulled = transpose.__wrapped__(split.linear, (True,) * count + known, present)
+            cts = simplified_linear(pulled, [*residuals, constant(1, type_)], (*known, True))
+        if not holomorphic:
+            cts = [conj(ct) for ct in cts]
+        outputs = [*cts, *(ys if wants_value else ys[1:])]
+        return Gradient(builder.program(outputs), type_)
+
+
+@memoised
+def derivative_program(recording: Recording, place: int, n: int, results: int) -> Program:
+    """Derive the n-th derivatives of the first `results` outputs by one scalar input.
+
+    The other outputs follow as they are.
+    """
+    program = simplify(program_of(*recording))
+    types = program.input_types
+    active = tuple(k == place for k in range(len(types)))
+    derived = selected(program, slice(results))
+    for _ in range(n):
+        pushed, _ = push_program(derived, active, (True,) * results)
+        with Builder("derivative", closed=True, shares=True) as builder:
+            xs = [builder.input(t) for t in types]
+            outputs = inline(pushed, [*xs, constant(1, types[place])])
+            derived = simplify(builder.program(outputs[results:]))
+    with Builder("derivative", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in types]
+        others = inline(selected(program, slice(results, None)), xs)
+        return simplify(builder.program([*inline(derived, xs), *others]))
+
+
+class Pullback(NamedTuple):
+    """What `vjp` needs.
+
+    Attributes
+    ----------
+    primal
+        Of inputs, to outputs and residuals.
+    pullback
+        Of residuals and the cotangents of the outputs in `mask`, to cotangents of inputs.
+    types
+        Types of the results, without auxiliary ones.
+    mask
+        Which of them depend on the inputs.
+    """
+
+    primal: Program
+    pullback: Program
+    types: tuple[ArrayType, ...]
+    mask: Mask
+
+
+@memoised
+def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
+    """Derive the pullback of the first `results` outputs to the first `count` inputs."""
+    program = simplify(program_of(*recording))
+    split = split_results(program, count, results)
+    types, mask = program.output_types[:results], split.mask
+    with Builder("vjp", closed=True, shares=True) as builder:
+        residuals = [builder.input(t) for t in split.linear.input_types[count:]]
+        cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
+        outputs = [zeros(t) for t in program.input_types[:count]]
+        if cts:
+            pulled = simplified(pullback(split, count, (True,) * len(cts)), [*residuals, *cts])
+            outputs = [conj(ct) for ct in pulled]
+        return Pullback(_primal(split), builder.program(outputs), types, mask)
+
+
+@memoised
+def jvp_program(recording: Recording, count: int, results: int) -> Program:
+    """Derive the program of all outputs, and tangents of the first `results` ones."""
+    program = simplify(program_of(*recording))
+    total = len(program.outputs)
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    wanted = (True,) * results + (False,) * (total - results)
+    pushed, _ = push_program(program, active, wanted)
+    with Builder("jvp", closed=True, shares=True) as builder:
+        outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
+        pushed = builder.program(outputs[: total + results])
+    linear = (False,) * len(program.inputs) + (True,) * count
+    return simplify_linear(pushed, linear)
+
+
+@memoised
+def linearize_programs(recording: Recording, count: int, results: int) -> Linearized:
+    """Derive the values, and the first `results` as a linear function of tangents."""
+    program = simplify(program_of(*recording))
+    split = split_results(program, count, results, complete=True)
+    linear = (True,) * count + (False,) * split.residuals
+    return split._replace(primal=_primal(split), linear=simplify_linear(split.linear, linear))
+
+
+@memoised
+def transposed_program(recording: Recording, count: int) -> Program | None:
+    """Transpose a program that is linear in its first `count` inputs.
+
+    The result is a function of the other inputs and the cotangents.  There is none if the
+    derivative depends on the point, or something has no derivative, as ``np.floor(x)``: then the
+    program is not linear.
+    """
+    program = simplify(program_of(*recording))
+    split = linearized(program, count, complete=True)
+    point = selected(split.primal, slice(len(program.outputs), None))
+    active = (True,) * count + (False,) * (len(program.inputs) - count)
+    if any(dependent(point, active)) or hides(program, active, trusts_rules=True):
+        return None
+    types = program.input_types
+    with Builder("transpose", closed=True, shares=True) as builder:
+        known = [builder.input(t) for t in types[count:]]
+        cts = [builder.input(t) for t in program.output_types]
+        residuals = inline(point, [*map(zeros, types[:count]), *known])
+        pulled = pullback(split, count, (True,) * len(cts))
+        transposed = builder.program(inline(pulled, [*residuals, *cts]))
+    return simplify_linear(transposed, (False,) * len(known) + (True,) * len(cts))

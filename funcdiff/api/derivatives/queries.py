@@ -1,0 +1,177 @@
+"""Questions about a function that its program answers: what depends on what, and is it linear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import is_numeric, operand, type_of
+from funcdiff.api.calls.differentiated import call_traced, called
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import Argnames, Argnums, P
+from funcdiff.api.calls.tracing import rebuild, record
+from funcdiff.api.derivatives.linearity import affine
+from funcdiff.core.builder import Tracer
+from funcdiff.core.dependence import dependent
+from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.quiet import quiet
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.numpy.border.values import known
+from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.transforms.jvp import Mask, jvp, spread
+
+# ---- dependence ------------------------------------------------------------------------------
+
+
+def depends_on(
+    f: Callable[P, Any],
+    argnums: Argnums | None = None,
+    *,
+    argnames: Argnames | None = None,
+    derivative: bool = False,
+) -> Callable[P, Any]:
+    """Return a function that tells which results of `f` depend on which arguments.
+
+    The answer is read off the program, not off numbers: True says that there is a path from the
+    argument to the result, as there is in ``x - x`` (which is NaN for infinite x), False is
+    certain.  Branches that Python took (``if x > 0``) are part of the program; what decided them,
+    and other values that Python code looked at, is not seen.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, returning the same.
+    argnums, argnames
+        The arguments, as for `grad`; by default the first.
+    derivative
+        Whether to ask for a derivative that may differ from zero, instead.  `stop_gradient`,
+        ``np.floor`` and comparisons pass values on, but no derivatives.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a container like its result with a bool for each leaf;
+        a tuple of them if several arguments are chosen.
+
+    Raises
+    ------
+    InputError
+        When called, if there are no such arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> f = lambda x, y: {"sum": x + y, "rounded": np.floor(x), "other": 3 * y}
+    >>> fd.depends_on(f)(1.0, 2.0)
+    {'sum': True, 'rounded': True, 'other': False}
+    >>> fd.depends_on(f, derivative=True)(1.0, 2.0)
+    {'sum': True, 'rounded': False, 'other': False}
+    """
+    selection = Selection(f, "depends_on", argnums, argnames)
+
+    @named_after(f, "depends_on", **selection.given)
+    def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
+        places = selection.places(args, kwargs)
+        chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
+        leaves, structure = pytree.flatten(tuple(chosen))
+        numeric = [is_numeric(leaf) for leaf in leaves]
+        operands = [operand(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
+
+        def call(tracers: list[Tracer]) -> Any:
+            rest = iter(tracers)
+            moved = [next(rest) if on else x for x, on in zip(leaves, numeric, strict=True)]
+            return called(f, args, kwargs, places, pytree.unflatten(structure, moved))
+
+        weak = [is_weak(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
+        trace = record(f, operands, call, orders=int(derivative), weak=weak)
+        counts = [sum(map(is_numeric, pytree.flatten(x)[0])) for x in chosen]
+        others = [False for _ in trace.others]
+        found = []
+        for k, count in enumerate(counts):
+            before, after = sum(counts[:k]), sum(counts[k + 1 :]) + len(trace.captures)
+            flags = (False,) * before + (True,) * count + (False,) * after
+            answers = (_moved_by if derivative else _reached_from)(trace.recording, flags)
+            found.append(rebuild(trace.structure, trace.numeric, answers, others))
+        return selection.of(tuple(found))
+
+    return dependence
+
+
+@memoised
+def _reached_from(recording: Recording, flags: Mask) -> list[bool]:
+    return dependent(simplify(program_of(*recording)), flags)
+
+
+@memoised
+def _moved_by(recording: Recording, flags: Mask) -> list[bool]:
+    """Return for each output whether its tangent is more than a structural zero."""
+    program = simplify(program_of(*recording))
+    pairs = zip(program.input_types, flags, strict=True)
+    active = tuple(flag and t.differentiable for t, flag in pairs)
+    if not any(active):
+        return [False for _ in program.outputs]
+    pushed, mask = jvp(program, active)
+    linear = (False,) * len(active) + (True,) * sum(active)
+    moved = dependent(simplify_linear(pushed, linear), linear)
+    return [bool(flag) for flag in spread(moved[len(mask) :], mask)]
+
+
+# ---- linearity -------------------------------------------------------------------------------
+
+
+def is_linear(
+    f: Callable[P, Any], argnums: Argnums | None = None, *, argnames: Argnames | None = None
+) -> Callable[P, bool]:
+    """Return a function that tells whether `f` is linear: ``f(a·x + b·y) = a·f(x) + b·f(y)``.
+
+    It is, if its derivative does not depend on the point and ``f(0) = 0``.  The first is read off
+    the program, the second computed.  True is certain for the program that was traced, with its
+    shapes and Python branches; False says that it could not be shown.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, returning the same.
+    argnums, argnames
+        The arguments, as for `grad`; by default the first.  Of several it is asked whether `f` is
+        linear in all of them together: a product is linear in each of its factors only.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning a bool.  For complex numbers the factors a and b are
+        real, so that ``np.conj`` and ``np.real`` count as linear.
+
+    Raises
+    ------
+    InputError
+        When called, if a leaf of a chosen argument is an integer or boolean array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> x = np.ones(3)
+    >>> [fd.is_linear(f)(x) for f in (np.cumsum, lambda x: x + 1.0, np.sin, np.abs)]
+    [True, False, False, False]
+    """
+    selection = Selection(f, "is_linear", argnums, argnames)
+
+    @named_after(f, "is_linear", **selection.given)
+    def linear(*args: P.args, **kwargs: P.kwargs) -> bool:
+        inputs, trace = call_traced(f, selection, args, kwargs)
+        program = affine(trace.recording, len(inputs.operands))
+        if program is None:
+            return False
+        zeros = [np.zeros(type_of(x).shape, type_of(x).dtype) for x in inputs.operands]
+        results = quiet(executable(program), *zeros, *(known(c) for c in trace.captures))
+        return all(bool(np.all(y == 0)) for y in results)
+
+    return linear

@@ -1,0 +1,119 @@
+"""Scalar functions differentiated: gradient, value and auxiliary result of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from funcdiff.api.calls.differentiated import call_traced, check_holomorphic, like_inputs
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.tracing import Trace, run
+from funcdiff.api.derivatives.programs import gradient_program
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import OutputError, user_location
+from funcdiff.pytree import LEAF
+
+_OF_SEVERAL: Final = {
+    "grad": ", or use fd.jacobian or fd.vjp",
+    "value_and_grad": ", or use fd.value_and_jacobian or fd.vjp",
+    "hessian": ", or use fd.jacobian(fd.jacobian(f))",
+}
+"""What does the same for functions with several results."""
+
+
+class Parts(NamedTuple):
+    """What a gradient program computes."""
+
+    gradient: Any
+    value: Any
+    aux: Any
+
+
+def gradient_function(
+    f: Callable[..., Any],
+    selection: Selection,
+    *,
+    has_aux: bool,
+    holomorphic: bool,
+) -> Callable[..., Any]:
+    """Return a function that computes a gradient, for transforms that differentiate it again."""
+
+    @named_after(f, "grad")
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        )
+        return (parts.gradient, parts.aux) if has_aux else parts.gradient
+
+    return gradient
+
+
+def parts_of(
+    f: Callable[..., Any],
+    selection: Selection,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    has_aux: bool,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool = False,
+) -> Parts:
+    """Differentiate a call; `elementwise`, of an array, of which the sum is differentiated.
+
+    Raises
+    ------
+    InputError
+        If a differentiated leaf is an integer or boolean array, or real with `holomorphic`.
+    OutputError
+        If the result is not a scalar, or of the wrong kind.
+    """
+    inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
+    count = len(inputs.operands)
+    program, output = gradient_program(
+        trace.recording,
+        count,
+        holomorphic=holomorphic,
+        wants_value=wants_value,
+        elementwise=elementwise,
+    )
+    if program is None or not trace.is_array:
+        raise _unsuitable(
+            selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+        )
+    if holomorphic:
+        check_holomorphic(inputs, trace, selection)
+    results = run(program, [*inputs.operands, *trace.captures], trace)
+    trees = inputs.rebuild(like_inputs(results[:count], inputs))
+    aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
+    return Parts(selection.of(trees), results[count] if wants_value else None, aux)
+
+
+def _unsuitable(
+    selection: Selection,
+    trace: Trace,
+    output: ArrayType | None,
+    *,
+    holomorphic: bool,
+    elementwise: bool,
+) -> OutputError:
+    wanted = "array" if elementwise else "scalar"
+    got: object = output
+    several = _OF_SEVERAL.get(selection.transform, "")
+    cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
+    if output is None or not trace.is_array:
+        got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
+        cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
+        if str(got) == "None":
+            cure = f"Return the {wanted}: a function without a return statement returns None."
+    elif elementwise or not output.shape:
+        cure = {
+            "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",
+            "f": "With holomorphic=True the result must be complex.",
+        }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
+    kind = "complex" if holomorphic else "real"
+    return OutputError(
+        f"{selection.transform} needs a function that returns a {kind} {wanted}; "
+        f"{selection.name} returned {got}, at {user_location()}. {cure}"
+    )

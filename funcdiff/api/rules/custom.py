@@ -1,0 +1,251 @@
+"""Derivative rules of the user's own: `custom_jvp`, `custom_vjp`, with JAX's signatures.
+
+A call traces the function and, as often as derivatives are pending, its rules; all of it becomes
+one equation that holds the programs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from funcdiff.api.calls.arguments import check_function, described, ints_of, name_of
+from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.rules.custom_call import Call
+from funcdiff.core.builder import current_builder
+from funcdiff.errors import InputError, user_location
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Q = ParamSpec("Q")
+S = TypeVar("S")
+
+
+class CustomFunction(Generic[P, R]):
+    """A function with derivative rules of its own.
+
+    Made by `custom_jvp` and `custom_vjp`, which say how it is used.  It may be given both rules:
+    `defjvp` then serves forward mode and `defvjp` reverse mode.
+    """
+
+    def __init__(
+        self, f: Callable[P, R], wanted: str, nondiff_argnums: int | Sequence[int] = ()
+    ) -> None:
+        check_function(f, wanted)
+        update_wrapper(self, f)
+        self._function = f
+        self._wanted = wanted
+        self._fixed = _positions(nondiff_argnums)
+        self._jvp: Callable[..., Any] | None = None
+        self._vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self._name} with derivative rules of its own>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind to an instance, so that methods can have rules; rules take it as an argument."""
+        return self if instance is None else functools.partial(self, instance)
+
+    @property
+    def _name(self) -> str:
+        return name_of(self._function)
+
+    def defjvp(self, rule: Callable[Q, tuple[R, R]]) -> Callable[Q, tuple[R, R]]:
+        """Set the rule of forward mode; works as a decorator.
+
+        Parameters
+        ----------
+        rule
+            ``rule(*fixed, primals, tangents) -> (out, tangent_out)``: `fixed` are the arguments
+            in `nondiff_argnums`, `primals` and `tangents` tuples with one entry per other
+            argument.  Linear in the tangents.  A leaf without a derivative has the tangent None.
+        """
+        self._check_rule(rule)
+        self._jvp = rule
+        return rule
+
+    # one for each number of arguments in nondiff_argnums
+    @overload
+    def defvjp(
+        self, forward: Callable[..., tuple[R, S]], backward: Callable[[S, R], tuple[Any, ...]]
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self, forward: Callable[..., tuple[R, S]], backward: Callable[[Any, S, R], tuple[Any, ...]]
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self,
+        forward: Callable[..., tuple[R, S]],
+        backward: Callable[[Any, Any, S, R], tuple[Any, ...]],
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self,
+        forward: Callable[..., tuple[R, S]],
+        backward: Callable[[Any, Any, Any, S, R], tuple[Any, ...]],
+    ) -> None: ...
+    def defvjp(
+        self, forward: Callable[..., tuple[R, Any]], backward: Callable[..., tuple[Any, ...]]
+    ) -> None:
+        """Set the rule of reverse mode.
+
+        Parameters
+        ----------
+        forward
+            ``forward(*args) -> (out, residuals)``, `out` as the function returns it.
+        backward
+            ``backward(*fixed, residuals, cotangent) -> tuple``: the cotangent is like `out`, the
+            tuple has one entry per argument that is not in `nondiff_argnums`, like it, or None
+            for zero.
+        """
+        for rule in (forward, backward):
+            self._check_rule(rule)
+        self._vjp = forward, backward
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function; where derivatives are taken, its rules are used."""
+        builder = current_builder()
+        if builder is None:
+            return self._function(*args, **kwargs)
+        if self._jvp is None and self._vjp is None:
+            raise InputError(
+                f"{self._name} was declared with fd.{self._wanted}, but it has no rule, at "
+                f"{user_location()}. Call {self._name}.def{self._wanted[-3:]}(...) before."
+            )
+        positional = self._positional(args, kwargs)
+        result: R = Call(self._name, self._fixed, positional, builder).record(
+            self._traced_function, self._jvp, self._vjp
+        )
+        return result
+
+    def _check_rule(self, rule: Any) -> None:
+        if not callable(rule):
+            raise InputError(
+                f"a rule of {self._name} is a function, but {described(rule)} was given, at "
+                f"{user_location()}: write {self._name}.defjvp(rule), or "
+                f"{self._name}.defvjp(forward, backward)."
+            )
+
+    def _traced_function(self, *args: Any) -> Any:
+        """Call the function on traced arguments."""
+        return self._function(*args)  # type: ignore[call-arg]
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments in order: rules take them by position."""
+        bound = args
+        if kwargs:
+            arguments = inspect.signature(self._function).bind(*args, **kwargs)
+            if arguments.kwargs:
+                raise InputError(
+                    f"{self._name} has derivative rules, which take arguments by position, but "
+                    f"{', '.join(arguments.kwargs)} can only be given by keyword, at "
+                    f"{user_location()}. Make the parameters positional."
+                )
+            arguments.apply_defaults()
+            bound = arguments.args
+        outside = [k for k in self._fixed if not 0 <= k < len(bound)]
+        if outside:
+            raise InputError(
+                f"nondiff_argnums={tuple(sorted(self._fixed))} of {self._name} is out of range: "
+                f"it was called with {len(bound)} arguments, at {user_location()}."
+            )
+        return bound
+
+
+def _positions(nondiff_argnums: int | Sequence[int]) -> frozenset[int]:
+    given = ints_of(nondiff_argnums)
+    if given is None or any(k < 0 for k in given):
+        raise InputError(
+            f"nondiff_argnums={nondiff_argnums!r} are no positions of arguments, at "
+            f"{user_location()}. Count from 0, as in nondiff_argnums=(0, 2)."
+        )
+    return frozenset(given)
+
+
+@explains_calls
+def custom_jvp(
+    f: Callable[P, R], *, nondiff_argnums: int | Sequence[int] = ()
+) -> CustomFunction[P, R]:
+    """Give a function a derivative rule of its own, in forward mode; every mode follows.
+
+    Parameters
+    ----------
+    f
+        Function of arrays and containers.  Where derivatives are taken, what it does is not looked
+        at; in an eager trace it may use the values of its arguments.
+    nondiff_argnums
+        Positions of arguments that are passed through as they are: functions, options.
+
+    Returns
+    -------
+    CustomFunction
+        `f`, to which ``defjvp`` gives the rule ``rule(primals, tangents) -> (out, tangent)``.
+
+    Raises
+    ------
+    OutputError
+        By a call, if the rule does not return what it has to; the message shows both.
+    NotDifferentiableError
+        If `f` closes over a traced array that is differentiated, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> @fd.custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log1p(np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t * (1 - 1 / (1 + np.exp(x)))
+    >>> fd.grad(log1pexp)(100.0)
+    np.float64(1.0)
+    """
+    return CustomFunction(f, "custom_jvp", nondiff_argnums)
+
+
+@explains_calls
+def custom_vjp(
+    f: Callable[P, R], *, nondiff_argnums: int | Sequence[int] = ()
+) -> CustomFunction[P, R]:
+    """Give a function a derivative rule of its own, in reverse mode; every mode follows.
+
+    Forward mode transposes the rule, if that is linear in the cotangent; give ``defjvp``, too, if
+    it is not (a rule that clips gradients, say).
+
+    Parameters
+    ----------
+    f, nondiff_argnums
+        As for `custom_jvp`.
+
+    Returns
+    -------
+    CustomFunction
+        `f`, to which ``defvjp(forward, backward)`` gives the rule: ``forward(*args) -> (out,
+        residuals)`` and ``backward(residuals, cotangent) -> tuple`` with one entry per argument.
+
+    Raises
+    ------
+    OutputError, NotDifferentiableError
+        As for `custom_jvp`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> @fd.custom_vjp
+    ... def clipped(x, bound):
+    ...     return x
+    >>> clipped.defvjp(
+    ...     lambda x, bound: (x, bound),
+    ...     lambda bound, ct: (np.clip(ct, -bound, bound), None),
+    ... )
+    >>> fd.grad(lambda x: 10.0 * clipped(x, 2.0) ** 2)(3.0)
+    np.float64(2.0)
+    """
+    return CustomFunction(f, "custom_vjp", nondiff_argnums)

@@ -1,0 +1,281 @@
+"""One call of a function with derivative rules: the function and its rules, traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    described,
+    is_numeric,
+    operand,
+    traced,
+    type_of,
+)
+from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
+from funcdiff.api.control.bodies import preserving
+from funcdiff.api.rules.rule_results import like_result, matched, shown
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import OutputError, user_location
+from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_rules import Custom, smooth
+from funcdiff.space import zeros
+
+
+class Call:
+    """One call of a custom function: its arguments taken apart."""
+
+    def __init__(
+        self, name: str, fixed: frozenset[int], args: tuple[Any, ...], builder: Builder
+    ) -> None:
+        self.name = name
+        self.args = args
+        self.builder = builder
+        self.fixed = [args[k] for k in sorted(fixed)]
+        self.moving = [k for k in range(len(args)) if k not in fixed]
+        self.leaves, self.structure = pytree.flatten(tuple(args[k] for k in self.moving))
+        self.numeric = [is_numeric(leaf) for leaf in self.leaves]
+        self.xs = [operand(x) for x, on in zip(self.leaves, self.numeric, strict=True) if on]
+        self.weak = [is_weak(x) for x, on in zip(self.leaves, self.numeric, strict=True) if on]
+        self.types = [type_of(x) for x in self.xs]
+
+    def record(
+        self,
+        function: Callable[..., Any],
+        jvp: Callable[..., Any] | None,
+        vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
+    ) -> Any:
+        """Trace the function and its rules, and record the call as one equation."""
+        body = self._traced(function, self._applied(function), pending=0, who=self.name)
+        pending = self.builder.pending - 1  # of rules that may be transposed
+        traces = [body]
+        programs_jvp: tuple[Program, ...] = ()
+        programs_vjp: tuple[Program, ...] = ()
+        if pending >= 0 and jvp is not None:
+            traces.append(self._trace_jvp(jvp, body, pending))
+        if pending >= 0 and vjp is not None:
+            forward = self._trace_forward(vjp[0], body, max(0, pending - 1))
+            traces += [forward, self._trace_backward(vjp[1], body, forward, pending)]
+        captures = [c for trace in traces for c in trace.captures]
+        types = [type_of(c) for c in captures]
+        programs = self._closed(traces, types)
+        if pending >= 0 and jvp is not None:
+            programs_jvp = (programs[1],)
+        if pending >= 0 and vjp is not None:
+            programs_vjp = (programs[-2], programs[-1])
+        rule = Custom(self.name, programs[0], len(self.xs), programs_jvp, programs_vjp)
+        ys = (
+            bind(custom_p, rule, *traced(self.xs), *traced(captures)) if programs[0].outputs else ()
+        )
+        results = standing_for(ys, body.outputs)
+        return rebuild(body.structure, body.numeric, results, body.others)
+
+    # ---- tracing ---------------------------------------------------------------------------
+
+    def _traced(
+        self, f: Callable[..., Any], call: Callable[[list[Tracer]], Any], *, pending: int,
+        operands: Sequence[Any] | None = None, types: Sequence[ArrayType] | None = None,
+        weak: Sequence[bool] | None = None, has_aux: bool = False,
+        who: str = "",
+    ) -> Trace:  # fmt: skip
+        return record(
+            f,
+            self.xs if operands is None else operands,
+            preserving(
+                call, who or f"{FunctionName(f)}, a rule of {self.name},", "its input {}".format
+            ),
+            has_aux=has_aux,
+            lifts=False,
+            types=self.types if types is None else types,
+            pending=pending,
+            # what is pending on the last level is a transpose, no derivative
+            severed=pending <= 1,
+            weak=self.weak if weak is None else weak,
+        )
+
+    def _arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments that are not fixed, with these values of their numbers."""
+        rest = iter(values)
+        leaves = [
+            next(rest) if on else leaf
+            for leaf, on in zip(self.leaves, self.numeric, strict=True)
+        ]  # fmt: skip
+        arguments: tuple[Any, ...] = pytree.unflatten(self.structure, leaves)
+        return arguments
+
+    def _applied(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
+        def call(tracers: list[Tracer]) -> Any:
+            changed = list(self.args)
+            for k, argument in zip(self.moving, self._arguments(tracers), strict=True):
+                changed[k] = argument
+            return f(*changed)
+
+        return call
+
+    def _trace_forward(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
+        applied = self._applied(f)
+
+        def call(tracers: list[Tracer]) -> Any:
+            returned = applied(tracers)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise OutputError(
+                    f"the forward rule {FunctionName(f)} of {self.name} must return a pair "
+                    f"(out, residuals), but returned {described(returned)}"
+                    f"{_entries(returned)}, at {user_location()}. Return (out, None) if the "
+                    "backward rule needs nothing."
+                )
+            return returned
+
+        trace = self._traced(f, call, pending=pending, has_aux=True)
+        self._check_result(trace, body, len(body.outputs), f, "the forward rule")
+        return trace
+
+    def _trace_backward(
+        self, f: Callable[..., Any], body: Trace, forward: Trace, pending: int
+    ) -> Trace:
+        aux = forward.aux
+        assert aux is not None
+        residuals = forward.outputs[len(body.outputs) :]
+        floating = [body.outputs[k].type for k in smooth([y.type for y in body.outputs])]
+        # residuals have the values that the forward rule gave them; a cotangent has none
+        operands = [*residuals, *(None for _ in floating)]
+
+        def call(tracers: list[Tracer]) -> Any:
+            kept = aux.rebuild(tracers[: len(residuals)])
+            cotangent = like_result(body, [conj(ct) for ct in tracers[len(residuals) :]])
+            return self._cotangents(f, f(*self.fixed, kept, cotangent))
+
+        types = [*(x.type for x in residuals), *floating]
+        weak = [x.weak for x in residuals]
+        return self._traced(f, call, pending=pending, operands=operands, types=types, weak=weak)
+
+    def _trace_jvp(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
+        places = smooth(self.types)
+        operands = [*self.xs, *(None for _ in places)]
+
+        def call(tracers: list[Tracer]) -> Any:
+            primals = self._arguments(tracers[: len(self.xs)])
+            ts: list[Any] = [None] * len(self.xs)
+            for k, t in zip(places, tracers[len(self.xs) :], strict=True):
+                ts[k] = t
+            rest = iter(ts)
+            spread = [next(rest) if on else None for on in self.numeric]
+            tangents = pytree.unflatten(self.structure, spread)
+            returned = f(*self.fixed, primals, tangents)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise OutputError(
+                    f"the JVP rule {FunctionName(f)} of {self.name} must return a pair "
+                    f"(out, tangent), but returned {described(returned)}"
+                    f"{_entries(returned)}, at {user_location()}."
+                )
+            out, tangent = returned
+            return out, self._tangents(f, tangent, body)
+
+        types = [*self.types, *(self.types[k] for k in places)]
+        trace = self._traced(
+            f, call, pending=pending, operands=operands, types=types, has_aux=True
+        )  # fmt: skip
+        self._check_result(trace, body, len(body.outputs), f, "the JVP rule")
+        return trace
+
+    # ---- what rules return -----------------------------------------------------------------
+
+    def _check_result(
+        self, trace: Trace, body: Trace, count: int, f: Callable[..., Any], what: str
+    ) -> None:
+        given, expected = trace.outputs[:count], body.outputs
+        if trace.structure == body.structure and [y.type for y in given] == [
+            y.type for y in expected
+        ]:
+            return
+        raise OutputError(
+            f"{what} {FunctionName(f)} of {self.name} must return first what {self.name} returns, "
+            f"{shown(body.structure, expected)}, but returned "
+            f"{shown(trace.structure, trace.outputs[: sum(trace.numeric)])}, at "
+            f"{user_location()}. Convert or reshape it."
+        )
+
+    def _cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
+        """Check what a backward rule returned; return one cotangent per floating operand."""
+        if not isinstance(returned, tuple | list) or len(returned) != len(self.moving):
+            several = isinstance(returned, tuple | list)
+            count = f"{len(returned)} entries" if several else described(returned)
+            raise OutputError(
+                f"the backward rule {FunctionName(f)} of {self.name} must return a tuple with one "
+                f"entry per argument, {len(self.moving)} in all, but returned {count}, at "
+                f"{user_location()}. Return (ct,) for one argument, None for a zero."
+            )
+        arguments = pytree.unflatten(self.structure, self.leaves)
+        found: list[Tracer] = []
+        for k, (argument, ct) in enumerate(zip(arguments, returned, strict=True)):
+            leaves, structure = pytree.flatten(argument)
+            what = f"the backward rule {FunctionName(f)} of {self.name}: entry {k}"
+            wanted = [type_of(operand(x)) if is_numeric(x) else None for x in leaves]
+            found += [
+                conj(x) for x in matched(ct, structure, wanted, what, f"argument {k}")
+            ]  # fmt: skip
+        return found
+
+    def _tangents(self, f: Callable[..., Any], tangent: Any, body: Trace) -> list[Tracer]:
+        """Check the tangent of the result; return one per floating output."""
+        types = iter([y.type for y in body.outputs])
+        wanted = [next(types) if on else None for on in body.numeric]
+        what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
+        return matched(tangent, body.structure, wanted, what, "the result")
+
+    # ---- programs --------------------------------------------------------------------------
+
+    def _closed(self, traces: Sequence[Trace], types: Sequence[ArrayType]) -> list[Program]:
+        """Return the programs of the traces, all with the captures of all behind the primals.
+
+        For the JVP rule the tangents come last, and for the backward rule the cotangents do.
+        """
+        programs = []
+        start = 0
+        for trace in traces:
+            program = program_of(*trace.recording)
+            own = len(trace.captures)
+            operands = len(program.inputs) - own
+            last = operands - self._leading(trace, traces)
+            given = program.input_types[:operands]
+            with Builder("custom", closed=True) as builder:
+                front = [builder.input(t) for t in given[: operands - last]]
+                captured = [builder.input(t) for t in types]
+                back = [builder.input(t) for t in given[operands - last :]]
+                xs = [*front, *back, *captured[start : start + own]]
+                if trace is not traces[0]:
+                    # a rule that returns np.zeros(n) means a zero, not some constant
+                    xs[operands:] = [
+                        zeros(x.type) if _is_zero(c) else x
+                        for x, c in zip(xs[operands:], trace.captures, strict=True)
+                    ]
+                programs.append(builder.program(inline(program, xs)))
+            start += own
+        return programs
+
+    def _leading(self, trace: Trace, traces: Sequence[Trace]) -> int:
+        """Return how many inputs of a trace come before the captures: primals or residuals."""
+        if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
+            return len(traces[-2].outputs) - len(traces[0].outputs)
+        return len(self.xs)
+
+
+def _entries(returned: Any) -> str:
+    return f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
+
+
+def _is_zero(capture: Any) -> bool:
+    """Whether an array is known to hold zeros only, none of them negative."""
+    if isinstance(capture, Tracer) or capture.dtype.kind not in "fc":
+        return False
+    return not np.any(capture) and not np.any(np.signbit(np.real(capture)))

@@ -1,0 +1,219 @@
+"""Solutions of linear equations whose matrix is a function, by solvers of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, overload
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import check_function, check_optional_functions, name_of, traced
+from funcdiff.api.calls.signatures import Aux, No, X, Yes
+from funcdiff.api.rules.solution import traced_equation, unknowns
+from funcdiff.api.rules.solver_names import named
+from funcdiff.api.rules.solving import (
+    any_traced,
+    auxiliary,
+    directly,
+    evaluated,
+    rebuilt,
+)
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.dependence import dependent
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Program
+from funcdiff.core.walk import inline
+from funcdiff.errors import InputError, user_location
+from funcdiff.ops.control.tap import Tap
+from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
+from funcdiff.space import add, neg, zeros
+from funcdiff.transforms.linearize import linearize
+
+
+@overload
+def custom_linear_solve(
+    matvec: Callable[[X], Any],
+    b: X,
+    solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    transpose_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    *,
+    symmetric: bool = False,
+    has_aux: No = False,
+) -> X: ...
+@overload
+def custom_linear_solve(
+    matvec: Callable[[X], Any],
+    b: X,
+    solve: Callable[[Callable[[X], Any], X], tuple[Any, Aux]],
+    transpose_solve: Callable[[Callable[[X], Any], X], tuple[Any, Any]] | None = None,
+    *,
+    symmetric: bool = False,
+    has_aux: Yes,
+) -> tuple[X, Aux]: ...
+def custom_linear_solve(
+    matvec: Callable[[X], Any],
+    b: X,
+    solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    transpose_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    *,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """Solve A·x = b, where A is a function, with a solver of your own; differentiate x.
+
+    With ``dx = A⁻¹ (db - dA·x)`` the derivative is one more solution with A, and in reverse mode
+    with its transpose.  A may depend on traced arrays that `matvec` closes over.
+
+    Parameters
+    ----------
+    matvec
+        ``matvec(x)`` returns A·x.  It must be linear, and is traced.
+    b
+        Right-hand side: container of floating or complex arrays.
+    solve
+        ``solve(matvec, b)`` returns x; runs with concrete arrays, and is never traced, so it may
+        be an iterative solver of SciPy's.  That it returns a solution is not checked.  By
+        default the matrix is made and factorized.
+    transpose_solve
+        ``transpose_solve(vecmat, b)`` solves with the transpose; reverse mode needs it.
+    symmetric
+        Whether A is its own transpose or adjoint, so that `solve` does for both.
+    has_aux
+        Whether the solvers return pairs ``(x, aux)``.
+
+    Returns
+    -------
+    x
+        Like `b`.
+    aux
+        With `has_aux`: what the solver returned beside it; in a traced function numbers and
+        arrays, which have no derivative.
+
+    Raises
+    ------
+    NotDifferentiableError
+        In reverse mode, if there is no solver for the transpose.
+    InputError
+        If `matvec` is not linear, or a solver closes over a traced array.
+    OutputError
+        If `matvec` or a solver returns something unlike `b`; the message has the leaf's path.
+    numpy.linalg.LinAlgError
+        If there is no `solve` and A is singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> from scipy.sparse.linalg import LinearOperator, cg
+    >>> def by_cg(matvec, b):
+    ...     return cg(LinearOperator((b.size, b.size), matvec=matvec), b, rtol=1e-12)[0]
+    >>> def energy(k):
+    ...     stiffness = lambda u: k * u - 0.5 * np.roll(u, 1) - 0.5 * np.roll(u, -1)
+    ...     return np.sum(fd.custom_linear_solve(stiffness, np.ones(4), by_cg, symmetric=True))
+    >>> print(np.round(fd.grad(energy)(3.0), 6))
+    -1.0
+    """
+    check_function(matvec, "custom_linear_solve", "matvec")
+    check_optional_functions("custom_linear_solve", solve=solve, transpose_solve=transpose_solve)
+    name = f"custom_linear_solve({name_of(matvec)})"
+    x = unknowns(b, f"the right-hand side of {name}")
+    if solve is None:
+        if transpose_solve is not None or has_aux:
+            raise InputError(
+                f"{name} got transpose_solve or has_aux=True, but no solve, at {user_location()}. "
+                "Give solve=, or leave out the others."
+            )
+        program, captures = traced_equation(matvec, x, name)
+        equation = _linear_map(program, len(x.types), name)
+        right = evaluated(equation.right, [*captures, *x.leaves])
+        dense = dense_solve(equation.program, len(x.types), name)
+        return pytree.unflatten(x.structure, evaluated(dense, [*captures, *right]))
+    if current_builder() is not None:
+        program, captures = traced_equation(matvec, x, name)
+        operands = [*captures, *x.leaves]
+        if any_traced(operands):
+            equation = _linear_map(program, len(x.types), name)
+            operands = [*captures, *evaluated(equation.right, operands)]
+            solver = named(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
+            transposed: str = solver if symmetric else ""
+            if transpose_solve is not None:
+                what = f"the transposed solver of {name}"
+                transposed = named(transpose_solve, x.structure, what, has_aux=has_aux)
+            aux, shown = auxiliary(solver, name, equation.program, operands)
+            p = LinearSolve(
+                name, equation.program, len(x.types), solver, transposed, aux, batches=()
+            )
+            return rebuilt(linear_solve(p, traced(operands)), x, shown)
+    return directly(solve, matvec, x, name, has_aux=has_aux)
+
+
+# ---- the map as a program -----------------------------------------------------------------------
+
+
+class _LinearMap(NamedTuple):
+    """A map ``v -> A·v + c`` as the equation A·x = b - c.
+
+    Attributes
+    ----------
+    program
+        ``(*known, *v) -> A·v``, which can be transposed.
+    right
+        ``(*known, *b) -> b - c``.
+    """
+
+    program: Program
+    right: Program
+
+
+def _linear_map(program: Program, count: int, name: str) -> _LinearMap:
+    """Return a map of the last `count` inputs of a program as a linear one.
+
+    Raises
+    ------
+    InputError
+        If its derivative is not the same everywhere, or a value in it is named, which is asked for.
+    """
+    tap = next((eq.params.name for eq in program.equations if isinstance(eq.params, Tap)), None)
+    if tap is not None:
+        raise InputError(
+            f"the map of {name} gives a value the name {tap!r}, at {user_location()}: it is taken "
+            "apart, and applied to many vectors. Apply it to the solution and name what it returns."
+        )
+    found = _taken_apart(program, count)
+    if found is None:
+        raise InputError(
+            f"the map of {name} is not linear: its derivative depends on the argument, at "
+            f"{user_location()}. Use fd.custom_root for equations that are not linear."
+        )
+    return found
+
+
+@memoised
+def _taken_apart(program: Program, count: int) -> _LinearMap | None:
+    """Take a program for its derivative by the last inputs, unless that depends on them."""
+    outputs, first = len(program.outputs), len(program.inputs) - count
+    active = (*(False for _ in range(first)), *(True for _ in range(count)))
+    split = linearize(program, active, (True,) * outputs)
+    if any(dependent(split.primal, active)[outputs:]):
+        return None
+    at_zero = _at_zero(split.primal, count)
+    with Builder("linear_map", closed=True, shares=True) as builder:
+        given = [builder.input(t) for t in program.input_types[:first]]
+        vs = [builder.input(t) for t in program.input_types[first:]]
+        residuals = inline(at_zero, given)[outputs:]
+        slope = builder.program(inline(split.linear, [*vs, *residuals]))
+    with Builder("linear_map", closed=True, shares=True) as builder:
+        given = [builder.input(t) for t in program.input_types[:first]]
+        bs = [builder.input(t) for t in program.input_types[first:]]
+        constants = inline(at_zero, given)
+        right = builder.program([add(b, neg(c)) for b, c in zip(bs, constants, strict=False)])
+    return _LinearMap(slope, right)
+
+
+def _at_zero(program: Program, count: int) -> Program:
+    """Return a program whose last inputs are zero."""
+    first = len(program.inputs) - count
+    with Builder("linear_map", closed=True, shares=True) as builder:
+        given = [builder.input(t) for t in program.input_types[:first]]
+        return builder.program(
+            inline(program, [*given, *(zeros(t) for t in program.input_types[first:])])
+        )

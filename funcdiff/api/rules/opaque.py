@@ -1,0 +1,238 @@
+"""`primitive`: NumPy or SciPy code that cannot be traced, with derivative rules of the user's."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import (
+    check_optional_functions,
+    is_numeric,
+    operand,
+    traced,
+    type_of,
+)
+from funcdiff.api.calls.tracing import rebuild
+from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.rules.custom import CustomFunction
+from funcdiff.core.builder import current_builder, suspended
+from funcdiff.core.effects import calls_of, key_of
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
+from funcdiff.numpy.border.values import known
+from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.opaque import Function, Opaque, entered, lent, opaque
+from funcdiff.pytree.statics import static_key
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+_RECENT: Final = 64
+"""How many kinds of arguments a function is kept for where no program calls it with them."""
+
+
+class _Result(NamedTuple):
+    """What a result is made of: types of its arrays, its container, and the rest of it.
+
+    Which of its numbers are Python's is known if the function was called to find out.
+    """
+
+    types: tuple[ArrayType, ...]
+    weak: tuple[bool, ...]
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    others: list[Any]
+
+
+class OpaqueFunction(CustomFunction[P, R]):
+    """A function that is called with concrete arrays; made by `primitive`."""
+
+    def __init__(
+        self,
+        f: Callable[P, R],
+        nondiff_argnums: int | Sequence[int],
+        result: Callable[P, Any] | None,
+        batch: Callable[..., Any] | None,
+    ) -> None:
+        super().__init__(f, "primitive", nondiff_argnums)
+        check_optional_functions("primitive", result=result, batch=batch)
+        self._result = result
+        self._batch = batch
+        self._names: WeakValueDictionary[Any, Name[Function]] = WeakValueDictionary()
+        self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
+        self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
+
+    def _traced_function(self, *args: Any) -> Any:
+        """Record the call; the numbers among the arguments become operands."""
+        leaves, structure = pytree.flatten(args)
+        numeric = tuple(map(is_numeric, leaves))
+        statics = tuple(x for x, on in zip(leaves, numeric, strict=True) if not on)
+        numbers = [x for x, on in zip(leaves, numeric, strict=True) if on]
+        xs, weak = list(map(operand, numbers)), tuple(map(is_weak, numbers))
+        rebuilt = functools.partial(_rebuilt, structure, numeric, statics, weak)
+        name = self._name_of(structure, numeric, statics, weak)
+        known_results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
+        if types not in known_results:
+            known_results[types] = self._result_of(name, rebuilt, xs)
+        found = known_results[types]
+        results = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
+        ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
+        return rebuild(found.structure, found.numeric, ys, found.others)
+
+    def _name_of(
+        self,
+        structure: pytree.Structure,
+        numeric: tuple[bool, ...],
+        statics: tuple[Any, ...],
+        weak: tuple[bool, ...],
+    ) -> Name[Function]:
+        """Return the name for arguments of this kind, entering the function if it is new."""
+        try:
+            key = (structure, numeric, static_key(statics), weak)
+            found = self._names.get(key)
+        except TypeError as error:
+            raise InputError(
+                f"an argument of {self._name} that is not a number is not hashable ({error}), at "
+                f"{user_location()}. Use tuples and frozen objects for options."
+            ) from error
+        if found is not None:
+            return found
+        rebuilt = functools.partial(_rebuilt, structure, numeric, statics)
+        strong = (False,) * len(weak)  # a batch of Python numbers is an array
+        function: Callable[..., Any] = self._function
+
+        def run(*xs: Any) -> list[Any]:
+            return _numbers(function(*rebuilt(weak, xs)))
+
+        def run_batch(size: int, *xs: Any) -> list[Any]:
+            assert self._batch is not None
+            return _numbers(self._batch(size, *rebuilt(strong, xs)))
+
+        batch = run_batch if self._batch is not None else None
+        name = entered.enter(self._name, Function(run, batch))
+        self._names[key] = name
+        self._recent.append(name)
+        return name
+
+    def _result_of(
+        self, name: Name[Function], rebuilt: Callable[..., Any], xs: Sequence[Any]
+    ) -> _Result:
+        """Find the types of the result: as declared, else by calling the function."""
+        function: Callable[..., Any] = self._function
+        called = None
+        if self._result is not None:
+            declared: Callable[..., Any] = self._result
+            shown = declared(*rebuilt([np.broadcast_to(np.zeros((), x.dtype), x.shape)
+                                           for x in xs]))  # fmt: skip
+        else:
+            try:
+                values = [lent(known(x)) for x in xs]
+            except ConcreteValueError as error:
+                raise ConcreteValueError(
+                    f"what {self._name} returns is not known at {user_location()}: its arguments "
+                    "have no values here (inside vmap, cond, scan, jit or a rule). Declare it: "
+                    "fd.primitive(f, result=lambda *args: np.empty(shape))."
+                ) from error
+            with suspended():
+                shown = function(*rebuilt(values))
+            called = list(map(known, xs))
+        leaves, structure = pytree.flatten(shown)
+        numeric = tuple(map(is_numeric, leaves))
+        numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]
+        arrays = list(map(np.asarray, numbers))
+        weak = tuple(self._result is None and is_weak(y) for y in numbers)
+        types = tuple(ArrayType(y.shape, y.dtype) for y in arrays)
+        if called is not None:  # for nothing but the types: the equation will have its results
+            calls = calls_of(innermost())
+            calls.note(key_of(Opaque(name, types, ()), called), arrays, None)
+        others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
+        return _Result(types, weak, structure, numeric, others)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function; in a trace, record the call."""
+        if current_builder() is None:
+            return self._function(*args, **kwargs)
+        if self._jvp is None and self._vjp is None:
+            found: R = self._traced_function(*self._positional(args, kwargs))
+            return found
+        return super().__call__(*args, **kwargs)
+
+
+def _rebuilt(
+    structure: pytree.Structure,
+    numeric: Sequence[bool],
+    statics: Sequence[Any],
+    weak: Sequence[bool],
+    xs: Sequence[Any],
+) -> tuple[Any, ...]:
+    given = [x.item() if flag else x for x, flag in zip(xs, weak, strict=True)]
+    numbers, rest = iter(given), iter(statics)
+    leaves = [next(numbers) if on else next(rest) for on in numeric]
+    arguments: tuple[Any, ...] = pytree.unflatten(structure, leaves)
+    return arguments
+
+
+def _numbers(result: Any) -> list[Any]:
+    return [leaf for leaf in pytree.flatten(result)[0] if is_numeric(leaf)]
+
+
+@explains_calls
+def primitive(
+    f: Callable[P, R],
+    *,
+    result: Callable[P, Any] | None = None,
+    batch: Callable[..., Any] | None = None,
+    nondiff_argnums: int | Sequence[int] = (),
+) -> OpaqueFunction[P, R]:
+    """Declare a function as opaque: it is called with concrete arrays, never traced.
+
+    For solvers, special functions, compiled code: whatever leaves NumPy.  Declare it once, at the
+    top level of a module, and give it a rule with ``defvjp`` or ``defjvp`` (as `custom_vjp` and
+    `custom_jvp` take them); the rules are traced, and may call other primitives.
+
+    Parameters
+    ----------
+    f
+        Function of arrays and containers.  It must return the same shapes and dtypes for
+        arguments of the same shapes and dtypes, and must not write to its arguments.
+    result
+        ``result(*args)`` returns arrays of the shapes and dtypes of the result; it is called with
+        zeros.  Needed where `f` is used without values: inside `vmap`, `cond`, `scan`.
+    batch
+        ``batch(size, *args)``: `f` of arguments that all have an axis of length `size` in front;
+        by default `f` is called in a loop.
+    nondiff_argnums
+        Positions of arguments that rules are given as they are.
+
+    Returns
+    -------
+    OpaqueFunction
+        `f` with the methods ``defvjp`` and ``defjvp``.
+
+    Raises
+    ------
+    NotDifferentiableError
+        If a derivative is taken and there is no rule.
+
+    Examples
+    --------
+    >>> import math
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> erf = fd.primitive(lambda x: math.erf(x))
+    >>> @erf.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return erf(x), 2 / np.sqrt(np.pi) * np.exp(-(x**2)) * t
+    >>> print(fd.grad(erf)(0.0), fd.grad(fd.grad(erf))(0.5))
+    1.1283791670955126 -0.8787825789354448
+    """
+    return OpaqueFunction(f, nondiff_argnums, result, batch)

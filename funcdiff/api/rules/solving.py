@@ -1,0 +1,150 @@
+"""Calling solvers of the user's: with concrete arrays, where nothing is traced and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import described
+from funcdiff.api.calls.tracing import run
+from funcdiff.api.rules.solution import Unknowns, fitted
+from funcdiff.core.builder import Tracer, suspended
+from funcdiff.core.evaluate import executable, owned
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, OutputError, user_location
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.memory import mutation
+from funcdiff.ops.user.named_code import Name
+from funcdiff.ops.user.solvers import Run
+
+
+class Calls:
+    """A solver as programs call it: a function of lists of arrays."""
+
+    def __init__(
+        self, solve: Callable[..., Any], structure: pytree.Structure, *, has_aux: bool
+    ) -> None:
+        self._solve = solve
+        self._structure = structure
+        self._has_aux = has_aux
+        self._aux: dict[tuple[ArrayType, ...], tuple[tuple[ArrayType, ...], pytree.Structure]] = {}
+
+    def __call__(
+        self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
+    ) -> list[Any]:
+        """Solve the equation that a program is of; return the leaves of what comes out."""
+        found, aux = self._solved(name, program, given, values)
+        return [*found, *(_numbers(aux, name)[0] if self._has_aux else ())]
+
+    def _solved(
+        self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[list[Any], Any]:
+        types = program.input_types[len(given) :]
+
+        def function(x: Any) -> Any:
+            leaves = fitted(x, self._structure, types, f"the argument of the function of {name}")
+            return pytree.unflatten(self._structure, evaluated(program, [*given, *leaves]))
+
+        start = [np.array(x)[()] for x in values]
+        return solution(
+            self._solve, function, Unknowns(start, types, self._structure), name,
+            has_aux=self._has_aux,
+        )  # fmt: skip
+
+    def aux(
+        self, name: str, program: Program, operands: Sequence[Any]
+    ) -> tuple[tuple[ArrayType, ...], pytree.Structure | None]:
+        """Return types and structure of what comes beside a solution, by solving once."""
+        if not self._has_aux:
+            return (), None
+        key = program.input_types
+        if key not in self._aux:
+            values = [known(x) for x in operands]
+            first = len(values) - self._structure.leaf_count
+            _, aux = self._solved(name, program, values[:first], values[first:])
+            leaves, structure = _numbers(aux, name)
+            self._aux[key] = tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
+        return self._aux[key]
+
+
+def evaluated(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """Evaluate a program or, if an operand is traced, record it: solvers may differentiate."""
+    if any(isinstance(x, Tracer) for x in operands):
+        return run(program, operands)
+    return owned(executable(program)(*operands), operands)
+
+
+def solution(
+    solve: Callable[..., Any],
+    function: Callable[[Any], Any],
+    start: Unknowns,
+    name: str,
+    *,
+    has_aux: bool,
+) -> tuple[list[Any], Any]:
+    """Call a solver; return the leaves of the solution and what comes beside it."""
+    with suspended():
+        result = solve(function, pytree.unflatten(start.structure, start.leaves))
+    aux = None
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise OutputError(
+                f"has_aux=True of {name} needs a solver that returns a pair (solution, aux), but "
+                f"it returned {described(result)}, at {user_location()}."
+            )
+        result, aux = result
+    return fitted(result, start.structure, start.types, f"the solution of {name}"), aux
+
+
+def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
+    leaves, structure = pytree.flatten(aux)
+    arrays = [np.array(leaf)[()] for leaf in leaves]  # the solver may keep its own
+    for leaf, y, path in zip(leaves, arrays, pytree.paths(structure), strict=True):
+        if y.dtype.kind not in "biufc":
+            raise OutputError(
+                f"what the solver of {name} returned beside the solution holds {leaf!r} at "
+                f"aux{path}, at {user_location()}: in a traced function it must consist of "
+                "numbers and arrays. Leave out the rest."
+            )
+    return arrays, structure
+
+
+def any_traced(operands: Sequence[Any]) -> bool:
+    """Return whether a derivative may be asked for."""
+    return any(isinstance(x, Tracer) for x in operands)
+
+
+def directly(
+    solve: Callable[..., Any], f: Callable[..., Any], x: Unknowns, name: str, *, has_aux: bool
+) -> Any:
+    """Call a solver where nothing is traced."""
+    start = x._replace(leaves=[np.array(leaf)[()] for leaf in x.leaves])
+    leaves, aux = solution(solve, f, start, name, has_aux=has_aux)
+    value = pytree.unflatten(x.structure, leaves)
+    return (value, aux) if has_aux else value
+
+
+def auxiliary(
+    solver: Name[Run], name: str, program: Program, operands: Sequence[Any]
+) -> tuple[Any, pytree.Structure | None]:
+    """Return types and structure of what a solver returns beside the solution."""
+    assert isinstance(solver.code, Calls)
+    try:
+        return solver.code.aux(name, program, operands)
+    except ConcreteValueError as error:
+        raise ConcreteValueError(
+            f"what the solver of {name} returns beside the solution is not known at "
+            f"{user_location()}, where the arguments have no values (inside vmap, cond, scan or "
+            "trace). Leave out has_aux=True there."
+        ) from error
+
+
+def rebuilt(ys: Sequence[Tracer], x: Unknowns, aux: pytree.Structure | None) -> Any:
+    """Put the solution, and what comes beside it, back into their containers."""
+    results = [mutation.fresh(y) for y in ys]
+    value = pytree.unflatten(x.structure, results[: len(x.types)])
+    return value if aux is None else (value, pytree.unflatten(aux, results[len(x.types) :]))

@@ -1,0 +1,1 @@
+"""Values named inside a function, and their gradients."""

@@ -1,0 +1,1 @@
+"""Elementwise regions that run block by block in cache, in several threads."""

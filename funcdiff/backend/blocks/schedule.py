@@ -1,0 +1,277 @@
+"""In which order a program runs, and which equations run together, block by block in cache.
+
+A *region* is a set of equations that work row by row over a first axis of the same length.  It
+runs on blocks of so many rows that what lies between its operands and its results stays in the
+cache.  Steps are ordered by *stages*: what a region sums up over all its rows is known only after
+it, so that what uses the sum comes in a later one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.backend.blocks.rows import Rows, of_rows, rows
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.types import ArrayType
+
+
+class Limits(NamedTuple):
+    """What is worth running block by block.
+
+    Attributes
+    ----------
+    block
+        Elements of the largest array that a block makes: enough to be worth the calls of NumPy, few
+        enough to stay in the cache.
+    row
+        Elements of a row from which rows are too long to be gathered into blocks.
+    array
+        Elements of the largest array along an axis, at least: smaller ones are in the cache anyhow.
+    saved
+        Bytes that a region does not write to memory and read again, at least.
+    """
+
+    block: int = 1 << 15
+    row: int = 1 << 15
+    array: int = 1 << 17
+    saved: int = 1 << 27
+
+
+class Region(NamedTuple):
+    """Equations that run together on blocks of rows.
+
+    Attributes
+    ----------
+    length
+        Rows.
+    block
+        Rows of a block.
+    blocked, whole
+        Variables whose rows, or the whole of which, the equations use.
+    stored
+        Results that are needed elsewhere: written to row by row.
+    combined
+        Results that are put together from those of the blocks, by these ufuncs.
+    equations
+        In order.
+    """
+
+    length: int
+    block: int
+    blocked: tuple[Var, ...]
+    whole: tuple[Var, ...]
+    stored: tuple[Var, ...]
+    combined: tuple[tuple[Var, np.ufunc], ...]
+    equations: tuple[Equation, ...]
+
+    @property
+    def operands(self) -> tuple[Var, ...]:
+        """What the region reads."""
+        return (*self.blocked, *self.whole)
+
+    @property
+    def results(self) -> tuple[Var, ...]:
+        """What the region makes for others."""
+        return (*self.stored, *(v for v, _ in self.combined))
+
+    def body(self, count: int) -> Program:
+        """Return what is computed of a block of so many rows.
+
+        Its inputs are those blocked, then those needed whole; its outputs those stored, then
+        those combined.
+        """
+        combined = {v.number for v, _ in self.combined}
+        names: dict[tuple[int, bool], Var] = {}
+        for v in self.blocked:
+            names[v.number, True] = Var(len(names), _cut(v.type, count))
+        for v in self.whole:
+            names[v.number, False] = Var(len(names), v.type)
+        inputs = tuple(names.values())
+        made: list[Equation] = []
+        number = len(inputs)
+
+        def operand(atom: Atom, blocked: bool) -> Atom:  # noqa: FBT001
+            if isinstance(atom, Literal):
+                return Literal(atom.value, _cut(atom.type, count)) if blocked else atom
+            return names[atom.number, blocked]
+
+        for eq in self.equations:
+            how = rows(eq)
+            assert how is not None
+            operands = tuple(map(operand, eq.operands, how.blocked))
+            (v,) = eq.results
+            type_ = v.type if v.number in combined else _cut(v.type, count)
+            result = Var(number, type_)
+            number += 1
+            names[v.number, True] = result
+            made.append(Equation(eq.primitive, of_rows(eq, count), operands, (result,)))
+        outputs = tuple(names[v.number, True] for v in self.results)
+        return Program(inputs, tuple(made), outputs)
+
+
+def _cut(type_: ArrayType, count: int) -> ArrayType:
+    return type_.with_shape((count, *type_.shape[1:]))
+
+
+Step: TypeAlias = Equation | Region
+_Place: TypeAlias = tuple[int, int]
+"""A stage and the number of rows there, which is 0 outside of regions."""
+
+
+class _Value(NamedTuple):
+    """Where a variable is made, and whether its rows are there within the region."""
+
+    place: _Place
+    in_rows: bool
+
+
+def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
+    """Return the steps of a program in the order in which they run."""
+    limits = limits or Limits()
+    lengths = _lengths(program, limits)
+    if not lengths:
+        return list(program.equations)
+    places = _places(program, lengths)
+    members: dict[_Place, list[Equation]] = defaultdict(list)
+    for eq, place in zip(program.equations, places, strict=True):
+        members[place].append(eq)
+    users = _users(program, places)
+    steps: list[Step] = []
+    for place in sorted(members):
+        equations = members[place]
+        if place[1] and len(equations) > 1:
+            region = _region(place, equations, users, limits)
+            if _saved(region) >= limits.saved:
+                steps.append(region)
+                continue
+        steps += equations
+    if not any(isinstance(step, Region) for step in steps):
+        return list(program.equations)  # in the order of the program
+    return steps
+
+
+def _lengths(program: Program, limits: Limits) -> set[int]:
+    """Return the lengths of first axes along which there is much to do."""
+    return {
+        shape[0]
+        for eq in program.equations
+        for shape in (atom.type.shape for atom in (*eq.operands, *eq.results))
+        if len(shape) and shape[0] > 1
+        if limits.array <= _size(shape) <= shape[0] * limits.row
+    }
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _places(program: Program, lengths: set[int]) -> list[_Place]:
+    """Return the stage of each equation: even outside of regions, odd inside."""
+    values: dict[int, _Value] = {v.number: _Value((0, 0), False) for v in program.inputs}
+    found = []
+    for eq in program.equations:
+        how = rows(eq)
+        length = _length(eq, how)
+        if how is None or length not in lengths:
+            place = (_after(values, eq.operands), 0)
+            how = None
+        else:
+            place = (_joined(values, eq, how, length), length)
+        found.append(place)
+        for v in eq.results:
+            values[v.number] = _Value(place, how is not None and how.combine is None)
+    return found
+
+
+def _length(eq: Equation, how: Rows | None) -> int:
+    """Return how many rows an equation works on."""
+    if how is None:
+        return 0
+    if how.combine is None:
+        return eq.results[0].type.shape[0]
+    return eq.operands[how.blocked.index(True)].type.shape[0]
+
+
+def _after(values: dict[int, _Value], operands: Iterable[Atom]) -> int:
+    """Return the first stage outside of regions at which the operands are there."""
+    stages = (values[atom.number].place[0] for atom in operands if isinstance(atom, Var))
+    return max((stage + stage % 2 for stage in stages), default=0)
+
+
+def _joined(values: dict[int, _Value], eq: Equation, how: Rows, length: int) -> int:
+    """Return the first stage of regions at which an equation can work row by row."""
+    stage = 1
+    for atom, blocked in zip(eq.operands, how.blocked, strict=True):
+        if not isinstance(atom, Var):
+            continue
+        value = values[atom.number]
+        made, rows_there = value.place
+        if made % 2 == 0:
+            stage = max(stage, made + 1)
+        elif blocked and value.in_rows and rows_there == length:
+            stage = max(stage, made)
+        else:
+            stage = max(stage, made + 2)
+    return stage
+
+
+def _users(program: Program, places: Sequence[_Place]) -> dict[int, set[_Place | None]]:
+    """Return where each variable is used; None stands for the outputs."""
+    users: dict[int, set[_Place | None]] = defaultdict(set)
+    for eq, place in zip(program.equations, places, strict=True):
+        for atom in eq.operands:
+            if isinstance(atom, Var):
+                users[atom.number].add(place)
+    for atom in program.outputs:
+        if isinstance(atom, Var):
+            users[atom.number].add(None)
+    return users
+
+
+def _saved(region: Region) -> int:
+    """Return how many bytes of what the equations read and write stay in the cache."""
+    moved = sum(_bytes(a) for eq in region.equations for a in (*eq.operands, *eq.results))
+    return moved - sum(map(_bytes, (*region.operands, *region.results)))
+
+
+def _bytes(atom: Atom) -> int:
+    return 0 if isinstance(atom, Literal) else atom.type.size * atom.type.dtype.itemsize
+
+
+def _region(
+    place: _Place,
+    equations: Sequence[Equation],
+    users: dict[int, set[_Place | None]],
+    limits: Limits,
+) -> Region:
+    length = place[1]
+    made = {eq.results[0].number for eq in equations}
+    blocked, whole = dict[Var, None](), dict[Var, None]()
+    stored: list[Var] = []
+    combined: list[tuple[Var, np.ufunc]] = []
+    longest = 1
+    for eq in equations:
+        how = rows(eq)
+        assert how is not None
+        for atom, flag in zip(eq.operands, how.blocked, strict=True):
+            if isinstance(atom, Var) and atom.number not in made:
+                (blocked if flag else whole)[atom] = None
+        (v,) = eq.results
+        if how.combine is not None:
+            combined.append((v, how.combine))
+            continue
+        longest = max(longest, v.type.size // length)
+        if users[v.number] - {place}:
+            stored.append(v)
+    block = max(1, min(length, limits.block // longest))
+    return Region(
+        length, block, tuple(blocked), tuple(whole), tuple(stored), tuple(combined),
+        tuple(equations),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""A program as NumPy source that runs fast: buffers, constants, products."""

@@ -1,0 +1,226 @@
+"""Python source of a program: one assignment per equation, on names bound to NumPy functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.backend.code.broadcasting import left_to_numpy
+from funcdiff.backend.code.buffers import is_ufunc, plan
+from funcdiff.core.liveness import last_uses
+from funcdiff.core.overwriting import choices
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.ops.structure.slicing import slice_p
+from funcdiff.ops.structure.structural import permute_p, reshape_p
+from funcdiff.space import reduce_sum_p
+
+_OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
+"""NumPy deprecates a third argument by position for these."""
+
+Template: TypeAlias = Callable[[Equation, str], str | None]
+
+LARGE: Final = 1 << 15
+"""Bytes from which an array is freed as soon as it is dead."""
+
+
+_numbers: Final = count()
+"""Of the texts, by which tracebacks tell them apart."""
+
+
+class Source(NamedTuple):
+    """The text of a function, and what its names mean.
+
+    Attributes
+    ----------
+    text
+        ``def program(x0, ...): ... return [...]``.
+    names
+        Functions and constants that the text uses.
+    """
+
+    text: str
+    names: dict[str, Any]
+
+    def function(self, name: str = "program") -> Callable[..., Any]:
+        """Return a function that the text defines."""
+        names = dict(self.names)
+        exec(compile(self.text, f"<funcdiff program {next(_numbers)}>", "exec"), names)
+        function: Callable[..., Any] = names[name]
+        return function
+
+
+def _reshape(eq: Equation, x: str) -> str:
+    if not eq.results[0].type.shape:  # a number, which is quicker to work with than an array
+        return f"{x}[{', '.join('0' for _ in eq.operands[0].type.shape)}]"
+    return f"{x}.reshape({eq.results[0].type.shape})"
+
+
+def _permute(eq: Equation, x: str) -> str:
+    p: Any = eq.params
+    return f"{x}.transpose({p.axes})"
+
+
+def _slice(eq: Equation, x: str) -> str:
+    return f"{x}[{index_text(eq.params)}]"
+
+
+def index_text(p: Any) -> str:
+    """Return the index of a slice: ``1:, ::2``."""
+
+    def part(start: int, stop: int, step: int) -> str:
+        return f"{start or ''}:{stop}" + (f":{step}" if step != 1 else "")
+
+    return ", ".join(map(part, p.starts, p.stops, p.steps)) or "()"
+
+
+def _reduce_sum(eq: Equation, x: str) -> str | None:
+    p: Any = eq.params
+    if eq.results[0].type.dtype.kind not in "fc":  # NumPy would widen integers
+        return None
+    return f"add_reduce({x}, {p.axes[0] if len(p.axes) == 1 else p.axes})"
+
+
+TEMPLATES: Final[dict[Primitive[Any], Template]] = {
+    reshape_p: _reshape,
+    permute_p: _permute,
+    slice_p: _slice,
+    reduce_sum_p: _reduce_sum,
+}
+"""Expressions of one operand for what NumPy has a shorter way to.
+
+Default for the others: a call of the function that the interpreter calls.
+"""
+
+
+class Writer:
+    """Names for the variables, constants and functions of a program, and calls of the latter."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
+        self._bound: dict[Any, str] = {}
+        self._views = left_to_numpy(program, is_ufunc)
+        pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
+        self._choices = {eq.results[0].number: choice for eq, choice in pairs}
+
+    def _call(self, eq: Equation) -> str:
+        """Return the call that computes the results of an equation in new memory."""
+        operands = [self._operand(atom) for atom in eq.operands]
+        plain = self._choices[eq.results[0].number].function is eq.operation.function
+        template = TEMPLATES.get(eq.primitive) if plain else None
+        text = template(eq, operands[0]) if template else None
+        return text or f"{self._function(eq)}({', '.join(operands)})"
+
+    def _elementwise(self, eq: Equation) -> str:
+        """Return the call of a ufunc without the closing parenthesis."""
+        operands = [
+            self._constant(eq, atom) if isinstance(atom, Literal) else self._name(atom)
+            for atom in eq.operands
+        ]
+        if all(isinstance(atom, Literal) for atom in eq.operands):
+            operands[0] = self._operand(eq.operands[0])
+        return f"{self._function(eq)}({', '.join(operands)}"
+
+    def _view(self, eq: Equation) -> str:
+        """Return the statement for a broadcast that is left to NumPy."""
+        (atom,), (result,) = eq.operands, eq.results
+        shape = self._views[result.number]
+        reshaped = "" if shape == atom.type.shape else f".reshape({shape})"
+        return f"{self._name(result)} = {self._operand(atom)}{reshaped}"
+
+    # ---- names -----------------------------------------------------------------------------
+
+    def _name(self, v: Var) -> str:
+        return f"x{v.number}" if v.number < len(self._program.inputs) else f"v{v.number}"
+
+    def _operand(self, atom: Atom) -> str:
+        if isinstance(atom, Var):
+            return self._name(atom)
+        return self._bind(("array", atom), f"c{len(self._bound)}", atom.array)
+
+    def _constant(self, eq: Equation, atom: Literal) -> str:
+        """Return a constant operand of a ufunc.
+
+        NumPy works on two arrays sooner than on an array and a number, of which it makes one in
+        every call; but for some exponents that are one number `np.power` has a fast path.  An
+        array without axes has no say in how NumPy lays the result out in memory.
+        """
+        number = not atom.type.shape or eq.operation.function is np.power
+        value = atom.value if number else np.array(atom.value)
+        return self._bind((number, atom.bits, atom.type.dtype), f"c{len(self._bound)}", value)
+
+    def _function(self, eq: Equation) -> str:
+        function = self._choices[eq.results[0].number].function
+        if isinstance(function, np.ufunc):
+            return self._bind(function, function.__name__, function)
+        in_place = function is not eq.operation.function
+        place = eq.results[0].number if in_place else None
+        key = (eq.primitive, eq.params, tuple(atom.type for atom in eq.operands), place)
+        return self._bind(key, f"{eq.primitive.name}_{len(self._bound)}", function)
+
+    def _bind(self, key: Any, name: str, value: Any) -> str:
+        if key not in self._bound:
+            self._bound[key] = name
+            self._names[name] = value
+        return self._bound[key]
+
+
+def target(eq: Equation, name: str) -> str:
+    """Return the argument of a ufunc that makes it write to given memory."""
+    return f"out={name}" if eq.operation.function in _OUT_BY_KEYWORD else name
+
+
+def source(program: Program) -> Source:
+    """Return the source of a program.
+
+    The function takes and returns what the interpreter does, and computes the same bits.
+    """
+    return _Faithful(program).source()
+
+
+class _Faithful(Writer):
+    """Writes code that computes the interpreter's bits."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._buffer, self._dying = plan(program)
+
+    def source(self) -> Source:
+        program = self._program
+        inputs = ", ".join(self._name(v) for v in program.inputs)
+        lines = [f"def program({inputs}):"]
+        for index, eq in enumerate(program.equations):
+            lines += [f"    {self._statement(eq)}", *self._freed(index)]
+        outputs = ", ".join(self._operand(atom) for atom in program.outputs)
+        lines.append(f"    return [{outputs}]")
+        return Source("\n".join(lines) + "\n", self._names)
+
+    def _statement(self, eq: Equation) -> str:
+        number = eq.results[0].number
+        if number in self._views:
+            return self._view(eq)
+        if not is_ufunc(eq):
+            return f"{', '.join(self._name(v) for v in eq.results)} = {self._call(eq)}"
+        name, call = self._name(eq.results[0]), self._elementwise(eq)
+        written = self._buffer[number] != number
+        return f"{call}, {target(eq, name)})" if written else f"{name} = {call})"
+
+    def _freed(self, index: int) -> list[str]:
+        large = [
+            self._name(v)
+            for v in self._variables(index)
+            if v.type.size * v.type.dtype.itemsize >= LARGE
+        ]
+        return [f"    del {', '.join(dict.fromkeys(large))}"] if large else []
+
+    def _variables(self, index: int) -> list[Var]:
+        eq = self._program.equations[index]
+        seen = {atom.number: atom for atom in (*eq.operands, *eq.results) if isinstance(atom, Var)}
+        return [seen[k] for k in self._dying[index] if k in seen]
+
+    def _name(self, v: Var) -> str:
+        return super()._name(Var(self._buffer[v.number], v.type))

@@ -1,0 +1,356 @@
+"""Kernels: programs as functions of NumPy calls that work in memory of their own.
+
+A kernel is faster than a compiled program of `backend.source` where the last bits are free to
+differ, as they are under `jit`: its memory is kept from call to call, numbers are worked on by
+Python's operators, and large arrays are worked through block by block (see `backend.schedule`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from textwrap import wrap
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.backend.blocks.running import Blocks
+from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
+from funcdiff.backend.code.buffers import is_ufunc
+from funcdiff.backend.code.constants import hoisted
+from funcdiff.backend.code.products import (
+    ProductWriter,
+    is_matrix_product,
+    is_outer_product,
+    reducing,
+)
+from funcdiff.backend.code.source import LARGE, Source, index_text, target
+from funcdiff.backend.code.triangles import WORTHWHILE
+from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, stored
+from funcdiff.backend.kernels.memory import arrange
+from funcdiff.backend.numbers.attempts import Attempt
+from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
+from funcdiff.core.evaluate import NESTED, repeatable
+from funcdiff.core.memo import memoised
+from funcdiff.core.overwriting import is_fresh
+from funcdiff.core.program import Equation, Literal, Program, Var
+from funcdiff.core.running import as_run
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
+from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.structure.slicing import add_slice_p
+
+KEPT: Final = 1 << 28
+"""Bytes of memory up to which a kernel keeps it from call to call."""
+
+_OPERATORS: Final[dict[Any, str]] = {
+    np.add: "{} + {}",
+    np.subtract: "{} - {}",
+    np.multiply: "{} * {}",
+    np.divide: "{} / {}",
+    np.negative: "-{}",
+    np.less: "{} < {}",
+    np.less_equal: "{} <= {}",
+    np.greater: "{} > {}",
+    np.greater_equal: "{} >= {}",
+    np.equal: "{} == {}",
+    np.not_equal: "{} != {}",
+}
+"""What Python's operators do to NumPy's numbers, in a fraction of the time of a ufunc."""
+
+
+class Kernel:
+    """A program as a function of arrays; several calls may run at the same time.
+
+    Parameters
+    ----------
+    program
+        The program.
+    limits
+        What is worth running block by block; None: nothing.
+    stored
+        Which outputs are written to memory that is given after the inputs.
+    """
+
+    def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
+        program, constants = hoisted(as_run(program), _hands_out)
+        writer = _KernelWriter(program, limits, stored, constants)
+        self.source = writer.source()
+        self._memory = writer.memory()
+        self._function: Any = self.source.function()
+        self._keeps = writer.bytes <= KEPT
+        self._idle: list[Callable[..., list[Any]]] = []
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the outputs; of those stored, what they were written to."""
+        idle = self._idle
+        try:
+            run = idle.pop()
+        except IndexError:  # the first call, or one while another is running
+            run = FunctionType(self._function.__code__, self._function.__globals__ | self._memory())
+        results = run(*arrays)
+        if self._keeps:
+            idle.append(run)
+        return results
+
+
+class _KernelWriter(ProductWriter):
+    """Writes the code of a kernel, whose global names are its memory, too."""
+
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits | None,
+        stored: Sequence[int],
+        constants: Sequence[Any],
+    ) -> None:
+        steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
+        ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
+        super().__init__(ordered)
+        self._limits, self._steps = limits, steps
+        # of an operand of a region, rows are taken
+        regions = [step for step in steps if isinstance(step, Region)]
+        for v in (v for region in regions for v in region.operands):
+            self._views.pop(v.number, None)
+        self._given = {
+            atom.number: f"o{k}"
+            for k, atom in enumerate(program.outputs[place] for place in stored)
+            if isinstance(atom, Var) and atom.number >= len(program.inputs)
+        }
+        self._stored = stored
+        self._operands = program.inputs[: len(program.inputs) - len(constants)]
+        held = program.inputs[len(self._operands) :]
+        self._names.update(zip(map(self._name, held), constants, strict=True))
+        self._layout = arrange(ordered, steps, self._writes, _keeps)
+        self._variables = {v.number: v for step in steps for v in step.results}
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the kernel has of its own."""
+        return sum(self._layout.sizes)
+
+    def source(self) -> Source:
+        program = self._program
+        given = [f"o{k}" for k in range(len(self._stored))]
+        inputs = ", ".join([*map(self._name, self._operands), *given])
+        lines = []
+        constants = self._program.inputs[len(self._operands) :]
+        for what, names in (
+            ("constants", [*map(self._name, constants)]),
+            ("memory kept from call to call", [f"v{k}" for k in self._layout.slot]),
+        ):
+            if names:
+                lines += wrap(", ".join(names), 98, initial_indent=f"# {what}: ",
+                              subsequent_indent="# ")  # fmt: skip
+        lines.append(f"def program({inputs}):")
+        for step, dying in zip(self._steps, self._layout.dying, strict=True):
+            made = self._region(step) if isinstance(step, Region) else self._equation(step)
+            lines += [f"    {line}" for line in (*made, *self._freed(dying))]
+        numbers = {eq.results[0] for eq in program.equations if _makes_number(eq)}
+        outputs = [
+            f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
+            for atom in program.outputs
+        ]
+        lines.append(f"    return [{', '.join(outputs)}]")
+        return Source("\n".join(lines) + "\n", self._names)
+
+    def memory(self) -> Callable[[], dict[str, Any]]:
+        """Return what allocates the kernel's memory, by the names of the results kept there."""
+        views = {f"v{k}": (self._variables[k].type, s) for k, s in self._layout.slot.items()}
+        return partial(_memory, views, self._layout.sizes)
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def _writes(self, step: Step) -> bool:
+        if isinstance(step, Region):
+            return True
+        return (
+            is_ufunc(step)
+            or reducing(step) is not None
+            or is_matrix_product(step)
+            or is_outer_product(step)
+        )
+
+    def _equation(self, eq: Equation) -> list[str]:
+        v = eq.results[0]
+        if v.number in self._views:
+            return [self._view(eq)]
+        names = ", ".join(self._own_name(r) for r in eq.results)
+        place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
+        if place is not None and self._writes(eq):
+            return [self._written(eq, place)]
+        if eq.primitive is add_slice_p and place is None:
+            begun = self._to_add_to(eq)
+            if begun:  # written out, because derivatives of indexing are full of it
+                added = self._operand(eq.operands[1])
+                return [f"{names} = {begun}", f"{names}[{index_text(eq.params)}] += {added}"]
+        return [f"{names} = {self._call(eq)}", *self._delivered(eq.results)]
+
+    def _to_add_to(self, eq: Equation) -> str | None:
+        """Return an array that may be added to instead of the first operand."""
+        x = eq.operands[0]
+        if self._choices[eq.results[0].number].in_place:
+            return self._operand(x)
+        if not isinstance(x, Literal) or x.value != 0:
+            return None
+        zeros = self._bind(np.zeros, "zeros", np.zeros)
+        dtype = self._bind(x.type.dtype, f"dtype_{len(self._bound)}", x.type.dtype)
+        return f"{zeros}({x.type.shape}, {dtype})"
+
+    def _delivered(self, results: Iterable[Var]) -> list[str]:
+        """Return the statements that copy results to the memory that was given for them."""
+        return [
+            f"{self._name(v)}[...] = {self._own_name(v)}"
+            for v in results
+            if v.number in self._given
+        ]
+
+    def _call(self, eq: Equation) -> str:
+        if _is_of_numbers(eq):
+            operands = [self._operand(atom) for atom in eq.operands]
+            return _OPERATORS[eq.operation.function].format(*operands)
+        if is_ufunc(eq):
+            return f"{self._elementwise(eq)})"
+        if is_outer_product(eq):
+            return self._outer(eq, "")
+        return self._reduced(eq, "") if reducing(eq) is not None else super()._call(eq)
+
+    def _written(self, eq: Equation, place: str) -> str:
+        """Return the statement that writes the result of an equation to given memory."""
+        if is_ufunc(eq):
+            return f"{self._elementwise(eq)}, {target(eq, place)})"
+        if reducing(eq) is not None:
+            return self._reduced(eq, place)
+        if is_outer_product(eq):
+            return self._outer(eq, place)
+        return self._product(eq, place)
+
+    def _function(self, eq: Equation) -> str:
+        if eq.primitive is scan_p:
+            value = of_one(self._scan(eq.params), eq.params.body)  # type: ignore[attr-defined]
+        elif eq.primitive is solve_p and self._is_triangular(eq):
+            lower = self._triangles[eq.operands[0].number]  # type: ignore[union-attr]
+            substitute = triangular_solve_p.impl(Triangle(lower))
+            return self._bind(("substitute", lower), f"substitute_{len(self._bound)}", substitute)
+        elif eq.primitive in NESTED:
+            value = NESTED[eq.primitive](eq.params, kernel)
+        else:
+            return super()._function(eq)
+        return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
+
+    def _scan(self, p: Any) -> Callable[..., Any]:
+        def sure() -> Callable[..., Any]:
+            return scan(p, Kernel(p.body, self._limits, stored(p)))
+
+        code = unrolled(p.body, flat=True)
+        return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
+
+    def _is_triangular(self, eq: Equation) -> bool:
+        matrix = eq.operands[0]
+        large = matrix.type.shape[-1] >= WORTHWHILE
+        return large and isinstance(matrix, Var) and matrix.number in self._triangles
+
+    def _region(self, region: Region) -> list[str]:
+        stored = range(len(region.stored))
+        rest = region.length % region.block
+        blocks = Blocks(
+            region,
+            Kernel(region.body(region.block), None, stored),
+            Kernel(region.body(rest), None, stored) if rest else None,
+            alone=any(eq.primitive is contract_p for eq in region.equations),
+        )
+        name = self._bind(("blocks", region.results), f"blocks_{len(self._bound)}", blocks)
+        ready = self._layout.slot.keys() | self._given.keys()
+        lines = [self._new(v) for v in region.stored if v.number not in ready]
+        groups = [
+            "".join(f"{self._name(v)}, " for v in group)
+            for group in (region.blocked, region.whole, region.stored)
+        ]
+        call = f"{name}(({groups[0]}), ({groups[1]}), ({groups[2]}))"
+        combined = "".join(f"{self._own_name(v)}, " for v, _ in region.combined)
+        delivered = self._delivered(v for v, _ in region.combined)
+        return [*lines, f"{combined}= {call}" if combined else call, *delivered]
+
+    def _new(self, v: Var) -> str:
+        """Return the allocation of a result."""
+        empty = self._bind(np.empty, "empty", np.empty)
+        dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
+        return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
+
+    def _freed(self, dying: Sequence[int]) -> list[str]:
+        large = [
+            self._name(v)
+            for v in map(self._variables.__getitem__, dying)
+            if v.type.size * v.type.dtype.itemsize >= LARGE and v.number not in self._given
+        ]
+        return [f"del {', '.join(large)}"] if large else []
+
+    def _name(self, v: Var) -> str:
+        return self._given.get(v.number) or self._own_name(v)
+
+    def _own_name(self, v: Var) -> str:
+        """Return the name of a variable before it is where it belongs."""
+        return super()._name(v)
+
+
+def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
+    for step in steps:
+        yield from step.equations if isinstance(step, Region) else (step,)
+
+
+def _is_of_numbers(eq: Equation) -> bool:
+    """Whether Python's operators compute what the equation's ufunc does."""
+    return eq.operation.function in _OPERATORS and all(
+        not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
+    )
+
+
+def _makes_number(eq: Equation) -> bool:
+    """Whether a result without axes is surely a number, and not an array."""
+    return is_ufunc(eq) or reducing(eq) is not None
+
+
+def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
+    """Allocate slots, and return the arrays in them."""
+    # in numbers of 16 bytes, so that every dtype is aligned
+    slots = [np.empty(-(-size // 16), np.complex128) for size in sizes]
+    made: dict[tuple[ArrayType, int], Any] = {}
+    for type_, slot in views.values():
+        # one array for all results of a type: NumPy is quicker if operand and result are the same
+        if (type_, slot) not in made:
+            taken = slots[slot].view(np.uint8)[: type_.size * type_.dtype.itemsize]
+            made[type_, slot] = taken.view(type_.dtype).reshape(type_.shape)
+    return {name: made[view] for name, view in views.items()}
+
+
+def _keeps(step: Step) -> bool:
+    """Whether a step may hold on to its operands after the call: user's code sees them."""
+    return not isinstance(step, Region) and _hands_out(step)
+
+
+def _hands_out(eq: Equation) -> bool:
+    """Whether an equation hands arrays to the user's code, which may keep them."""
+    return not repeatable((eq,))
+
+
+@memoised
+def kernel(program: Program) -> Kernel | Unrolled:
+    """Return the kernel of a program, memoised by value."""
+    program = as_run(program)
+    code = unrolled(program)
+    if code is None:
+        return Kernel(program, Limits())
+    return Unrolled(code, lambda: Kernel(program, Limits()))
+
+
+def owns_results(program: Program) -> bool:
+    """Whether every result of the kernel is a number, or an array in nobody else's memory."""
+    made = {
+        eq.results[0]
+        for eq in program.equations
+        if is_ufunc(eq) or is_fresh(eq) or is_matrix_product(eq) or is_outer_product(eq)
+    }
+    distinct = len(set(program.outputs)) == len(program.outputs)
+    return distinct and all(atom in made for atom in program.outputs)

@@ -1,0 +1,1 @@
+"""Programs of few numbers as Python floats."""

@@ -1,0 +1,286 @@
+"""Programs of few numbers as Python code: arrays are taken apart into floats.
+
+A NumPy call costs as much as the arithmetic of some twenty floats.  So where arrays have a handful
+of elements, or single elements of a long one are read in a loop, code without arrays is quicker:
+slices, reshapes and concatenations are then a matter of names, and cost nothing.
+
+The elements of an array are texts, of names or numbers, in a NumPy array of objects: what only
+rearranges elements works on that as it does on numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.backend.code.products import reducing
+from funcdiff.backend.code.source import Source
+from funcdiff.backend.numbers.attempts import Attempt
+from funcdiff.backend.numbers.estimates import REARRANGING, worth_unrolling
+from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, expression, literal
+from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
+from funcdiff.core.liveness import last_uses
+from funcdiff.core.overwriting import Choice, choices
+from funcdiff.core.program import Atom, Equation, Program, Var
+from funcdiff.core.types import BOOL
+from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.structure.structural import stop_gradient_p
+
+_UNPACKED: Final = 16
+"""Elements up to which an argument is unpacked; of a longer one, each is read where it is used."""
+
+_NAMES: Final = {"math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_}
+
+_FOLDS: Final[dict[np.ufunc, tuple[str, str]]] = {
+    np.add: ("{} + {}", "0.0"),
+    np.multiply: ("{} * {}", "1.0"),
+    np.maximum: (MAXIMUM, "(-math.inf)"),
+    np.minimum: (MINIMUM, "math.inf"),
+    np.logical_and: ("bool({} and {})", "True"),
+    np.logical_or: ("bool({} or {})", "False"),
+}
+"""What reductions do to two elements, and the result for none."""
+
+
+class Unrolled(Attempt):
+    """A program of floats as a function of arrays.
+
+    Attributes
+    ----------
+    source
+        Its code.
+    warns
+        Whether NumPy is called, which may warn.
+    """
+
+    def __init__(self, source: Source, sure: Callable[[], Callable[..., Any]]) -> None:
+        super().__init__(source.function(), sure)
+        self.source = source
+        self.warns = not source.names.keys() <= _NAMES.keys()
+
+
+def unrolled(program: Program, *, flat: bool = False) -> Source | None:
+    """Return the code of a program of floats; None if it is not worth it.
+
+    Parameters
+    ----------
+    program
+        The program.
+    flat
+        Whether the code takes and returns all elements of all arrays one by one.
+    """
+    if not worth_unrolling(program, flat=flat):
+        return None
+    return _Unroller(program, flat=flat).source()
+
+
+class _Unroller:
+    """Finds the statements that compute the elements of each variable, and writes them down."""
+
+    def __init__(self, program: Program, *, flat: bool) -> None:
+        self._program, self._flat = program, flat
+        self._names: dict[str, Any] = dict(_NAMES)
+        self._statements: list[Statement] = []
+        self._elements: list[Any] = [self._argument(v) for v in program.inputs]
+        pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
+        for eq, choice in pairs:
+            self._elements.append(self._result(eq, choice))
+
+    # ---- elements --------------------------------------------------------------------------
+
+    def _argument(self, v: Var) -> Any:
+        """Return the elements of an argument: names, or places in a list."""
+        if not v.type.shape:
+            return f"x{v.number}"
+        named = self._flat or v.type.size <= _UNPACKED
+        text = "x{}_{}" if named else "x{}[{}]"
+        names = [text.format(v.number, k) for k in range(v.type.size)]
+        return np.array(names, dtype=object).reshape(v.type.shape)
+
+    def _read(self, atom: Atom) -> Any:
+        if isinstance(atom, Var):
+            return self._elements[atom.number]
+        text = literal(atom)
+        return np.full(atom.type.shape, text, dtype=object) if atom.type.shape else text
+
+    def _result(self, eq: Equation, choice: Choice) -> Any:
+        """Return the elements of a result, with statements for those that are computed."""
+        xs = [self._read(atom) for atom in eq.operands]
+        shape = eq.results[0].type.shape
+        if eq.primitive is stop_gradient_p:
+            return xs[0]
+        if eq.primitive is add_slice_p:
+            return self._added(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
+        if eq.primitive in REARRANGING:
+            rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
+            return rearranged if shape else rearranged[()]
+        number = f"v{eq.results[0].number}"
+        if reducing(eq) in _FOLDS:
+            made = [self._folded(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
+        elif eq.primitive is contract_p:
+            made = [self._product(f"{number}_{k}", *row) for k, row in enumerate(_terms(eq, *xs))]
+        else:
+            made = self._elementwise(eq, xs, number)
+        return np.array(made, dtype=object).reshape(shape) if shape else made[0]
+
+    def _computed(self, name: str, text: str, operands: Sequence[str]) -> str:
+        self._statements.append(Statement(name, text, operands))
+        return name
+
+    def _elementwise(self, eq: Equation, xs: Sequence[Any], name: str) -> list[str]:
+        found = expression(eq)
+        assert found is not None
+        if found.called is not None:
+            self._names[eq.primitive.name] = found.called
+        if not eq.results[0].type.shape:
+            return [self._computed(name, found.template, xs)]
+        rows = zip(*(x.flat for x in xs), strict=True)
+        return [self._computed(f"{name}_{k}", found.template, row) for k, row in enumerate(rows)]
+
+    def _added(self, eq: Equation, x: Any, u: Any) -> Any:
+        """Return the elements of `x` with those of `u` added to a box of them.
+
+        What is added to nothing is itself, but that -0.0 may stand for 0.0.
+        """
+        p: Any = eq.params
+        box = x[p.index]
+        for k, (place, old, new) in enumerate(
+            zip(np.ndindex(box.shape), box.flat, u.flat, strict=True)
+        ):
+            name = f"v{eq.results[0].number}_{k}"
+            box[place] = new if old == "0.0" else self._computed(name, "{} + {}", (old, new))
+        return x
+
+    def _folded(self, eq: Equation, row: Sequence[str], name: str) -> str:
+        """Return the element that a reduction makes of some."""
+        ufunc = reducing(eq)
+        assert ufunc is not None
+        text, none = _FOLDS[ufunc]
+        result = row[0] if len(row) else none
+        for k, element in enumerate(row[1:]):
+            result = self._computed(f"{name}_{k}", text, (result, element))
+        return result
+
+    def _product(self, name: str, left: Sequence[str], right: Sequence[str]) -> str:
+        """Return the sum of the products of pairs."""
+        if not len(left):
+            return "0.0"
+        operands = [x for pair in zip(left, right, strict=True) for x in pair]
+        return self._computed(name, " + ".join(["{} * {}"] * len(left)), operands)
+
+    # ---- code ------------------------------------------------------------------------------
+
+    def source(self) -> Source:
+        """Return the code: one function, or one that calls others for a part of it each."""
+        if len(self._statements) > PART:
+            return Source(self._in_parts(), self._names)
+        outputs = [self._delivered(atom, _elements(self._read(atom))) for atom in self._outputs]
+        lines = [
+            *self._converted(),
+            *self._unpacked(),
+            *(statement.text() for statement in self._statements),
+            f"return [{', '.join(filter(None, outputs))}]",
+        ]
+        return Source(function("program", self._parameters, lines), self._names)
+
+    def _in_parts(self) -> str:
+        """Return the code as several functions; elements of one output are kept side by side."""
+        computed = {statement.name for statement in self._statements}
+        kept: dict[str, None] = {}
+        for atom in self._outputs:
+            for element in _elements(self._read(atom)):
+                name = element
+                if element not in computed or element in kept:
+                    name = self._computed(f"y{len(kept)}", "{}", (element,))
+                kept[name] = None
+        parts = Parts(self._statements, kept)
+        functions = parts.functions(self._parameters, self._unpacked())
+        arguments = ", ".join([KEPT, *self._parameters])
+        lines = [*self._converted(), f"{KEPT} = [None] * {len(parts.place)}"]
+        lines += [f"part_{k}({arguments})" for k in range(len(functions))]
+        outputs, place = [], 0
+        for atom in self._outputs:
+            size = atom.type.size
+            taken = f"*{KEPT}[{place}:{place + size}]" if atom.type.shape else f"{KEPT}[{place}]"
+            outputs.append(self._delivered(atom, [taken]))
+            place += size
+        lines.append(f"return [{', '.join(outputs)}]")
+        return "\n".join([*functions, function("program", self._parameters, lines)])
+
+    @property
+    def _outputs(self) -> Sequence[Atom]:
+        return self._program.outputs
+
+    @property
+    def _parameters(self) -> list[str]:
+        if self._flat:
+            return [x for v in self._program.inputs for x in _elements(self._elements[v.number])]
+        return [f"x{v.number}" for v in self._program.inputs]
+
+    def _converted(self) -> list[str]:
+        """Return the statements that make floats of the arguments, and lists of floats."""
+        return [] if self._flat else [_conversion(v) for v in self._program.inputs]
+
+    def _unpacked(self) -> list[str]:
+        """Return the statements that name the elements of short arguments."""
+        return [
+            f"[{', '.join(self._elements[v.number].flat)}] = x{v.number}"
+            for v in self._program.inputs
+            if not self._flat and v.type.shape and 0 < v.type.size <= _UNPACKED
+        ]
+
+    def _delivered(self, atom: Atom, elements: Iterable[str]) -> str:
+        """Return an output as it is returned."""
+        listed = ", ".join(elements)
+        if self._flat:
+            return listed
+        dtype = "bool_" if atom.type.dtype == BOOL else "float64"
+        if not atom.type.shape:
+            return f"{dtype}({listed})"
+        made = f"array([{listed}], {dtype})"
+        return made if atom.type.ndim == 1 else f"{made}.reshape({atom.type.shape})"
+
+
+def _conversion(v: Var) -> str:
+    name = f"x{v.number}"
+    if not v.type.shape:
+        return f"{name} = {'bool' if v.type.dtype == BOOL else 'float'}({name})"
+    return f"{name} = {name if v.type.ndim == 1 else f'{name}.ravel()'}.tolist()"
+
+
+def _elements(x: Any) -> list[str]:
+    """Return the elements of a variable in order."""
+    return list(x.flat) if isinstance(x, np.ndarray) else [x]
+
+
+def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
+    """Yield the elements of which a reduction makes one."""
+    p: Any = eq.params
+    kept = [axis for axis in range(x.ndim) if axis not in p.axes]
+    last = x.transpose(*kept, *p.axes)
+    for place in np.ndindex(last.shape[: len(kept)]):
+        yield _elements(last[place])
+
+
+def _terms(eq: Equation, x: Any, y: Any) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the elements of both operands that a contraction multiplies and adds up to one."""
+    p: Any = eq.params
+    inner = [k for k in p.left if k not in p.out]
+    sizes = dict(zip(p.left, x.shape, strict=True)) | dict(zip(p.right, y.shape, strict=True))
+    labels = [*p.out, *inner]
+    shape = [sizes[k] for k in labels]
+    left, right = (
+        np.broadcast_to(_aligned(z, side, labels), shape) for z, side in ((x, p.left), (y, p.right))
+    )
+    for place in np.ndindex(*shape[: len(p.out)]):
+        yield _elements(left[place]), _elements(right[place])
+
+
+def _aligned(x: Any, own: Sequence[int], labels: Sequence[int]) -> Any:
+    """Return an array with its axes in the order of labels, of length one where it has none."""
+    ordered = x.transpose([own.index(k) for k in labels if k in own])
+    return ordered[tuple(slice(None) if k in own else None for k in labels)]

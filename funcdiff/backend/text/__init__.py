@@ -1,5 +1,0 @@
-"""A program as NumPy code for a reader: one module that runs with NumPy alone.
-
-`funcdiff.backend.source` writes for speed; what is written here gives the same bits, and is meant
-to look as a careful person would have written it.
-"""

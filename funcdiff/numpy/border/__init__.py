@@ -1,0 +1,1 @@
+"""Where NumPy's calls become equations: dispatch, promotion, concrete values."""

@@ -1,0 +1,98 @@
+"""What Python makes of a traced array: truth values, numbers, integers and text.
+
+Where a derivative would be lost, or there is no value, these raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy.border import integers
+from funcdiff.numpy.border.values import constant_value, formatted, index_value, text, truth
+
+
+class Convertible(Tracer):
+    """The methods of a traced array by which Python converts it."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return truth(self)
+
+    def __int__(self) -> int:
+        return int(constant_value(self, "int(x)", int))
+
+    def __index__(self) -> int:
+        if self.type.dtype.kind not in "iu" or self.type.shape:
+            raise TypeError(
+                "only integer scalar arrays can be converted to a scalar index, not "
+                f"{self.type}, at {user_location()}. Convert it with .astype(int)."
+            )
+        return index_value(self)
+
+    def __float__(self) -> float:
+        what = "float(x), math.sin(x), or storing x into an ordinary array,"
+        return float(constant_value(self, what, float))
+
+    def __complex__(self) -> complex:
+        return complex(constant_value(self, "complex(x)", complex))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return integers.to_decimals(self, ndigits)
+
+    def __trunc__(self) -> Any:
+        return integers.integer(self, np.trunc, "math.trunc")
+
+    def __floor__(self) -> Any:
+        return integers.integer(self, np.floor, "math.floor")
+
+    def __ceil__(self) -> Any:
+        return integers.integer(self, np.ceil, "math.ceil")
+
+    def item(self, *args: Any) -> Any:
+        """Return an element as a Python number, if that loses no derivative."""
+        np.zeros(self.type.shape, self.type.dtype).item(*args)  # or NumPy's own error
+        return constant_value(self, "x.item()").item(*args)
+
+    def tolist(self) -> Any:
+        """Return nested lists of Python numbers, if that loses no derivative."""
+        return constant_value(self, "x.tolist()").tolist()
+
+    def __repr__(self) -> str:
+        return text(self)
+
+    def __str__(self) -> str:
+        return formatted(self, "")
+
+    def __format__(self, spec: str) -> str:
+        return formatted(self, spec)
+
+
+# ---- what floats have beside it --------------------------------------------------------------
+
+
+def _integer_ratio(x: Tracer) -> tuple[int, int]:
+    ratio: tuple[int, int]
+    ratio = constant_value(x, "x.as_integer_ratio(), as in Fraction(x),").as_integer_ratio()
+    return ratio
+
+
+def _hex(x: Tracer) -> str:
+    return float(constant_value(x, "x.hex()")).hex()
+
+
+def _is_integer(x: Any) -> bool:
+    return truth(np.equal(x, np.floor(x)))
+
+
+OF_NUMBERS: Final[dict[str, Callable[[Tracer], Any]]] = {
+    "as_integer_ratio": _integer_ratio,
+    "hex": _hex,
+    "is_integer": _is_integer,
+}
+"""Methods of some classes of numbers, not of all: a traced one has those of its class."""

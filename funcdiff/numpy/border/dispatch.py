@@ -1,0 +1,137 @@
+"""The table of NumPy functions that traced arrays know, and what is said of the others."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border.without_axes import without_axes
+from funcdiff.numpy.messages.refusals import refusal_of
+from funcdiff.numpy.messages.wrong_calls import explain
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+functions: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
+"""NumPy function -> ours, of the same signature, which sees at least one traced array."""
+
+ufuncs: Final[dict[np.ufunc, Callable[..., Any]]] = {}
+"""NumPy ufuncs that are not one elementwise operation -> ours."""
+
+default: Final[Any] = np._NoValue
+"""NumPy's own mark for a keyword that was not given."""
+
+
+def implements(*names: Callable[..., Any] | str) -> Callable[[F], F]:
+    """Enter the decorated function as what these NumPy functions do to traced arrays.
+
+    A function that only newer NumPy has is given by its name, and passed over where it is missing.
+    """
+
+    def enter(function: F) -> F:
+        for name in names:
+            found = getattr(np, name, None) if isinstance(name, str) else name
+            if found is not None:
+                table: dict[Any, Any] = ufuncs if isinstance(found, np.ufunc) else functions
+                table[found] = function
+        return function
+
+    return enter
+
+
+def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call our version of a NumPy function.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        If there is none.
+    """
+    ours = functions.get(function)
+    if ours is None:
+        raise unsupported(qualified_name(function))
+    try:
+        result = ours(*args, **kwargs)
+        if _returns_out(function, result, args, kwargs):
+            return result
+        return without_axes(function, result)
+    except Exception as error:
+        if isinstance(error, TypeError) and _refuses_keyword(error, ours):
+            keyword = str(error).rsplit("'", 2)[-2]
+            known = ", ".join(inspect.signature(ours).parameters)
+            raise unsupported(
+                f"{qualified_name(function)}({keyword}=)",
+                f"Leave {keyword} out; the parameters for traced arrays are {known}.",
+            ) from error
+        explain(error, qualified_name(function), args, kwargs)
+        raise
+
+
+def _returns_out(
+    function: Any, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> bool:
+    """Whether a result is the array given as ``out=``, which NumPy, too, returns as it is.
+
+    `numpy.dot` makes a scalar of it, and so do the methods of scalars.
+    """
+    if "out" in kwargs:
+        found = kwargs["out"]
+    elif any(result is x for x in args[1:]):
+        found = inspect.signature(functions[function]).bind(*args, **kwargs).arguments.get("out")
+    else:
+        return False
+    if result is not found or function is np.dot:
+        return False
+    given = args[0] if args else None
+    by_method = isinstance(given, np.generic) and hasattr(np.generic, function.__name__)
+    return not by_method
+
+
+def _refuses_keyword(error: TypeError, ours: Callable[..., Any]) -> bool:
+    return "unexpected keyword argument" in str(error) and ours.__name__ in str(error)
+
+
+def qualified_name(function: Callable[..., Any]) -> str:
+    """Return ``np.linalg.norm`` for that function."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
+    """Return the error for a function or keyword that is not covered.
+
+    It gives the reason and the cure of the table of refusals, or else similar covered names.
+    """
+    refusal = refusal_of(name)
+    if refusal is not None:
+        advice = f" {refusal.reason} {cure or refusal.cure}"
+    elif cure:
+        advice = f" {cure}"
+    else:
+        advice = (
+            f"{_near_misses(name)} Write it with covered functions, or apply it to values that "
+            "need no derivative, outside the function or on fd.stop_gradient(x)."
+        )
+    return UnsupportedNumPyError(
+        f"{name} of a traced array is not supported, at {user_location()}.{advice}"
+    )
+
+
+def _near_misses(name: str) -> str:
+    asked = name.split("(")[0].rsplit(".", 1)[-1]
+    known = {f.__name__: qualified_name(f) for f in functions}
+    known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
+    known.pop(asked, None)
+    near = [known[k] for k in difflib.get_close_matches(asked, sorted(known), n=3, cutoff=0.75)]
+    return f" Covered and similar: {', '.join(near)}." if near else ""
+
+
+def refuse(name: str, **given: Any) -> None:
+    """Raise if any of these keywords of a NumPy function was given a value of its own."""
+    for keyword, value in given.items():
+        if value is not None and value is not default:
+            raise unsupported(f"{name}({keyword}=)", f"Leave {keyword} out.")

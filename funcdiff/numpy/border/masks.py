@@ -1,0 +1,59 @@
+"""Masks of reductions: the entries that ``where=`` leaves out take no part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.types import BOOL, INT
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.dispatch import default
+from funcdiff.numpy.border.promotion import array, broadcast_to
+from funcdiff.numpy.border.values import known
+from funcdiff.ops.products.masked import masked_sum
+from funcdiff.ops.structure.structural import convert, select
+from funcdiff.space import reduce_sum, splat
+
+
+def holds(condition: Any) -> bool:
+    """Return whether a condition holds anywhere; False where the trace has no values."""
+    try:
+        with np.errstate(all="ignore"):
+            return bool(known(np.any(condition)))
+    except ConcreteValueError:
+        return False
+
+
+def mask_of(where: Any, shape: tuple[int, ...]) -> Tracer | None:
+    """Return the mask of ``where=`` in the shape of the operand, None if it leaves nothing out."""
+    if where is None or where is default or where is True:
+        return None
+    mask = array(where)
+    if mask.dtype != BOOL:
+        raise TypeError(
+            f"where= is an array of dtype {mask.dtype} at {user_location()}; it needs booleans, "
+            "such as x > 0"
+        )
+    return None if splat(mask) else broadcast_to(mask, shape)
+
+
+def masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
+    """Return `x` with the entries that ``where=`` leaves out replaced by a neutral element."""
+    mask = mask_of(where, x.shape)
+    return x if mask is None else select(mask, x, constant(neutral, x.type))
+
+
+def sum_of(x: Tracer, axes: tuple[int, ...], where: Any) -> Tracer:
+    """Sum over axes what ``where=`` takes; nothing else can reach value or derivative."""
+    mask = mask_of(where, x.shape)
+    return reduce_sum(x, axes) if mask is None else masked_sum(x, mask, axes)
+
+
+def count_of(x: Tracer, axes: tuple[int, ...], where: Any) -> int | Tracer:
+    """Return how many entries a reduction over `axes` takes: an int, or with a mask an array."""
+    mask = mask_of(where, x.shape)
+    if mask is None:
+        return int(np.prod([x.shape[axis] for axis in axes], dtype=int))
+    return reduce_sum(convert(mask, INT), axes)

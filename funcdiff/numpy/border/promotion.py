@@ -1,0 +1,257 @@
+"""From what users pass to what the strict operations take: dtypes, scalars and broadcasting.
+
+Promotion is NumPy's own (NEP 50): Python numbers are weak, traced ones too (`Tracer.weak`);
+everything else is strong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, constant, current_builder, direct, escaped
+from funcdiff.core.program import Literal, literal
+from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
+from funcdiff.ops.structure.structural import convert, reshape
+from funcdiff.space import broadcast
+
+Shape: TypeAlias = tuple[int, ...]
+Traced: TypeAlias = Any
+"""A traced array, as handlers see it: NumPy's stubs, which type the calls of np, know no tracer."""
+
+_DIRECT_KEPT: Final = 1 << 15
+
+WEAK: Final = (int, float, complex)
+"""Types of Python numbers, whose dtype gives way to that of an array."""
+
+_PYTHON_TYPES: Final[dict[str, Any]] = {
+    "b": BOOL, "i": int, "u": int, "f": float, "c": complex,
+}  # fmt: skip
+"""Types of the numbers that weak tracers stand for, by the kind of their dtype.
+
+To NumPy a Python bool is an array of booleans, whose dtype gives way to every other anyway.
+"""
+
+SPECIAL_NUMBERS: Final = frozenset({*range(-16, 17), 0.5, -0.5})
+"""Numbers that stay literals; others become inputs, or programs would differ in each of them."""
+
+
+def innermost(*operands: Any) -> Builder:
+    """Return the builder that records at the moment.
+
+    Raises
+    ------
+    EscapedTracerError
+        If no function is being traced: then the operands, if traced, have escaped.
+    """
+    builder = current_builder()
+    if builder is None:
+        raise escaped(*(x for x in operands if isinstance(x, Tracer)))
+    return builder
+
+
+def remember(key: Any, what: Any) -> None:
+    """Let what was recorded be recorded directly the next time (see `Builder.direct`)."""
+    if len(direct) >= _DIRECT_KEPT:
+        direct.clear()
+    direct[key] = what
+
+
+@lru_cache(maxsize=4096)
+def _literal(kind: str, value: Any, type_: ArrayType) -> Literal:
+    return literal(value, type_)
+
+
+def scalar(value: Any, type_: ArrayType) -> Traced:
+    """Return a Python number filled to a type: a literal or, while the builder lifts, an input."""
+    if not value or (type(value) is complex and not (value.real and value.imag)):
+        return constant(value, type_)  # the table of numbers would take -0.0 for 0.0
+    builder = innermost()
+    ref = builder.numbers.get((value, type_))
+    if ref is None:
+        number = _literal(type(value).__name__, value, type_)
+        lifted = builder.lifts and value not in SPECIAL_NUMBERS and type_.differentiable
+        ref = builder.numbers[value, type_] = builder.lift(number).atom if lifted else number
+    return builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
+
+
+def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
+    """Return a value that is not traced as a NumPy array or scalar of a dtype that we know.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        For strings, objects, dates and records, and for masked arrays and matrices.
+    """
+    lost = lost_by_tracing(value)
+    if lost:
+        raise UnsupportedNumPyError(
+            f"{described_class(value)} met a traced array at {user_location()}: {lost}."
+        )
+    array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype not in DTYPE_NAMES:
+        listed = isinstance(value, np.ndarray | np.generic | list | tuple)
+        what = f"an operand of dtype {array.dtype}" if listed else f"a {type(value).__name__}"
+        raise UnsupportedNumPyError(
+            f"{what} met a traced array at {user_location()}. "
+            "Only boolean, integer, floating and complex numbers, and arrays of them, can be "
+            f"computed with{_conversion(value)}."
+        )
+    return array
+
+
+def _conversion(value: Any) -> str:
+    """Return how messages advise to make numbers of what holds none."""
+    if value is None:
+        return ": compare with None by `is`"
+    if isinstance(value, str):
+        return ": decide by a text before it meets an array"
+    if hasattr(value, "toarray"):
+        return (
+            ". Of a sparse matrix C, use C.toarray(), or declare the product with fd.primitive, "
+            "whose rule multiplies by C.T"
+        )
+    return f"; convert it with {'.astype(float)' if np.ndim(value) else 'float(v)'} first"
+
+
+def array(value: Any) -> Traced:
+    """Return anything array-like as a tracer: a tracer itself, arrays as captures.
+
+    A Python number takes NumPy's default dtype, and a traced one is weak no more.
+    """
+    if isinstance(value, Tracer):
+        handle = Builder.array_handle  # as np.asarray(number)
+        return handle(value.builder, value.atom, value.type) if value.weak else value
+    if type(value) in WEAK or type(value) is bool:
+        dtype = np.asarray(value).dtype
+        if dtype in DTYPE_NAMES:  # an integer of more than 64 bits is an object
+            return scalar(value, ArrayType((), dtype))
+    return innermost().capture(concrete(value))
+
+
+def as_number(x: Tracer) -> Traced:
+    """Return another handle on a value without axes, which stands for a Python number."""
+    return Builder.weak_handle(x.builder, x.atom, x.type)
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a value is a Python number, or stands for one in a trace."""
+    return value.weak if isinstance(value, Tracer) else type(value) in WEAK
+
+
+def dtype_of(value: Any) -> Any:
+    """Return a dtype, or the type of a Python number, which is weak."""
+    if isinstance(value, Tracer):
+        return _PYTHON_TYPES[value.type.dtype.kind] if value.weak else value.type.dtype
+    return type(value) if type(value) in WEAK else concrete(value).dtype
+
+
+def model_of(x: Tracer) -> Any:
+    """Return what NumPy casts as it would cast `x`: an array without elements, or a number."""
+    found = dtype_of(x)
+    return found(1) if isinstance(found, type) else np.empty(0, found)
+
+
+def shape_of(value: Any) -> Shape:
+    """Return the shape of anything array-like."""
+    if isinstance(value, Tracer):
+        return value.type.shape
+    return () if type(value) in WEAK else np.shape(value)
+
+
+def fit(value: Any, type_: ArrayType) -> Traced:
+    """Convert and broadcast a value to a type, the way NumPy would inside a ufunc."""
+    if not isinstance(value, Tracer):
+        if type(value) in WEAK or type(value) is bool:
+            return scalar(value, type_)
+        value = innermost().capture(concrete(value))
+    if value.type is type_:
+        return value
+    if value.weak and value.type.dtype.kind == "i" and type_.dtype.kind in "iu":
+        _check_range(value, type_.dtype)
+    return broadcast_to(convert(value, type_.dtype), type_.shape)
+
+
+def _check_range(x: Tracer, dtype: np.dtype[Any]) -> None:
+    """Let NumPy raise its own error if a traced Python integer does not fit an integer dtype."""
+    try:
+        value = concrete_value(x)
+    except ConcreteValueError:
+        return
+    dtype.type(int(value))
+
+
+def broadcast_to(x: Tracer, shape: Shape) -> Traced:
+    """Broadcast by NumPy's rule: axes of length 1 are repeated, new axes come in front."""
+    if x.shape == shape:
+        return x
+    extra = len(shape) - x.ndim
+    fits = extra >= 0 and all(n in (1, shape[k + extra]) for k, n in enumerate(x.shape))
+    if not fits:
+        raise ValueError(
+            f"could not broadcast an array of shape {x.shape} to shape {shape}, "
+            f"at {user_location()}"
+        )
+    pairs = [(k + extra, n) for k, n in enumerate(x.shape) if n == shape[k + extra]]
+    return broadcast(reshape(x, tuple(n for _, n in pairs)), shape, tuple(k for k, _ in pairs))
+
+
+@lru_cache(maxsize=4096)
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """Return NumPy's common shape; raises ValueError if there is none."""
+    try:
+        return tuple(map(int, np.broadcast_shapes(*shapes)))
+    except ValueError:
+        shown = " ".join(map(str, shapes))
+        raise ValueError(
+            f"operands could not be broadcast together with shapes {shown}, at "
+            f"{user_location()}. Counted from the last axis, lengths must be equal or 1: insert an "
+            "axis, x[:, None], or reshape one of them."
+        ) from None
+
+
+def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
+    """Return NumPy's promoted dtype of array-likes, Python numbers being weak."""
+    return np.result_type(*map(_weight, values))
+
+
+def _weight(value: Any) -> Any:
+    """Return what `np.result_type` takes for a value: a dtype, or a Python number."""
+    if isinstance(value, Tracer):
+        found = dtype_of(value)
+        return found(1) if isinstance(found, type) else found
+    return value if type(value) in WEAK else concrete(value).dtype
+
+
+def promoted(*values: Any) -> list[Traced]:
+    """Return tracers of one dtype, shapes as they were."""
+    dtype = common_dtype(values)
+    return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
+
+
+def promoted_arrays(*values: Any) -> list[Traced]:
+    """Return tracers of one dtype as functions do that are no ufuncs: Python numbers are strong."""
+    return promoted(*map(array, values))
+
+
+def matched(*values: Any) -> list[Traced]:
+    """Return tracers of one type: promoted and broadcast together."""
+    type_ = ArrayType(broadcast_shapes(*map(shape_of, values)), common_dtype(values))
+    return [fit(v, type_) for v in values]
+
+
+def known_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return a dtype that arrays of programs can have."""
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found not in DTYPE_NAMES:
+        raise unsupported(f"dtype={found}", "Use a boolean, integer, floating or complex dtype.")
+    return found

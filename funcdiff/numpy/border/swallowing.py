@@ -1,0 +1,99 @@
+"""Remembers, in the traces that it concerns, that a value could not be given to the user's code.
+
+What catches the error, ``try: s = float(x)`` and ``except TypeError: s = 0.0``, goes on as another
+function than the one that was to be differentiated or compiled; so its trace must fail.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.recording import Ref
+from funcdiff.errors import LostDerivativeError, TracerError
+from funcdiff.ops.structure.structural import stop_gradient_p
+
+_LOOKING: Final = frozenset({"logging", "pdb", "IPython", "reprlib", "pprint", "traceback"})
+"""Modules that show values to people, and catch what is raised meanwhile."""
+
+
+def remember(x: Tracer, error: TracerError, convert: Callable[[Any], Any] | None = None) -> None:
+    """Let the traces that `x` comes from fail at their end, whoever catches the error.
+
+    Parameters
+    ----------
+    x
+        What has no value to give, or a derivative to lose.
+    error
+        What is raised.
+    convert
+        What is done to `x`.  Where NumPy itself raises for an array of its shape, a function that
+        catches the error does the same with and without a trace.
+    """
+    if _is_shown() or (convert is not None and _raises(convert, x)):
+        return
+    message = type(error), str(error)
+    for builder in set(traces_of(x, of_derivative=isinstance(error, LostDerivativeError))):
+        builder.refused = builder.refused or message
+
+
+def _raises(convert: Callable[[Any], Any], x: Tracer) -> bool:
+    if not x.type.shape:
+        return False
+    try:
+        convert(np.zeros(x.type.shape, x.type.dtype))
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _is_shown() -> bool:
+    """Whether a log, or a debugger, asks: it shows the error and gives no value to the function."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "funcdiff.api.calls.tracing":
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LOOKING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Builder]:
+    """Give the traces of whose inputs `x` is computed.
+
+    They are those whose derivative it has or, otherwise, those without values that it needs.
+    """
+    builder = x.builder
+    if builder is None or (of_derivative and builder.severed):
+        return
+    for number in _inputs(builder, x.atom, of_derivative=of_derivative):
+        outside = builder.captured(number) if of_derivative else builder.given(number)
+        traced = isinstance(outside, Tracer)
+        if outside is None or (not of_derivative and (traced or not builder.eager)):
+            yield builder
+        if traced:
+            yield from traces_of(outside, of_derivative=of_derivative)
+
+
+def _inputs(builder: Builder, atom: Ref, *, of_derivative: bool) -> Iterator[int]:
+    """Give the inputs from which a value is computed or, if asked, on a way of derivatives."""
+    pending, seen = [atom], set()
+    while pending:
+        number = pending.pop()
+        if not isinstance(number, int) or number in seen:
+            continue
+        seen.add(number)
+        origin = builder.origin(number)
+        if origin is None:
+            yield number
+            continue
+        op, refs = origin
+        if not of_derivative:
+            pending.extend(refs)
+        elif op.primitive is not stop_gradient_p:
+            kinds = zip(refs, op.operands, strict=True)
+            pending.extend(ref for ref, kind in kinds if kind.differentiable)

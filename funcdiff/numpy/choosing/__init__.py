@@ -1,0 +1,1 @@
+"""Functions that select, place, sort or assign elements."""

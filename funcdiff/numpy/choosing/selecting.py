@@ -1,0 +1,319 @@
+"""Choosing elements by condition or position.
+
+Where the shape of a result depends on values (`nonzero`, `compress`, masks), these are looked at
+and count as constants: only an eager trace has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import (
+    array,
+    broadcast_shapes,
+    broadcast_to,
+    fit,
+    matched,
+    promoted,
+)
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.choosing.positions import within
+from funcdiff.numpy.memory import indexing, mutation
+from funcdiff.numpy.memory.indices import positions
+from funcdiff.numpy.shapes.joining import stack
+from funcdiff.numpy.shapes.shape import (
+    as_ints,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    ravel,
+    reshape,
+    transpose,
+    with_axis,
+)
+from funcdiff.ops.axes.indexing import take_along
+from funcdiff.ops.structure import structural as ops
+from funcdiff.space import zeros
+
+WHOLE = slice(None)
+
+# ---- by condition ------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where(condition: Any, *branches: Any) -> Any:
+    """Choose between two arrays elementwise; without arrays, return the true positions."""
+    if not branches:
+        return nonzero(condition)
+    if len(branches) != 2:
+        raise ValueError(f"either both or neither of x and y should be given, at {user_location()}")
+    x, y = matched(*branches)
+    mask = _truth(condition)
+    shape = broadcast_shapes(mask.shape, x.shape)
+    return mutation.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
+
+
+def _truth(condition: Any) -> Any:
+    mask = array(condition)
+    return mask if mask.dtype == BOOL else array(mask != 0)
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Take each element from the first choice whose condition is true there."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"list of cases must be same length as list of conditions, at {user_location()}"
+        )
+    if not len(condlist):
+        raise ValueError(
+            f"select with an empty condition list is not possible, at {user_location()}"
+        )
+    masks = [array(c) for c in condlist]
+    for k, mask in enumerate(masks):
+        if mask.dtype != BOOL:
+            raise TypeError(
+                f"invalid entry {k} in condlist: should be boolean ndarray, at {user_location()}"
+            )
+    *choices, result = matched(*choicelist, default)
+    target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
+    result = mutation.fresh(broadcast_to(result, target))
+    for mask, choice in zip(reversed(masks), reversed(choices), strict=True):
+        result = where(mask, choice, result)
+    return result
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Apply each function to the elements whose condition, a constant, is true.
+
+    In a trace without values, each function is applied to all elements and then chosen from.
+    """
+    x = array(x)
+    conditions = _conditions(x, condlist, len(funclist))
+    calls = [partial(_applied, f, args, kw) for f in funclist]
+    try:
+        masks = [np.broadcast_to(known(c).astype(bool), x.shape) for c in conditions]
+    except ConcreteValueError:
+        result = zeros(x.type)
+        for mask, call in zip(conditions, calls, strict=True):
+            result = where(mask, fit(call(x), x.type), result)
+        return result
+    return _on_parts(x, masks, calls)
+
+
+def _applied(function: Any, args: tuple[Any, ...], kw: dict[str, Any], x: Any) -> Any:
+    return function(x, *args, **kw) if callable(function) else function
+
+
+def _on_parts(x: Tracer, masks: list[Any], calls: Sequence[Callable[[Any], Any]]) -> Any:
+    source = np.zeros(x.shape, int)  # 0 stands for the zero that fills what no condition covers
+    parts = [constant(0, ArrayType((1,), x.dtype))]
+    size = 1
+    for mask, call in zip(masks, calls, strict=True):
+        count = int(np.count_nonzero(mask))
+        if not count:
+            continue
+        value = call(indexing.take(x, mask))
+        parts.append(fit(value, ArrayType((count,), x.dtype)))
+        source[mask] = size + np.arange(count)
+        size += count
+    return indexing.take(ops.concatenate(parts, 0), source)
+
+
+def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
+    """Return conditions, one for each function; the last may be what is left over."""
+    single = np.isscalar(condlist) or (isinstance(condlist, Tracer) and condlist.ndim == x.ndim)
+    if not single and x.ndim:
+        single = not isinstance(condlist[0], list | np.ndarray | Tracer)
+    conditions = [condlist] if single else list(condlist)
+    if len(conditions) == count - 1:
+        covered = conditions[0]
+        for condition in conditions[1:]:
+            covered = np.logical_or(covered, condition)
+        conditions.append(np.logical_not(covered))
+    if len(conditions) != count:
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or "
+            f"{len(conditions) + 1} functions are expected, at {user_location()}"
+        )
+    return conditions
+
+
+# ---- by concrete condition ---------------------------------------------------------------------
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the positions of the elements that are not zero, as constants."""
+    return np.nonzero(_true_places(a))
+
+
+@implements(np.argwhere)
+def argwhere(a: Any) -> np.ndarray[Any, Any]:
+    """Return the positions of the elements that are not zero, one a row."""
+    return np.argwhere(_true_places(a))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: Any) -> np.ndarray[Any, Any]:
+    """Return the positions, in the flat array, of the elements that are not zero."""
+    return np.flatnonzero(_true_places(a))
+
+
+def _true_places(value: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(_truth(value) if isinstance(value, Tracer) else np.not_equal(value, 0))
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """Take the places along an axis where the condition is true."""
+    mask = _true_places(condition)
+    if mask.ndim != 1:
+        raise ValueError(f"condition must be a 1-d array, at {user_location()}")
+    return take(a, np.flatnonzero(mask), axis, out)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """Take the elements of the flat array where the flat condition is true."""
+    return take(arr, np.flatnonzero(_true_places(condition)))
+
+
+# ---- by position -------------------------------------------------------------------------------
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    """Take elements along an axis, by default from the flat array."""
+    x, axis = with_axis(array(a), axis)
+    places = positions(indices, "same_kind")
+    if not x.shape[axis] and places.shape.count(0) == 0:
+        raise IndexError(f"cannot do a non-empty take from an empty axes, at {user_location()}")
+    places = within(places, x.shape[axis], mode)
+    result = indexing.take(x, (*(WHOLE,) * axis, places))
+    return mutation.store("np.take", mutation.fresh(result), out)
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Take, at each place, the element whose position along the axis stands there."""
+    x, places = array(arr), array(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
+    if places.dtype.kind not in "iu":
+        raise IndexError(f"`indices` must be an integer array, at {user_location()}")
+    if places.ndim != x.ndim:
+        raise ValueError(
+            f"`indices` and `arr` must have the same number of dimensions, at {user_location()}"
+        )
+    if not isinstance(indices, Tracer):
+        indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
+    common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
+
+    def widened(z: Tracer) -> Any:
+        return broadcast_to(z, (*common[:axis], z.shape[axis], *common[axis:]))
+
+    return take_along(widened(x), widened(places), axis)
+
+
+def _without(x: Tracer, axis: int) -> tuple[int, ...]:
+    return (*x.shape[:axis], *x.shape[axis + 1 :])
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
+    """Take each element from the choice whose number stands in `a`."""
+    numbers = positions(a if isinstance(a, Tracer) else np.asarray(a))
+    table = promoted(*choices)
+    if mode == "raise":
+        numbers = _valid(numbers, len(table))
+    numbers = array(within(numbers, len(table), mode))
+    target = broadcast_shapes(numbers.shape, *(x.shape for x in table))
+    layers = stack([broadcast_to(x, target) for x in table])
+    places = broadcast_to(numbers, target)
+    result = take_along(layers, ops.reshape(places, (1, *target)), 0)
+    return mutation.store("np.choose", ops.reshape(result, target), out)
+
+
+def _valid(numbers: Any, count: int) -> Any:
+    """Return numbers of choices; wrong ones raise, here or, without values, when they are taken."""
+    try:
+        concrete = known(numbers)
+    except ConcreteValueError:
+        return np.where(numbers < 0, count, numbers)
+    if concrete.size and not 0 <= concrete.min() <= concrete.max() < count:
+        raise ValueError(
+            f"invalid entry in choice array, at {user_location()}. The entries must be from 0 "
+            f"to {count - 1}, or pass mode='wrap' or mode='clip'."
+        )
+    return numbers
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Return index arrays that together pick out a grid of elements."""
+    grid = []
+    for k, value in enumerate(args):
+        positions = array(value)
+        if positions.ndim != 1:
+            raise ValueError(f"Cross index must be 1 dimensional, at {user_location()}")
+        if positions.dtype == BOOL:
+            positions = array(flatnonzero(positions))
+        along = [-1 if j == k else 1 for j in range(len(args))]
+        grid.append(reshape(positions, along))
+    return tuple(grid)
+
+
+# ---- applying a function along axes ------------------------------------------------------------
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any
+) -> Tracer:
+    """Apply a function to the vectors along an axis, as NumPy does one after the other."""
+    x = array(arr)
+    axis = normalized_axis(axis, x.ndim)
+    vectors = moveaxis(x, axis, -1)
+    around = vectors.shape[:-1]
+    if 0 in around:
+        raise ValueError(
+            f"Cannot apply_along_axis when any iteration dimensions are 0, at {user_location()}"
+        )
+    values = [
+        array(func1d(indexing.take(vectors, place), *args, **kwargs))
+        for place in np.ndindex(around)
+    ]
+    dtype = values[0].dtype  # the first result decides, as in NumPy
+    table = stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
+    inner = values[0].ndim
+    table = reshape(table, (*around, *values[0].shape))
+    order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
+    return mutation.fresh(transpose(table, order))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """Apply a function of an array and an axis over several axes, one after the other."""
+    value = array(a)
+    for axis in as_ints(axes):
+        place = axis + value.ndim if axis < 0 else axis
+        result = array(func(value, place))
+        if result.ndim != value.ndim:
+            result = expand_dims(result, place)
+        if result.ndim != value.ndim:
+            raise ValueError(
+                f"function is not returning an array of the correct shape, at {user_location()}"
+            )
+        value = result
+    return value

@@ -1,0 +1,171 @@
+"""Arrays as sets.  How many elements a set has depends on the values, which count as constant.
+
+Of equal elements, the derivative belongs to the one that NumPy returns: the first one, and that
+of the first array where there are two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import BOOL
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array, promoted
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.shapes.shape import normalized_axis, ravel
+from funcdiff.ops.structure.structural import stop_gradient
+
+# ---- distinct elements -------------------------------------------------------------------------
+
+
+@implements(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: Any = True,
+) -> Any:
+    """Return the distinct elements; ``sorted=False`` leaves them in NumPy's order."""
+    x: Any = array(ar)
+    value = np.reshape(known(ar), x.shape)
+    flags = (return_index, return_inverse, return_counts)
+    if not (sorted or any(flags) or axis is not None):
+        found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
+        return _in_order_of(x, value, found, equal_nan=equal_nan)
+    _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
+    place = 0 if axis is None else normalized_axis(axis, x.ndim)
+    elements: Any = ravel(x) if axis is None else x
+    parts = [elements[(*(slice(None),) * place, index)]]
+    parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+def _in_order_of(x: Tracer, value: Any, found: Any, *, equal_nan: bool) -> Any:
+    """Return the distinct elements of an array in the order in which NumPy found them."""
+    _, index = np.unique(value, True, equal_nan=equal_nan)
+    places = np.empty_like(index)
+    places[np.argsort(found, kind="stable")] = index
+    elements: Any = ravel(x)
+    return elements[places]
+
+
+_UNIQUE_KEYWORDS: Final = {
+    "indices": "return_index",
+    "inverse_indices": "return_inverse",
+    "counts": "return_counts",
+}
+
+
+def _named_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
+    """Return the array API's spelling of `unique`, of which every NaN is distinct."""
+    result = type(function(np.zeros(0)))
+
+    def ours(x: Tracer) -> Any:
+        keywords = {_UNIQUE_KEYWORDS[name]: True for name in result._fields[1:]}
+        return result(*unique(x, equal_nan=False, **keywords))
+
+    return ours
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Any:
+    """Return the distinct elements, in the order that this NumPy gives them; NaN are distinct."""
+    value = np.reshape(known(x), np.shape(x))
+    return _in_order_of(array(x), value, np.unique_values(value), equal_nan=False)
+
+
+implements(np.unique_all)(_named_unique(np.unique_all))
+implements(np.unique_counts)(_named_unique(np.unique_counts))
+implements(np.unique_inverse)(_named_unique(np.unique_inverse))
+
+
+def _flat(value: Any) -> Any:
+    return ravel(array(value))
+
+
+# ---- two sets ----------------------------------------------------------------------------------
+
+
+@implements(np.intersect1d)
+def intersect1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """Return the elements that are in both arrays, sorted: those of the first one."""
+    x, y = array(ar1), array(ar2)
+    if assume_unique:
+        x, y = _flat(x), _flat(y)
+    else:
+        (x, first), (y, second) = (unique(z, return_index=True) for z in (x, y))
+    both: Any = np.concatenate((x, y))
+    order: Any = np.argsort(both, kind="stable")
+    both = both[order]
+    repeated = np.asarray(both[1:] == both[:-1])
+    common = both[:-1][repeated]
+    if not return_indices:
+        return common
+    places = np.asarray(order)
+    left, right = places[:-1][repeated], places[1:][repeated] - x.shape[0]
+    return (common, left, right) if assume_unique else (common, first[left], second[right])
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """Return the elements that are in any of two arrays, sorted."""
+    return unique(np.concatenate((ar1, ar2), axis=None))  # numbers are weak
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """Return the elements of the first array that are not in the second one."""
+    x: Any = _flat(ar1) if assume_unique else unique(ar1)
+    return x[isin(x, ar2, invert=True)]
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """Return the elements that are in exactly one of two arrays, sorted."""
+    x, y = (_flat(z) if assume_unique else unique(z) for z in (ar1, ar2))
+    both: Any = np.sort(np.concatenate((x, y)))
+    end = np.ones(min(1, both.shape[0]), BOOL)
+    differs = np.concatenate((end, np.asarray(both[1:] != both[:-1]), end))
+    return both[differs[1:] & differs[:-1]]
+
+
+@implements(np.isin)
+def isin(
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: Any = None,
+) -> Any:
+    """Return which elements are among the test elements, found by binary search.
+
+    That arrays are unique, and `kind`, make NumPy faster and change nothing.
+    """
+    if kind not in (None, "sort", "table"):
+        raise ValueError(
+            f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table', at {user_location()}"
+        )
+    x, tests = promoted(element, test_elements)
+    if kind == "table" and x.type.differentiable:
+        raise ValueError(
+            "The 'table' method is only supported for boolean or integer arrays, "
+            f"at {user_location()}. Leave kind out."
+        )
+    if tests.type.size == 0:
+        return np.full(x.shape, invert)
+    points: Any = stop_gradient(x)
+    ordered: Any = np.sort(_flat(stop_gradient(tests)))
+    places = np.minimum(np.searchsorted(ordered, points), tests.type.size - 1)
+    return ordered[places] != points if invert else ordered[places] == points

@@ -1,0 +1,137 @@
+"""Sorting and searching: what moves elements has a derivative, positions have none."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.numpy.border.dispatch import implements, refuse
+from funcdiff.numpy.border.promotion import array, promoted
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.ops.axes import sorting as ops
+from funcdiff.ops.axes.indexing import gather, take_along
+from funcdiff.ops.structure.structural import reshape, reverse
+
+
+def _lined_up(a: Any, axis: Any) -> tuple[Tracer, int]:
+    """Return an array and the axis to be ordered: the only one of the flattened array for None."""
+    x = array(a)
+    if axis is None:
+        return reshape(x, (x.type.size,)), 0
+    return x, normalized_axis(axis, x.ndim)
+
+
+def _at_least_row(a: Any) -> Tracer:
+    """Return an array, one of no axes as one of a single element: NumPy's rule for positions."""
+    x = array(a)
+    return x if x.ndim else reshape(x, (1,))
+
+
+def _algorithm(kind: Any, stable: Any) -> ops.Kind:
+    """Return NumPy's algorithm; NumPy itself raises for those that it does not know."""
+    np.sort(np.zeros(0), kind=kind, stable=stable)
+    if stable or (kind is not None and kind[0] in "mMsS"):
+        return "stable"
+    return "heapsort" if kind is not None and kind[0] in "hH" else "quicksort"
+
+
+@implements(np.sort)
+def sort(
+    a: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Tracer:
+    """Return a sorted copy; the derivative follows the stable permutation."""
+    refuse("np.sort", order=order)
+    x, place = _lined_up(a, axis)
+    return ops.sort(x, place, _algorithm(kind, stable))
+
+
+@implements(np.argsort)
+def argsort(
+    a: Tracer, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Tracer:
+    """Return the positions that sort."""
+    refuse("np.argsort", order=order)
+    x, place = _lined_up(_at_least_row(a), axis)
+    return ops.argsort(x, place, _algorithm(kind, stable))
+
+
+def _ranks(kth: Any, length: int, kind: str) -> tuple[int, ...]:
+    """Return the positions to be put in order; NumPy itself raises for those out of bounds."""
+    np.partition(np.zeros(length), kth, kind=kind)  # type: ignore[call-overload]
+    return tuple(map(as_int, kth)) if np.iterable(kth) else (as_int(kth),)
+
+
+@implements(np.partition)
+def partition(
+    a: Tracer, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    """Return a partitioned copy; the derivative follows the stable permutation."""
+    refuse("np.partition", order=order)
+    x, place = _lined_up(a, axis)
+    return ops.partition(x, place, _ranks(kth, x.shape[place], kind))
+
+
+@implements(np.argpartition)
+def argpartition(
+    a: Tracer, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Tracer:
+    """Return the positions that partition."""
+    refuse("np.argpartition", order=order)
+    x, place = _lined_up(_at_least_row(a), axis)
+    return ops.argpartition(x, place, _ranks(kth, x.shape[place], kind))
+
+
+@implements(np.lexsort)
+def lexsort(keys: Any, axis: Any = -1) -> Tracer:
+    """Return the positions that sort by several keys, the last one being the first to count."""
+    parts = [array(key) for key in keys]
+    if not parts:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    place = normalized_axis(axis, parts[0].ndim)
+    positions = ops.argsort(parts[0], place)
+    for key in parts[1:]:
+        refined = ops.argsort(take_along(key, positions, place), place)
+        positions = take_along(positions, refined, place)
+    return positions
+
+
+@implements(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    """Return the elements sorted along the last axis, converted to complex."""
+    (dtype,) = {np.sort_complex(np.zeros(0, a.dtype)).dtype}
+    return np.sort(a).astype(dtype)
+
+
+@implements(np.searchsorted)
+def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) -> Tracer:
+    """Return the positions at which values belong in a sorted array."""
+    np.searchsorted(np.zeros(0), 0, side=side)
+    row = array(a)
+    if row.ndim != 1:
+        raise ValueError("object of too small depth for desired array")
+    if sorter is not None:
+        order = np.zeros(sorter.shape, sorter.dtype) if isinstance(sorter, Tracer) else sorter
+        np.searchsorted(np.zeros(row.shape), 0, sorter=order)  # NumPy's own errors
+        row = gather(row, [array(sorter)], (0,))
+    # a Python number is strong here, unlike in ufuncs
+    row, values = promoted(row, array(v) if isinstance(v, Tracer) else np.asarray(v))
+    return ops.searchsorted(row, values, side)
+
+
+@implements(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Return the number of the bin of each value; the bins ascend or descend."""
+    values, edges = array(x), array(bins)
+    concrete: Any = known(bins)
+    if values.dtype.kind == "c":
+        raise TypeError("x may not be complex")
+    np.digitize(0, concrete)  # raises NumPy's error for bins that are not monotonic
+    side: ops.Side = "left" if right else "right"
+    if concrete.size and concrete[0] > concrete[-1]:
+        upwards = reverse(edges, (0,))
+        return len(concrete) - searchsorted(upwards, values, side)  # type: ignore[operator]
+    return searchsorted(edges, values, side)

@@ -1,0 +1,1 @@
+"""New arrays: like others, from values, joined."""

@@ -1,0 +1,301 @@
+"""What `funcdiff.numpy` offers where NumPy cannot dispatch: arrays of traced numbers.
+
+NumPy asks only the arguments of a function, not the elements of lists in them, so
+``np.array([x, y])`` never comes here.  With nothing traced these functions are NumPy's own, but
+for buffers: what `zeros`, `ones`, `empty`, `full` and their ``_like`` make while a function is
+being traced takes traced values, as ``out[0] = x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant, current_builder
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import call
+from funcdiff.numpy.border.promotion import array as as_array
+from funcdiff.numpy.border.promotion import promoted
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.without_axes import arrays
+from funcdiff.numpy.creation import like
+from funcdiff.numpy.memory import from_values
+from funcdiff.numpy.memory.mutation import copied
+from funcdiff.numpy.shapes.joining import concatenate
+from funcdiff.ops.structure import structural as ops
+from funcdiff.ops.structure.slicing import slice_along
+
+
+def is_traced(value: Any) -> bool:
+    """Return whether a value is a traced array, or holds one in nested lists or tuples."""
+    if isinstance(value, list | tuple):
+        return any(map(is_traced, value))
+    return isinstance(value, Tracer)
+
+
+def without_like(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return keywords but for ``like=``, which has done its work where something is traced."""
+    return {name: value for name, value in keywords.items() if name != "like"}
+
+
+def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return an array of nested lists, whose elements may be traced.
+
+    Parameters
+    ----------
+    object
+        Anything array-like, or lists and tuples of traced and other numbers and arrays of one
+        shape, nested to any depth.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.array`.  Of a traced array, `subok` makes no difference.
+
+    Returns
+    -------
+    array
+        A new array; NumPy's own if nothing in `object` is traced.
+
+    Raises
+    ------
+    ValueError
+        If the elements differ in shape.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.array([x, x * x]) @ fnp.array([1.0, 10.0]))(3.0))
+    61.0
+    """
+    if is_traced(object):
+        return call(np.array, (object, dtype), without_like(keywords))
+    return np.array(object, dtype, **keywords)
+
+
+def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return the argument as an array: a traced array itself, unless its dtype changes.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.asarray`.
+
+    Returns
+    -------
+    array
+        NumPy's own if nothing in `a` is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.asarray([1, 2])
+    array([1, 2])
+    """
+    if is_traced(a):
+        return call(np.asarray, (a, dtype), without_like(keywords))
+    return np.asarray(a, dtype, **keywords)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+    """Return the argument as an array of at least one axis, contiguous if it is not traced.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+
+    Returns
+    -------
+    array
+        NumPy's own if nothing in `a` is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.ascontiguousarray(2.0)
+    array([2.])
+    """
+    make = from_values.ascontiguousarray if is_traced(a) else np.ascontiguousarray
+    return make(a, dtype)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return an array filled with a value, which may be traced.
+
+    Parameters
+    ----------
+    shape
+        An int or a tuple of ints.
+    fill_value
+        A number, or an array that broadcasts to the shape.
+    dtype
+        Dtype of the result; by default that of the value.
+    **keywords
+        Those of `numpy.full`.
+
+    Returns
+    -------
+    array
+        NumPy's own if no function is being traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.full((2, 3), x).sum())(3.0))
+    6.0
+    """
+    if is_traced(fill_value):
+        return call(np.full, (shape, array(fill_value), dtype), without_like(keywords))
+    y = np.full(shape, fill_value, dtype, **keywords)
+    return like.full(shape, fill_value, y.dtype, _order(y)) if _is_buffer(y) else y
+
+
+def full_like(a: Any, fill_value: Any, *args: Any, **keywords: Any) -> Any:
+    """Return an array like another, filled with a value; either may be traced.
+
+    Parameters
+    ----------
+    a
+        Anything that `array` takes; the result has its shape and dtype.
+    fill_value
+        A number, or an array that broadcasts to the shape.
+    *args, **keywords
+        Those of `numpy.full_like`.
+
+    Returns
+    -------
+    array
+        NumPy's own if no function is being traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda x: fnp.full_like([1.0, 2.0], x).sum())(3.0))
+    2.0
+    """
+    if is_traced([a, fill_value]):
+        return call(np.full_like, (array(a), array(fill_value), *args), keywords)
+    y = np.full_like(a, fill_value, *args, **keywords)
+    return call(np.full, (y.shape, fill_value, y.dtype, _order(y)), {}) if _is_buffer(y) else y
+
+
+def _is_buffer(y: np.ndarray[Any, Any]) -> bool:
+    """Whether a new array may have to take traced values."""
+    return current_builder() is not None and y.dtype in DTYPE_NAMES
+
+
+def _order(y: np.ndarray[Any, Any]) -> str:
+    """Return the order in which a new array lies in memory."""
+    return "F" if np.isfortran(y) else "C"
+
+
+def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
+    """Return a function of NumPy that makes arrays of one value, making traced ones in a trace."""
+
+    @wraps(plain)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        rest = without_like(kwargs)
+        if is_traced([*args, *rest.values()]):
+            return call(plain, [array(a) if is_traced(a) else a for a in args], rest)
+        y = plain(*args, **rest)
+        if not _is_buffer(y):
+            return y
+        return copied(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
+
+    return made
+
+
+FILLED: Final = {
+    name: filled(getattr(np, name), value)
+    for name, value in (
+        ("zeros", 0), ("zeros_like", 0), ("empty", 0), ("empty_like", 0), ("ones", 1),
+        ("ones_like", 1),
+    )
+}  # fmt: skip
+
+
+def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
+    """Return evenly spaced numbers ``start + k·step`` below `stop`.
+
+    Parameters
+    ----------
+    *bounds
+        ``stop``, ``start, stop`` or ``start, stop, step``.  Where they are traced, the length of
+        the result is taken from their values, and the elements follow start and step.
+    dtype
+        Dtype of the result; by default what NumPy's promotion gives.
+    **keywords
+        Those of `numpy.arange`; `start`, `stop` and `step` among them.
+
+    Returns
+    -------
+    array
+        A vector; NumPy's own if no bound is traced.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> import funcdiff.numpy as fnp
+    >>> print(fd.grad(lambda step: fnp.arange(0.0, 1.0, step).sum())(0.25))
+    6.0
+    """
+    names = ("stop",) if len(bounds) == 1 else ("start", "stop", "step")
+    given = {**dict(zip(names, bounds, strict=False)), **keywords}
+    if len(bounds) > 3:
+        raise TypeError(
+            f"funcdiff.numpy.arange takes start, stop and step by position, but {len(bounds)} "
+            f"values were given, at {user_location()}. Write dtype= for the dtype."
+        )
+    if not is_traced(list(without_like(given).values())):
+        return np.arange(*bounds, dtype=dtype, **keywords)
+    start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
+    length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))
+    first, second, _ = promoted(start, np.add(start, step), stop)
+    further = first + np.arange(length, dtype=first.dtype) * np.subtract(second, first)
+    # as NumPy: the first two as they are, then on by their difference
+    ends = [ops.reshape(z, (1,)) for z in (first, second)]
+    numbers = slice_along(concatenate([*ends, further[2:]]), 0, 0, length)
+    return numbers if dtype is None else ops.convert(numbers, np.dtype(dtype))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) -> Any:
+    """Return a vector of the numbers, which may be traced, that an iterable gives.
+
+    Parameters
+    ----------
+    iter
+        An iterable of numbers.
+    dtype
+        Dtype of the result.
+    count
+        How many numbers to take; -1 for all.
+    **keywords
+        Those of `numpy.fromiter`.
+
+    Returns
+    -------
+    array
+        A vector; NumPy's own if no number is traced.
+
+    Examples
+    --------
+    >>> import funcdiff.numpy as fnp
+    >>> fnp.fromiter((k * k for k in range(4)), int)
+    array([0, 1, 4, 9])
+    """
+    items = list(iter if count < 0 else islice(iter, count))
+    return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)

@@ -1,0 +1,1 @@
+"""NumPy's linear algebra and its products of arrays."""

@@ -1,0 +1,146 @@
+"""Norms of vectors and matrices: zero has the derivative zero, and ties share theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.linalg.singular import svdvals
+from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.ops.axes.reductions import reduce_max, reduce_min
+from funcdiff.ops.elementwise.complex import imaginary_part, real_part
+from funcdiff.ops.elementwise.mathematics import root_of_squares
+from funcdiff.ops.structure.structural import convert, permute, reshape
+from funcdiff.space import reduce_sum
+
+
+@implements(np.linalg.norm)
+def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tracer:
+    """Return a norm of vectors (one axis) or matrices (two axes)."""
+    if x.dtype.kind in "biu":
+        x = convert(x, FLOAT)
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
+        return _kept(_length(x), x, tuple(range(x.ndim)), keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    axes = axes if isinstance(axes, tuple) else (axes,)
+    places = tuple(normalized_axis(_as_axis(k), x.ndim) for k in axes)
+    if len(places) == 1:
+        if axis is None and ord == 2:
+            return _kept(_length(x), x, places, keepdims)
+        return _kept(_of_vectors(x, ord, places[0]), x, places, keepdims)
+    if len(places) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if places[0] == places[1]:
+        raise ValueError("Duplicate axes given.")
+    return _kept(_of_matrices(x, ord, *places), x, places, keepdims)
+
+
+def _as_axis(axis: Any) -> int:
+    try:
+        return int(axis)
+    except (TypeError, ValueError):
+        raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
+
+
+def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
+    """Put the axes that were reduced back, with length 1."""
+    if not keepdims:
+        return y
+    return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
+
+
+def _root(powers: Any, root: Callable[[Any], Any], at_zero: float) -> Any:
+    """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
+    zero = powers == 0
+    return np.where(zero, at_zero, root(np.where(zero, 1, powers)))
+
+
+def _length(x: Tracer) -> Any:
+    """Return the Euclidean norm of all elements."""
+    flat = reshape(x, (x.type.size,))
+    if x.dtype.kind != "c":
+        return root_of_squares(flat @ flat)  # type: ignore[operator]
+    a: Any = real_part(flat)
+    b: Any = imaginary_part(flat)
+    return root_of_squares(a @ a + b @ b)
+
+
+def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+    return root_of_squares(reduce_sum((np.conjugate(x) * x).real, axes))
+
+
+def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    if ord is None or ord == 2:
+        return _euclidean(x, (axis,))
+    sizes: Any = np.absolute(x)
+    if ord == np.inf:
+        return _largest(sizes, axis)
+    if ord == -np.inf:
+        return reduce_min(sizes, (axis,))
+    if ord == 0:
+        return reduce_sum((x != 0).astype(sizes.dtype), (axis,))
+    if ord == 1:
+        return reduce_sum(sizes, (axis,))
+    zero = sizes == 0  # where |x|ᵖ is 0 or infinite, the derivative is that of |x|, which is 0
+    powers = np.where(zero, 0.0 if ord > 0 else np.inf, np.where(zero, 1, sizes) ** ord)
+    total: Any = reduce_sum(array(powers), (axis,))
+    at_zero = 0.0 if np.real(ord) > 0 else np.inf
+    return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype), at_zero)
+
+
+def _largest(x: Tracer, axis: int) -> Tracer:
+    """Return the maximum of non-negative numbers, 0 of none."""
+    return reduce_max(x, (axis,)) if x.shape[axis] else reduce_sum(x, (axis,))
+
+
+def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
+    if ord is None or ord in ("fro", "f"):
+        return _euclidean(x, tuple(sorted((row, column))))
+    if ord in (2, -2, "nuc"):
+        s = svdvals(_matrices_last(x, row, column))
+        last = s.ndim - 1
+        if ord == "nuc":
+            return reduce_sum(s, (last,))
+        return _largest(s, last) if ord == 2 else reduce_min(s, (last,))
+    if ord in (1, -1):
+        summed, left = row, column - (column > row)
+    elif ord in (np.inf, -np.inf):
+        summed, left = column, row - (row > column)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    sums = reduce_sum(array(np.absolute(x)), (summed,))
+    return _largest(sums, left) if ord > 0 else reduce_min(sums, (left,))
+
+
+def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
+    rest = tuple(k for k in range(x.ndim) if k not in (row, column))
+    return permute(x, (*rest, row, column))
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x: Tracer, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tracer:
+    """Return a norm of vectors, which may lie along several axes."""
+    if axis is None or isinstance(axis, tuple):
+        axes = tuple(range(x.ndim)) if axis is None else axis
+        places = tuple(normalized_axis(k, x.ndim) for k in axes)
+        normalized_axes(axes, x.ndim)
+        rest = tuple(k for k in range(x.ndim) if k not in places)
+        size = prod(x.shape[k] for k in places)
+        flat = reshape(permute(x, (*places, *rest)), (size, *(x.shape[k] for k in rest)))
+        return _kept(norm(flat, ord, 0), x, places, keepdims)
+    return norm(x, ord, axis, keepdims)
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: Tracer, /, *, keepdims: bool = False, ord: Any = "fro") -> Tracer:
+    """Return a norm of matrices."""
+    return norm(array(x), ord, (-2, -1), keepdims)

@@ -1,0 +1,259 @@
+"""NumPy's linear algebra: solving, inverses, determinants, powers and chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any, Final
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.ops.linalg import determinants, systems
+from funcdiff.ops.linalg.matrices import identity
+from funcdiff.ops.structure.structural import convert, permute, reshape
+
+_SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
+
+
+def inexact(x: Any) -> Tracer:
+    """Return an array of a dtype that LAPACK has, integers as float64."""
+    matrix: Tracer = array(x)
+    if matrix.dtype.kind in "biu":
+        return convert(matrix, FLOAT)
+    if matrix.dtype.char not in "fdFD":
+        raise TypeError(f"array type {matrix.dtype.name} is unsupported in linalg")
+    return matrix
+
+
+def matrix_stack(x: Any) -> Tracer:
+    """Return a stack of matrices; raises NumPy's LinAlgError for fewer than two axes."""
+    matrices = inexact(x)
+    if matrices.ndim < 2:
+        raise LinAlgError(
+            f"{matrices.ndim}-dimensional array given. Array must be at least two-dimensional"
+        )
+    return matrices
+
+
+def square_matrices(x: Any) -> Tracer:
+    """Return a stack of square matrices; raises NumPy's LinAlgError for others."""
+    matrices = matrix_stack(x)
+    if matrices.shape[-1] != matrices.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return matrices
+
+
+# ---- systems, inverse, determinant ---------------------------------------------------------------
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Tracer:
+    """Return the solution of A·x = b; `b` is a vector only if it is 1-D, stacks broadcast."""
+    left, right = promoted(square_matrices(a), inexact(b))
+    vector = right.ndim == 1
+    if right.ndim == 0:
+        raise ValueError(f"solve: the right-hand side is 0-d, at {user_location()}")
+    if vector:
+        right = reshape(right, (*right.shape, 1))
+    if left.shape[-1] != right.shape[-2]:
+        raise ValueError(
+            f"solve: matrices of shape {left.shape} do not fit a right-hand side of shape "
+            f"{np.shape(b)}, at {user_location()}"
+        )
+    stack = broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    left, right = (broadcast_to(x, (*stack, *x.shape[-2:])) for x in (left, right))
+    x = systems.solve(left, right)
+    return reshape(x, x.shape[:-1]) if vector else x
+
+
+@implements(np.linalg.inv)
+def inv(a: Tracer) -> Tracer:
+    """Return the inverse."""
+    return systems.inv(square_matrices(a))
+
+
+@implements(np.linalg.det)
+def det(a: Tracer) -> Tracer:
+    """Return the determinant."""
+    return determinants.det(square_matrices(a))
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Tracer) -> Any:
+    """Return sign and logarithm of the modulus of the determinant."""
+    return _SlogdetResult(*determinants.slogdet(square_matrices(a)))
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tracer:
+    """Return the solution of ``tensordot(a, x, x.ndim) = b``."""
+    left, right = array(a), array(b)
+    if axes is not None:
+        moved = [normalized_axis(k, left.ndim) for k in axes]
+        left = permute(left, (*(k for k in range(left.ndim) if k not in moved), *moved))
+    shape = left.shape[right.ndim :]
+    size = int(np.prod(shape, dtype=int))
+    if left.type.size != size**2:
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement "
+            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    x = solve(reshape(left, (size, size)), reshape(right, (right.type.size,)))
+    return reshape(x, shape)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Tracer, ind: int = 2) -> Tracer:
+    """Return the inverse for ``tensordot(·, ·, ind)``."""
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    rows, columns = a.shape[:ind], a.shape[ind:]
+    size = int(np.prod(columns, dtype=int))
+    if a.type.size != size**2:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return reshape(inv(reshape(a, (size, size))), (*columns, *rows))
+
+
+# ---- powers and chains ---------------------------------------------------------------------------
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a: Any, n: Any) -> Any:
+    """Return Aⁿ by repeated squaring, of A⁻¹ for a negative `n`."""
+    x: Any = array(a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        x = square_matrices(x)
+    try:
+        exponent = as_int(n)
+    except TypeError:
+        raise TypeError("exponent must be an integer") from None
+    if exponent == 0:
+        return identity(x.type)
+    if exponent < 0:
+        x, exponent = inv(x), -exponent
+    if exponent == 3:
+        return x @ x @ x
+    result = None
+    while exponent:
+        exponent, odd = divmod(exponent, 2)
+        if odd:
+            result = x if result is None else result @ x
+        x = x @ x if exponent else x
+    assert result is not None
+    return result
+
+
+@implements(np.linalg.multi_dot)
+def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
+    """Return the product of a chain of matrices in the order of least cost."""
+    xs: list[Any] = [array(x) for x in arrays]
+    if len(xs) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    if len(xs) == 2:
+        return mutation.store("np.linalg.multi_dot", np.dot(*xs), out, casting="no")
+    first, last = xs[0].ndim, xs[-1].ndim
+    if first == 1:
+        xs[0] = reshape(xs[0], (1, *xs[0].shape))
+    if last == 1:
+        xs[-1] = reshape(xs[-1], (*xs[-1].shape, 1))
+    if any(x.ndim != 2 for x in xs):
+        raise LinAlgError("arrays must be two-dimensional, but for vectors at the ends")
+    product = _chain(xs, _best_splits([x.shape[0] for x in xs] + [xs[-1].shape[1]]))
+    result = mutation.store("np.linalg.multi_dot", product, out, casting="no")
+    kept = (*result.shape[:1] * (first > 1), *result.shape[1:] * (last > 1))
+    return reshape(result, kept)
+
+
+def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """Return where to split each part of a chain (Cormen et al., chapter 15.2)."""
+    count = len(sizes) - 1
+    cost = {(k, k): 0 for k in range(count)}
+    splits = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            k = i + length
+            options = [
+                (cost[i, m] + cost[m + 1, k] + sizes[i] * sizes[m + 1] * sizes[k + 1], m)
+                for m in range(i, k)
+            ]
+            cost[i, k], splits[i, k] = min(options)
+    return splits
+
+
+def _chain(xs: list[Any], splits: dict[tuple[int, int], int]) -> Any:
+    def product(i: int, k: int) -> Any:
+        return xs[i] if i == k else product(i, splits[i, k]) @ product(splits[i, k] + 1, k)
+
+    return product(0, len(xs) - 1)
+
+
+# ---- the array API's spellings -------------------------------------------------------------------
+
+
+@implements(np.linalg.matmul)
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Return the matrix product."""
+    return np.matmul(x1, x2)
+
+
+@implements(np.linalg.outer)
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Return the outer product of two vectors."""
+    x, y = array(x1), array(x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(
+            f"Input arrays must be one-dimensional, but they are x1.ndim={x.ndim} and "
+            f"x2.ndim={y.ndim}."
+        )
+    return np.outer(x1, x2)
+
+
+@implements(np.linalg.tensordot)
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    """Return the contraction over pairs of axes."""
+    return np.tensordot(x1, x2, axes=axes)
+
+
+@implements(np.linalg.vecdot)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the inner products along an axis."""
+    return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
+
+
+@implements(np.linalg.cross)
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross products of vectors of three elements along an axis."""
+    x, y = array(x1), array(x2)
+    lengths = tuple(z.shape[normalized_axis(axis, z.ndim)] for z in (x, y))
+    if lengths != (3, 3):
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{lengths[0]} and {lengths[1]} dimensional instead."
+        )
+    return np.cross(x1, x2, axis=axis)
+
+
+@implements(np.linalg.trace)
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """Return the sum of the diagonal of each matrix."""
+    return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
+
+
+@implements(np.linalg.diagonal)
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """Return the diagonal of each matrix."""
+    return np.diagonal(x, offset, axis1=-2, axis2=-1)
+
+
+@implements(np.linalg.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    """Return each matrix transposed."""
+    return np.swapaxes(x, -1, -2)

@@ -1,0 +1,1 @@
+"""NumPy's aliasing on immutable values: arrays, views, indexed reads, writes, exports."""

@@ -1,0 +1,310 @@
+"""``x[index]`` for every kind of index that NumPy knows, as `indices.normalized` gives them.
+
+Slices, integers, None and Ellipsis become slices, reversals and reshapes.  Integer and boolean
+arrays become one gather; their axes go where NumPy puts them.  So do traced integers, but what
+they take is a view.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.promotion import (
+    array,
+    broadcast_shapes,
+    broadcast_to,
+    innermost,
+    remember,
+)
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalized
+from funcdiff.ops.axes.indexing import gather, scatter
+from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
+from funcdiff.ops.structure.structural import inverse, permute, reshape, reverse
+
+
+class Basic(NamedTuple):
+    """The part of an index that only slices, reverses and reshapes."""
+
+    cut: Slice
+    reversed_axes: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+class Advanced(NamedTuple):
+    """An index with arrays: a box, positions along some of its axes, and an order of axes.
+
+    Attributes
+    ----------
+    basic
+        The box that slices and Nones leave, one axis for each item of the index.
+    positions
+        Arrays of positions along `axes` of the box; they broadcast to `common`.
+    order
+        Axes of the result in terms of what `gather` gives, which has those of `common` in front.
+    shape
+        Shape of the result.
+    """
+
+    basic: Basic
+    positions: list[Arrays]
+    axes: tuple[int, ...]
+    common: tuple[int, ...]
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def indices(self) -> list[Any]:
+        """The positions as traced arrays of one shape."""
+        return [broadcast_to(array(i), self.common) for i in self.positions]
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Lengths of the axes that are indexed."""
+        return tuple(self.basic.shape[axis] for axis in self.axes)
+
+
+def take(x: Tracer, index: Any) -> Any:
+    """Return ``x[index]``."""
+    key = _key(index)
+    if key is not None:
+        return _cut(x, index, index, key)
+    items = normalized(index)
+    if is_advanced(items):
+        return _gathered(x, items, index)
+    return _cut(x, items, index, _key(items))
+
+
+def _gathered(x: Tracer, items: Items, index: Any) -> Any:
+    """Return ``x[items]`` with arrays, or with traced integers; what the user wrote was `index`."""
+    found = advanced(x.shape, items)
+    result = read(x, found)
+    if any(map(_copies, items)):
+        return result
+    if not (result.shape or any(item is Ellipsis for item in items)):  # a number
+        return result
+    place = tuple([0 if isinstance(item, Tracer) else item for item in items])
+    return mutation.view(
+        x,
+        result,
+        lambda base: read(base, found) if isinstance(base, Tracer) else base[place],
+        index,
+        lambda base, value: written(base, found, value),
+    )
+
+
+def _copies(item: Item) -> bool:
+    """Whether an index with this item is one by arrays, for which NumPy makes a copy.
+
+    An array is, also one without axes, and so is a flag; but a number of integer dtype is not.
+    """
+    return isinstance(item, np.ndarray) or is_mask(item)
+
+
+def read(x: Tracer, found: Advanced) -> Tracer:
+    """Return what an index with arrays takes."""
+    return permute(gather(apply(x, found.basic), found.indices, found.axes), found.order)
+
+
+def written(x: Tracer, found: Advanced, v: Tracer, *, distinct: bool = True) -> Tracer:
+    """Return `x` with `v` in place of what an index with arrays takes; no position comes twice.
+
+    If positions are not `distinct`, the last of the same ones counts.
+    """
+    part = permute(v, inverse(found.order))
+    box = scatter(apply(x, found.basic), part, found.indices, found.axes, distinct=distinct)
+    return with_box(x, found.basic, box)
+
+
+def _key(index: Any) -> Any:
+    """Return what stands for an index of Python's ints and slices; None if it holds others."""
+    if type(index) is not tuple:
+        return _item_key(index)
+    keys = tuple([_item_key(item) for item in index])
+    return None if None in keys else keys
+
+
+def _item_key(item: Any) -> Any:
+    kind = type(item)
+    if kind is int:
+        return item
+    if kind is slice:
+        parts = (item.start, item.stop, item.step)
+        return (slice, *parts) if all(p is None or type(p) is int for p in parts) else None
+    return None
+
+
+def _cut(x: Tracer, place: Any, index: Any, key: Any) -> Any:
+    """Return ``x[place]`` without arrays; with a key, it is recorded directly the next time.
+
+    What the user wrote was `index`.
+    """
+    builder = innermost(x)
+    key = None if key is None else (take, x.type, key)
+    chain = builder.direct.get(key) if x.builder is builder else None
+    if chain is not None:
+        atom, entries = x.atom, builder.entries
+        for op in chain:
+            entries.append((op, atom))
+            atom = len(entries) - 1
+        result = builder.handle(builder, atom, chain[-1].result)
+    else:
+        before = len(builder.entries)
+        result = apply(x, basic(x.shape, normalized(place)))
+        chain = [entry[0] for entry in builder.entries[before:]]
+        if key is not None and x.builder is builder and not builder.shares and chain:
+            remember(key, chain)
+    if key is not None and not result.shape:  # a number, and no array without axes
+        return mutation.fresh(x) if result is x else result
+    return mutation.view(x, result, lambda base: base[place], index)
+
+
+def basic(shape: tuple[int, ...], items: Items) -> Basic:
+    """Work out a normalised index without arrays."""
+    return _basic(shape, _expand(len(shape), items), keep=())
+
+
+def apply(x: Tracer, box: Basic) -> Tracer:
+    """Cut out, reverse and reshape."""
+    return reshape(reverse(take_slice(x, box.cut), box.reversed_axes), box.shape)
+
+
+def with_box(x: Tracer, box: Basic, v: Tracer) -> Tracer:
+    """Return `x` with `v` in place of what is cut out."""
+    part = reverse(reshape(v, box.cut.lengths), box.reversed_axes)
+    return replace_slice(x, part, box.cut)
+
+
+def _expand(ndim: int, items: Items) -> list[Item]:
+    """Replace the Ellipsis, or complete the index, by full slices."""
+    used = sum(_consumes(item) for item in items)
+    if used > ndim:
+        raise IndexError(
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed, "
+            f"at {user_location()}"
+        )
+    missing = [slice(None)] * (ndim - used)
+    places = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise IndexError(f"an index can only have a single ellipsis ('...'), at {user_location()}")
+    at = places[0] if places else len(items)
+    return [*items[:at], *missing, *items[at + 1 :]]
+
+
+def _consumes(item: Item) -> int:
+    """Return how many axes of the array an item of an index is about."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if is_mask(item) else 1  # type: ignore[union-attr]
+
+
+def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> Basic:
+    """Work out slices, ints and Nones; items at places `keep` take their axis whole."""
+    starts, stops, steps, reversed_axes, result = [], [], [], [], []
+    axis = 0
+    for place, item in enumerate(items):
+        if item is None or _is_scalar_mask(item):
+            result.append(1)
+            continue
+        length = shape[axis]
+        if place in keep or isinstance(item, slice):
+            start, stop, step = (item if isinstance(item, slice) else slice(None)).indices(length)
+            count = len(range(start, stop, step))
+            if step < 0:
+                start, stop, step = start + (count - 1) * step, start + 1, -step
+                reversed_axes.append(axis)
+            start, stop = (start, max(stop, start)) if count else (0, 0)
+            result.append(count)
+        else:
+            start = _position(item, axis, length)
+            stop, step = start + 1, 1
+        starts.append(start)
+        stops.append(stop)
+        steps.append(step)
+        axis += 1
+    return Basic(
+        Slice(tuple(starts), tuple(stops), tuple(steps)), tuple(reversed_axes), tuple(result)
+    )
+
+
+def _position(position: int, axis: int, length: int) -> int:
+    if not -length <= position < length:
+        raise IndexError(
+            f"index {position} is out of bounds for axis {axis} with size {length}, "
+            f"at {user_location()}"
+        )
+    return position % length
+
+
+def advanced(shape: tuple[int, ...], items: Items) -> Advanced:
+    """Work out a normalised index with arrays."""
+    expanded: list[Any] = []
+    for item in _expand(len(shape), items):
+        if is_mask(item):
+            mask = np.asarray(item)
+            _check_mask(mask, shape, sum(map(_consumes, expanded)))
+            expanded.extend(mask.nonzero() if mask.ndim else [mask])
+        else:
+            expanded.append(item)
+    places = tuple(
+        k for k, item in enumerate(expanded) if item is not None and not isinstance(item, slice)
+    )
+    box = _basic(shape, expanded, keep=places)
+    positions = [_indices(expanded[k]) for k in places]
+    common = _common_shape([i.shape for i in positions])
+    for k, found in zip(places, positions, strict=True):
+        if not isinstance(found, Tracer) and not (0 in common and found.ndim):
+            check_bounds(found, box.shape[k], sum(map(_consumes, expanded[:k])))
+    gathered = (*common, *(n for k, n in enumerate(box.shape) if k not in places))
+    inner, before, ndim = len(common), places[0], len(gathered)
+    if places != tuple(range(before, before + len(places))):
+        before = 0  # apart from each other: their axes come first
+    order = (*range(inner, inner + before), *range(inner), *range(inner + before, ndim))
+    result = tuple(gathered[axis] for axis in order)
+    return Advanced(box, positions, places, common, order, result)
+
+
+def _is_scalar_mask(item: Any) -> bool:
+    """Whether an item is a 0-d boolean: it indexes a new axis of length 1 by [0], or by []."""
+    return is_mask(item) and item.ndim == 0
+
+
+def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing arrays could not be broadcast together with shapes "
+            f"{' '.join(map(str, shapes))}, at {user_location()}"
+        ) from None
+
+
+def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -> None:
+    for k, n in enumerate(mask.shape):
+        if n not in (0, shape[axis + k]):  # NumPy lets an empty mask pass
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis + k}; size of axis is "
+                f"{shape[axis + k]} but size of corresponding boolean axis is {n}, "
+                f"at {user_location()}"
+            )
+
+
+def _indices(item: Any) -> Arrays:
+    """Return one advanced index as an integer array."""
+    if isinstance(item, Tracer):
+        return item
+    return np.zeros(int(item), np.intp) if _is_scalar_mask(item) else np.asarray(item)
+
+
+def check_bounds(positions: np.ndarray[Any, Any], length: int, axis: int) -> None:
+    """Raise NumPy's IndexError if a position is out of bounds."""
+    if positions.size and not -length <= int(positions.min()) <= int(positions.max()) < length:
+        outside = positions[(positions < -length) | (positions >= length)].flat[0]
+        raise IndexError(
+            f"index {outside} is out of bounds for axis {axis} with size {length}, "
+            f"at {user_location()}"
+        )

@@ -1,0 +1,1 @@
+"""What to say of calls that NumPy or funcdiff refuses."""

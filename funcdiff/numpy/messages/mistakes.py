@@ -1,0 +1,329 @@
+"""What the user wrote where a traced array was to become a plain one, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+import re
+import sys
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from textwrap import shorten
+from types import FrameType, ModuleType
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.errors import installed_package, user_frame, user_location
+from funcdiff.numpy.messages.refusals import refusal_of
+
+_STORED: Final = (
+    "An ordinary array cannot hold it. Make one that can, funcdiff.numpy.zeros(shape), "
+    "np.zeros_like(x), np.zeros(shape, like=x) or np.array(y, like=x), or build a list and "
+    "np.stack it."
+)
+JOINED: Final = (
+    "Use funcdiff.numpy.array([x, y]) or np.stack([x, y]): NumPy looks for traced arrays among "
+    "arguments, not in lists. A single one is an array already."
+)
+_FORMATTED: Final = "Write an f-string, which shows the value: f'{{x:.2f}}'."
+_CURES: Final = (
+    (
+        r"int$|math\.(isclose|isfinite|isinf|isnan)$",
+        "Use NumPy's function: np.floor(x), np.isnan(x). For a count or an index, write round(x) "
+        "or math.floor(x), or say that it is a constant: int(fd.stop_gradient(x)).",
+    ),
+    (
+        r"(fractions\.|decimal\.)?(Fraction|Decimal)$",
+        "Fractions and decimals are made of plain numbers: go on with x itself.",
+    ),
+    (
+        r"(math|cmath)\.",
+        "Use {numpy}(x), not {called}(x).",
+    ),
+    (
+        r"(statistics\.|fsum$)",
+        "Use np.mean(x), np.median(x) or np.std(x).",
+    ),
+    (
+        r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$",
+        JOINED,
+    ),
+    (
+        r"(.*\.)?(full|arange|fromiter)$",
+        "Use the function of that name in funcdiff.numpy.",
+    ),
+    (
+        r".*\.(__setitem__|copyto|fill|fill_diagonal|place|put|put_along_axis|putmask)$",
+        _STORED,
+    ),
+    (
+        r"(.*\.)?(random|rng)\.",
+        "Draw numbers that do not depend on x, and compute with them: "
+        "mean + scale * rng.normal(size=n).",
+    ),
+    (
+        r"(?!(np|numpy)\.\w+$).*\.(dot|choose|compress|repeat|searchsorted|take)$",
+        "A method of an ordinary array cannot take a traced one: NumPy asks the arguments of its "
+        "functions, not those of methods. Write {function}.",
+    ),
+    (
+        r"(.*\.)?as_strided$",
+        "Strides are about memory, and a traced array stands for a value without one: use "
+        "np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
+    ),
+    (
+        r"(.*\.)?vectorize",
+        "Call the function with the whole array, or use fd.vmap(f)(x).",
+    ),
+    (
+        r"(.*\.)?(debug|info|warning|error|critical|exception|log)$",
+        _FORMATTED,
+    ),
+    (
+        r"(np|numpy)\.(float|complex|u?int)\d+$",
+        "It is an array already: x.astype(np.{name}) converts it.",
+    ),
+    (
+        r"(.*\.)?(float|complex|item|tolist)$",
+        "Go on with x itself: it is an array, and has NumPy's functions and methods.",
+    ),
+)
+"""By what is called, as the user wrote it."""
+_FUNCTIONS: Final = {"compress": "np.compress(y, a)", "dot": "a @ y or np.dot(a, y)"}
+"""What to write instead of a method of an array that takes an argument `y`."""
+
+_UNSEEN: Final = (
+    "NumPy looks for traced arrays among arguments, not in lists: use the function of that name in "
+    "funcdiff.numpy, or give it funcdiff.numpy.array([x, y]). Where NumPy cannot dispatch, because "
+    "a function makes plain arrays of its arguments, write it with NumPy's functions (np.sin(x), "
+    "not math.sin(x)), or declare it with fd.primitive."
+)
+_ANY: Final = (
+    "Keep computing with x and NumPy functions (np.sin(x), not math.sin(x); "
+    "funcdiff.numpy.array([x, y]), not np.array([x, y])); make an array that x is stored into with "
+    "np.zeros_like(x) or np.zeros(shape, like=x), or build a list and np.stack it."
+)
+"""Where the source text is not known."""
+_SCIPYS: Final = {
+    "fft": "use np.fft",
+    "fftpack": "use np.fft",
+    "integrate": "use np.trapezoid or a weighted sum for an integral; write the steps of a "
+    "differential equation in a loop, or with fd.scan",
+    "interpolate": "use np.interp(x, xp, fp), or declare the spline with fd.primitive, whose rule "
+    "may call its derivative",
+    "linalg": "use np.linalg, which has cholesky, solve, inv, det, eigh, svd, norm and others",
+    "ndimage": "use np.convolve, np.fft or fd.nn.conv",
+    "optimize": "give the solver to fd.custom_root, which differentiates the solution",
+    "signal": "use np.convolve, np.fft or fd.nn.conv",
+    "sparse": "compute with A.toarray(), declare the product with fd.primitive, whose rule "
+    "multiplies by A.T, or give the solver to fd.custom_linear_solve",
+    "spatial": "write it with broadcasting, as np.linalg.norm(x[:, None] - y, axis=-1)",
+    "special": "use the function of that name in fd.scipy.special or, if there is none, declare it "
+    "with fd.primitive",
+    "stats": "write the formula of the density with NumPy and the ufuncs of scipy.special",
+}
+"""What to write instead of a function of SciPy's, by its package."""
+_ANY_OF_SCIPYS: Final = (
+    "use fd.scipy.special, give solvers to fd.custom_root, or declare the function with "
+    "fd.primitive"
+)
+_OF_OTHERS: Final = (
+    "It is {package} that makes a plain array, at {place}: give it plain numbers, and compute with "
+    "NumPy's arrays (of a table, table.to_numpy()), or declare the function with fd.primitive."
+)
+_POLYNOMIALS: Final = (
+    "NumPy cannot dispatch inside np.polynomial: use np.polyval(c, x), the highest power first, or "
+    "np.polynomial.polynomial.polyval(x, p.convert().coef) for a Polynomial p."
+)
+
+
+_ELSEWHERE: Final = {
+    "dist": "np.linalg.norm",
+    "erf": "scipy.special.erf",
+    "erfc": "scipy.special.erfc",
+    "fsum": "np.sum",
+    "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln",
+    "phase": "np.angle",
+}
+"""What math and cmath call by another name than NumPy, or what SciPy has."""
+
+
+class Mistake(NamedTuple):
+    """What was being evaluated, as source text that is empty if it is not known; cure and place."""
+
+    code: str
+    cure: str
+    place: str
+
+
+def mistake() -> Mistake:
+    """Return what the user wrote that is about to make a plain array of a traced one."""
+    frame = user_frame()
+    if frame is None:
+        return Mistake("", _ANY, user_location())
+    package = installed_package(frame)
+    caller: FrameType | None = frame
+    while caller is not None and installed_package(caller):
+        caller = caller.f_back
+    if package and caller is not None:  # through code of others
+        cure = _OF_OTHERS.format(package=package, place=user_location(frame))
+        return Mistake(_shown(_evaluated(caller)), cure, user_location(caller))
+    code, cure = _seen(frame)
+    return Mistake(code, cure, user_location(frame))
+
+
+def _seen(frame: FrameType) -> tuple[str, str]:
+    """Return what is being evaluated in a frame of the user's, and the cure."""
+    code = _evaluated(frame)
+    shown = _shown(code)
+    if user_frame(or_scipys=True) is not frame:
+        package = _scipys_package(frame, code)
+        advice = _SCIPYS.get(package, _ANY_OF_SCIPYS)
+        return shown, f"SciPy's code that is no ufunc takes no traced array: {advice}."
+    if called_through("polynomial", frame):
+        return shown, _POLYNOMIALS
+    if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
+        return f"{shown} = ..." if shown else "", _STORED
+    if code.startswith(("'", '"')) and "%" in code:
+        return shown, _FORMATTED.format()
+    called = _called(code)
+    return shown, _cure(called) if called else _ANY
+
+
+def _called(code: str) -> str:
+    """Return what an expression calls, or the name of NumPy's that it indexes; else nothing."""
+    with suppress(SyntaxError, ValueError):
+        expression = ast.parse(code, mode="eval").body
+        if isinstance(expression, ast.Call):
+            return ast.unparse(expression.func)
+    found = re.match(r"[\w.]+(?=\()|(np|numpy)\.\w+(?=\[)", code) or re.search(
+        r"\.(item|tolist)(?=\([^()]*\)$)", code
+    )
+    return found[0] if found else ""
+
+
+def _shown(code: str) -> str:
+    return shorten(code, 80, placeholder=" ...")
+
+
+def _cure(called: str) -> str:
+    """Return what to write instead of a call, or of an index, of what has that name."""
+    name = called.rpartition(".")[2]
+    for pattern, cure in _CURES:
+        if re.match(pattern, called):
+            function = _FUNCTIONS.get(name, f"np.{name}(a, y)")
+            numpy = _ELSEWHERE.get(name, f"np.{name}")
+            return cure.format(called=called, name=name, numpy=numpy, function=function)
+    refusal = refusal_of(re.sub(r"^(np|numpy)\.", "np.", called))
+    return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
+
+
+def _scipys_package(frame: FrameType, code: str) -> str:
+    """Return the name of SciPy's package that was called there and has come to us, if one was."""
+    package = ""
+    inner: FrameType | None = sys._getframe(1)
+    while inner is not None and inner is not frame:
+        root, _, rest = str(inner.f_globals.get("__name__", "")).partition(".")
+        if root == "scipy" and not (package and rest.startswith("_")):
+            package = rest.partition(".")[0] or root
+        inner = inner.f_back
+    if package.startswith("_"):  # a decorator of SciPy's: the function itself was not entered
+        return _module_of(code.partition("(")[0], frame).partition(".")[2].partition(".")[0]
+    return package
+
+
+def _module_of(name: str, frame: FrameType) -> str:
+    """Return the module of what has that name in a frame."""
+    first, *rest = name.split(".")
+    found = frame.f_locals.get(first, frame.f_globals.get(first))
+    for part in rest:
+        found = getattr(found, part, None) if isinstance(found, ModuleType) else None
+    return str(getattr(found, "__module__", ""))
+
+
+def called_through(folder: str, frame: FrameType | None = None) -> bool:
+    """Return whether code in a folder of that name was called there, and has come to us.
+
+    By default, "there" is the user's code.
+    """
+    frame = frame or user_frame()
+    inner: FrameType | None = sys._getframe(1)
+    while inner is not None and inner is not frame:
+        if Path(inner.f_code.co_filename).parent.name == folder:
+            return True
+        inner = inner.f_back
+    return False
+
+
+def _evaluated(frame: FrameType) -> str:
+    """Return the source text of the expression, or the target of an assignment, in one line."""
+    code = frame.f_code
+    positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    first, last, start, end = positions
+    if first is None or last is None or start is None or end is None:
+        return ""
+    found = linecache.getlines(code.co_filename, frame.f_globals)[first - 1 : last]
+    if len(found) != last - first + 1:
+        return ""
+    lines = [line.encode() for line in found]  # positions count bytes
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    return " ".join(b"".join(lines).decode(errors="replace").split())
+
+
+# ---- attributes ------------------------------------------------------------------------------
+
+_ATTRIBUTES: Final = {
+    **dict.fromkeys(
+        ("backward", "grad", "requires_grad", "requires_grad_", "retain_grad"),
+        "Nothing is stored in arrays: fd.grad(f)(x) returns the gradient, and "
+        "y, f_vjp = fd.vjp(f, x) what y.backward(gradient=v) computes, f_vjp(v).",
+    ),
+    **dict.fromkeys(("detach", "detach_"), "Use fd.stop_gradient(x)."),
+    **dict.fromkeys(("numpy", "cpu", "cuda", "to"), "It is an array of NumPy's already."),
+    "at": "Write x[i] = v, or np.add.at(x, i, v).",
+    **dict.fromkeys(("block_until_ready", "to_numpy", "values", "data_ptr"), "Leave it out."),
+    **dict.fromkeys(("iloc", "loc", "iat"), "Write x[i]: it is an array, not a table."),
+    **dict.fromkeys(("apply", "applymap"), "Call the function with x, or use fd.vmap(f)(x)."),
+    **dict.fromkeys(("mm", "bmm", "mv"), "Write x @ y."),
+    **dict.fromkeys(("float", "double", "half"), "Use x.astype(np.float64), or another dtype."),
+    **dict.fromkeys(("long", "int"), "Use x.astype(np.int64)."),
+    **dict.fromkeys(
+        ("relu", "sigmoid", "softmax", "log_softmax", "gelu", "elu", "softplus"),
+        "Use the function of that name in fd.nn.",
+    ),
+    **dict.fromkeys(("expand", "expand_as"), "Use np.broadcast_to(x, shape)."),
+    **dict.fromkeys(("gather", "index_select"), "Write x[indices], or np.take_along_axis."),
+    **dict.fromkeys(("scatter_", "index_put_", "scatter_add_"), "Write x[i] = v, x[i] += v."),
+    **dict.fromkeys(("masked_fill", "masked_fill_"), "Use np.where(mask, value, x)."),
+    **dict.fromkeys(("fillna",), "Use np.nan_to_num(x), or np.where(np.isnan(x), value, x)."),
+    **dict.fromkeys(("chunk", "split"), "Use np.split(x, n)."),
+    **dict.fromkeys(("t", "mT", "H", "mH"), "Use x.T, np.matrix_transpose(x), np.conj(x)."),
+    "flip": "Use x[::-1] or np.flip(x).",
+    "numel": "Use x.size.",
+    "dim": "Use x.ndim.",
+    "type": "Use x.dtype, or x.astype(dtype).",
+    "clone": "Use x.copy().",
+    "norm": "Use np.linalg.norm(x).",
+    "permute": "Use np.transpose(x, axes).",
+    "unsqueeze": "Use np.expand_dims(x, axis).",
+    **dict.fromkeys(
+        ("add_", "mul_", "sub_", "div_", "zero_", "fill_"), "Write x += y, x[...] = y."
+    ),
+}
+"""What to write instead of attributes that arrays of other libraries have."""
+
+
+def attribute_cure(name: str) -> str:
+    """Return a sentence with what to write instead of an unknown attribute, or nothing."""
+    function = vars(np).get(name)
+    if name in _ATTRIBUTES:
+        return f". {_ATTRIBUTES[name]}"
+    if not callable(function) or isinstance(function, type):
+        return ""
+    operands = "x, y" if getattr(function, "nin", 1) == 2 else "x"
+    return f". Use np.{name}({operands})."

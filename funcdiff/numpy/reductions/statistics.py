@@ -1,0 +1,294 @@
+"""Moments: mean, average, variance, standard deviation, covariance and correlation.
+
+The order of operations is that of NumPy's own, so that values agree bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import default, implements
+from funcdiff.numpy.border.masks import count_of, holds, sum_of
+from funcdiff.numpy.border.promotion import (
+    Traced,
+    array,
+    broadcast_to,
+    common_dtype,
+    known_dtype,
+    matched,
+)
+from funcdiff.numpy.reductions.reductions import given, stored, sum_, with_kept
+from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.ops.elementwise.complex import conj, imag, join, real
+from funcdiff.ops.elementwise.mathematics import div, mul, root_of_squares
+from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape
+
+HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+
+
+def divided(total: Tracer, count: Any) -> Traced:
+    """Return total/count in the dtype of `total`, computed in double precision as NumPy does."""
+    wide: Traced = convert(total, np.result_type(total.dtype, FLOAT))
+    if isinstance(count, Tracer):
+        return convert(wide / count, total.dtype)
+    return convert(div(wide, constant(count, wide.type)), total.dtype)
+
+
+def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
+    """Return the dtype of a mean's sum: float64 for integers."""
+    if dtype is not None:
+        return known_dtype(dtype)
+    if x.dtype.kind in "biu":
+        return FLOAT
+    joined: np.dtype[Any] = (
+        np.result_type(x.dtype, out.dtype) if isinstance(out, Tracer) else x.dtype
+    )
+    return joined
+
+
+# ---- mean and average ----------------------------------------------------------------------------
+
+
+@implements(np.mean)
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+) -> Traced:
+    """Return the mean over axes; of float16, computed in float32."""
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    half = dtype is None and x.dtype == HALF
+    accumulator = SINGLE if half else _accumulator(x, dtype, out)
+    total = sum_of(convert(x, accumulator), axes, where)
+    value = divided(total, count_of(x, axes, where))
+    if half and out is None:
+        value = convert(value, HALF)
+    return stored("np.mean", with_kept(value, x, axes, keepdims), out)
+
+
+def weights_along(x: Tracer, weights: Any, axis: Any) -> Traced:
+    """Return weights in a shape that broadcasts against `x`."""
+    w = array(weights)
+    if w.shape == x.shape:
+        return w
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    given_axes = [normalized_axis(k, x.ndim) for k in (axis if np.iterable(axis) else (axis,))]
+    if w.shape != tuple(x.shape[k] for k in given_axes):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
+    w = permute(w, tuple(sorted(range(w.ndim), key=given_axes.__getitem__)))
+    return reshape(w, tuple(n if k in given_axes else 1 for k, n in enumerate(x.shape)))
+
+
+@implements(np.average)
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: Any = default,
+) -> Any:
+    """Return the weighted mean over axes, with the sum of the weights if that is wanted."""
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    scale: Any
+    if weights is None:
+        value = mean(x, axis, keepdims=keepdims)
+        scale = constant(count_of(x, axes, None), value.type)
+    else:
+        w = weights_along(x, weights, axis)
+        dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
+        scale = sum_(w, axes, dtype, keepdims=keepdims)
+        if holds(scale == 0):
+            raise ZeroDivisionError(
+                f"Weights sum to zero, can't be normalized, at {user_location()}"
+            )
+        product = mul(*matched(convert(x, dtype), convert(w, dtype)))
+        value = array(np.true_divide(sum_(product, axes, keepdims=keepdims), scale))
+    return (value, broadcast_to(scale, value.shape)) if returned else value
+
+
+# ---- variance and standard deviation -------------------------------------------------------------
+
+
+@implements(np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Traced:
+    """Return the variance over axes: the mean of |x - mean(x)|², with n - ddof for n."""
+    value = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return stored("np.var", value, out)
+
+
+@implements(np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
+) -> Traced:
+    """Return the standard deviation over axes; where it is 0, so is its derivative."""
+    v: Any = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return stored("np.std", root(v), out)
+
+
+def root(v: Traced) -> Traced:
+    """Return the square root of a variance; its derivative at 0 is 0."""
+    return root_of_squares(v) if v.type.differentiable else np.sqrt(v)
+
+
+def _variance(
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    centre: Any,
+    correction: Any,
+) -> Traced:
+    if correction is not default:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = array(a)
+    axes = normalized_axes(axis, x.ndim)
+    accumulator = _accumulator(x, dtype, None)
+    count = count_of(x, axes, where)
+    if not given(centre):
+        total = sum_of(convert(x, accumulator), axes, where)
+        centre = with_kept(divided(total, count), x, axes, True)
+    deviation = x - centre
+    if deviation.dtype.kind == "c":
+        parts: list[Traced] = [real(deviation), imag(deviation)]
+        square = np.square(parts[0]) + np.square(parts[1])
+        accumulator = accumulator if dtype is not None else square.dtype
+    else:
+        square = np.square(deviation)
+    if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
+        accumulator = out.dtype
+    total = sum_of(convert(square, accumulator), axes, where)
+    value = divided(total, np.maximum(count - ddof, 0))
+    return with_kept(value, x, axes, keepdims)
+
+
+# ---- covariance and correlation ------------------------------------------------------------------
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Traced:
+    """Return the covariance matrix of variables in rows (or columns)."""
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    ddof = (0 if bias else 1) if ddof is None else int(ddof)
+    values = [m] if y is None else [m, y]
+    wide = common_dtype([*values, np.float64(0)]) if dtype is None else known_dtype(dtype)
+    X: Traced = concatenate([_rows(z, wide, rowvar, "my"[k]) for k, z in enumerate(values)], 0)
+    if X.shape[0] == 0:
+        return constant(0, ArrayType((0, 0), FLOAT))
+    w = _sample_weights(fweights, aweights, X.shape[1])
+    if w is None:
+        centre = mean(X, 1)
+        degrees: Traced = constant(max(X.shape[1] - ddof, 0), ArrayType((), FLOAT))
+    else:
+        centre, total = average(X, 1, w, True)
+        degrees = _degrees_of_freedom(total[0], ddof, w, aweights)
+    X = X - np.reshape(centre, (-1, 1))
+    products = X @ conj(permute(X if w is None else X * w, (1, 0)))
+    result: Traced = convert(products * (1 / degrees), products.dtype)
+    return np.squeeze(result)
+
+
+def _rows(z: Any, dtype: np.dtype[Any], rowvar: bool, name: str) -> Traced:
+    """Return observations as a matrix with one variable a row."""
+    x = convert(array(z), dtype)
+    if x.ndim > 2:
+        raise ValueError(f"{name} has more than 2 dimensions")
+    if x.ndim < 2:
+        return reshape(x, (1, x.type.size))
+    # NumPy leaves a y of one row as it is even where variables are columns
+    return x if rowvar or (name == "y" and x.shape[0] == 1) else permute(x, (1, 0))
+
+
+def _sample_weights(fweights: Any, aweights: Any, count: int) -> Traced:
+    """Return the product of frequencies and weights as float64, None without either."""
+    product: Any = None
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is None:
+            continue
+        w: Any = convert(array(weights), FLOAT)
+        if name == "fweights" and holds(w != np.round(w)):
+            raise TypeError("fweights must be integer")
+        if w.ndim > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        if w.shape[0] != count:
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        if holds(w < 0):
+            raise ValueError(f"{name} cannot be negative")
+        product = w if product is None else product * w
+    return product
+
+
+def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Traced:
+    if ddof == 0:
+        degrees = total
+    elif aweights is None:
+        degrees = total - ddof
+    else:
+        degrees = total - ddof * np.sum(w * aweights) / total
+    return array(np.where(degrees <= 0, 0, degrees))
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Traced:
+    """Return the correlation matrix, within [-1, 1]."""
+    c: Traced = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return array(c / c)
+    diagonal = np.arange(c.shape[0])
+    deviations = np.sqrt(np.real(c[diagonal, diagonal]))
+    c = c / deviations[:, None]
+    c = c / deviations[None, :]
+    if c.dtype.kind == "c":
+        parts: list[Traced] = [real(c), imag(c)]
+        return join(*(np.clip(part, -1, 1) for part in parts))
+    return np.clip(c, -1, 1)

@@ -1,0 +1,1 @@
+"""Functions that arrange elements without computing."""

@@ -1,0 +1,214 @@
+"""Rearrangements: turned, shifted and repeated arrays."""
+
+from __future__ import annotations
+
+from itertools import repeat as endlessly
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory.indexing import take
+from funcdiff.numpy.memory.indices import positions
+from funcdiff.numpy.shapes.joining import concatenate, concrete_index
+from funcdiff.numpy.shapes.shape import (
+    as_ints,
+    broadcast_arrays,
+    expand_dims,
+    normalized_axes,
+    normalized_axis,
+    ravel,
+    reshape,
+    swapaxes,
+    with_axis,
+)
+from funcdiff.ops.axes.indexing import spread
+from funcdiff.ops.structure import structural as ops
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.space import broadcast, zeros
+
+WHOLE = slice(None)
+
+# ---- turning -----------------------------------------------------------------------------------
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> Any:
+    """Return a view with the elements in reverse order along some axes."""
+    x = array(m)
+    turned = normalized_axes(axis, x.ndim)
+    return take(x, tuple(slice(None, None, -1) if k in turned else WHOLE for k in range(x.ndim)))
+
+
+@implements(np.fliplr)
+def fliplr(m: Any) -> Any:
+    """Return a view with the columns in reverse order."""
+    x = array(m)
+    if x.ndim < 2:
+        raise ValueError(f"Input must be >= 2-d, at {user_location()}")
+    return flip(x, 1)
+
+
+@implements(np.flipud)
+def flipud(m: Any) -> Any:
+    """Return a view with the rows in reverse order."""
+    x = array(m)
+    if x.ndim < 1:
+        raise ValueError(f"Input must be >= 1-d, at {user_location()}")
+    return flip(x, 0)
+
+
+@implements(np.rot90)
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    """Return a view rotated by quarter turns, from the first of two axes towards the second."""
+    x = array(m)
+    plane = as_ints(axes)
+    if len(plane) != 2:
+        raise ValueError(f"len(axes) must be 2, at {user_location()}")
+    first, second = (normalized_axis(axis, x.ndim) for axis in plane)
+    if first == second:
+        raise ValueError(f"Axes must be different, at {user_location()}")
+    match as_int(k) % 4:
+        case 0:
+            return take(x, ...)
+        case 1:
+            return swapaxes(flip(x, second), first, second)
+        case 2:
+            return flip(x, (first, second))
+        case _:
+            return flip(swapaxes(x, first, second), second)
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
+    """Shift the elements along axes; what leaves at one end comes in at the other."""
+    x = array(a)
+    if axis is None:
+        return reshape(roll(ravel(x), sum(as_ints(shift)), 0), x.shape)
+    axes, shifts = as_ints(axis), as_ints(shift)
+    count = max(len(axes), len(shifts))
+    if min(len(axes), len(shifts)) not in (1, count):
+        raise ValueError(
+            f"'shift' {shift} and 'axis' {axis} do not match in length, at {user_location()}"
+        )
+    pairs = zip(
+        axes * (count // (len(axes) or 1)), shifts * (count // (len(shifts) or 1)), strict=True
+    )
+    for one, by in pairs:
+        x = _rolled(x, normalized_axis(one, x.ndim), by)
+    return mutation.fresh(x)
+
+
+def _rolled(x: Tracer, axis: int, shift: int) -> Tracer:
+    length = x.shape[axis]
+    cut = -shift % length if length else 0
+    if cut == 0:
+        return x
+    tail, head = slice_along(x, axis, cut, length), slice_along(x, axis, 0, cut)
+    return ops.concatenate([tail, head], axis)
+
+
+# ---- repeating ---------------------------------------------------------------------------------
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> Tracer:
+    """Repeat the whole array along its axes; new axes come in front."""
+    x, counts = array(A), as_ints(reps)
+    ndim = max(x.ndim, len(counts))
+    lengths = (*(1,) * (ndim - x.ndim), *x.shape)
+    counts = (*(1,) * (ndim - len(counts)), *counts)
+    x = ops.reshape(x, lengths)
+    grid = tuple(n for pair in zip(counts, lengths, strict=True) for n in pair)
+    repeated = broadcast(x, grid, tuple(range(1, 2 * ndim, 2)))
+    target = tuple(n * count for n, count in zip(lengths, counts, strict=True))
+    return mutation.fresh(ops.reshape(repeated, target))
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Repeat each element along an axis, by default of the flat array."""
+    x, axis = with_axis(array(a), axis)
+    counts = np.asarray(positions(concrete_index(repeats)))
+    if counts.size == 1 and counts.ndim < 2:
+        count = as_int(np.ravel(counts)[0])
+        if count < 0 < x.shape[axis]:
+            raise ValueError(f"counts cannot be negative, at {user_location()}")
+        count = max(count, 0)
+        repeated = spread(x, axis + 1, count)
+        target = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
+        return mutation.fresh(ops.reshape(repeated, target))
+    places = np.repeat(np.arange(x.shape[axis]), counts)
+    return take(x, (*(WHOLE,) * axis, places))
+
+
+@implements(np.resize)
+def resize(a: Any, new_shape: Any) -> Tracer:
+    """Return an array of another shape and size, filled with repetitions of the elements."""
+    x = ravel(a)
+    target = as_ints(new_shape)
+    if min(target, default=0) < 0:
+        raise ValueError(f"all elements of `new_shape` must be non-negative, at {user_location()}")
+    wanted, size = int(np.prod(target, dtype=int)), x.type.size
+    if wanted == 0 or size == 0:
+        return zeros(x.type.with_shape(target))
+    repeated = tile(x, -(-wanted // size))
+    return mutation.fresh(ops.reshape(slice_along(repeated, 0, 0, wanted), target))
+
+
+# ---- grids and trimming ------------------------------------------------------------------------
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: Any = "xy"
+) -> tuple[Tracer, ...]:
+    """Return the coordinates of a grid, one array for each axis."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"Valid values for `indexing` are 'xy' and 'ij', not {indexing!r}, at {user_location()}"
+        )
+    order = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        order[:2] = 1, 0
+    along = [[-1 if k == place else 1 for k in range(len(xi))] for place in order]
+    axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
+    grids = tuple(axes) if sparse else broadcast_arrays(*axes)
+    return tuple(map(mutation.fresh, grids)) if copy else grids
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
+    """Cut off the zeros at the ends; where they are is taken as constant."""
+    x = array(filt)
+    ends = trim.lower()
+    if ends not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}, at {user_location()}")
+    filled = np.asarray(x != 0)
+    index = list(endlessly(WHOLE, x.ndim))
+    for k in normalized_axes(axis, x.ndim):
+        places = np.flatnonzero(filled.any(axis=tuple(j for j in range(x.ndim) if j != k)))
+        first, last = (places[0], places[-1] + 1) if len(places) else (x.shape[k], 0)
+        index[k] = slice(first if "f" in ends else 0, last if "b" in ends else x.shape[k])
+    return take(x, tuple(index))
+
+
+@implements(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """Return the Vandermonde matrix, whose columns are the powers of a vector."""
+    x = array(x)
+    if x.ndim != 1:
+        raise ValueError(f"x must be a one-dimensional array or sequence, at {user_location()}")
+    x = ops.convert(x, np.promote_types(x.dtype, int))
+    count = x.shape[0] if N is None else as_int(N)
+    columns = expand_dims(x, 1)
+    powers = [np.ones_like(columns)][:count]
+    if count > 1:
+        powers.append(np.cumprod(repeat(columns, count - 1, axis=1), axis=1))
+    matrix = concatenate(powers, 1) if powers else slice_along(columns, 1, 0, 0)
+    return matrix if increasing else flip(matrix, 1)

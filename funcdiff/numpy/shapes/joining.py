@@ -1,0 +1,297 @@
+"""Joining arrays along an axis and splitting them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import array, fit, promoted
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory.indexing import take
+from funcdiff.numpy.shapes.shape import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    expand_dims,
+    moveaxis,
+    normalized_axis,
+    ravel,
+    reshape,
+)
+from funcdiff.ops.structure import structural as ops
+
+# ---- joining -----------------------------------------------------------------------------------
+
+
+@implements(np.concatenate)
+def concatenate(
+    arrays: Any,
+    /,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+) -> Any:
+    """Join arrays along an existing axis."""
+    given = _sequence(arrays)
+    if not given:
+        raise ValueError(f"need at least one array to concatenate, at {user_location()}")
+    xs = promoted(*given) if dtype is None else _converted(given, np.dtype(dtype), casting)
+    if axis is None:
+        xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
+    _check_shapes(xs, axis := _joining_axis(xs, axis))
+    result = mutation.fresh(ops.concatenate(xs, axis))
+    return mutation.store("np.concatenate", result, out, casting=casting)
+
+
+def _sequence(arrays: Any) -> list[Any]:
+    """Return a list of the arrays, or the rows of one array, as a list."""
+    if isinstance(arrays, Tracer) and arrays.ndim == 0:
+        raise TypeError(f"a 0-d array is not a sequence of arrays, at {user_location()}")
+    return list(arrays)
+
+
+def _converted(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
+    xs = [array(x) for x in given]
+    for x in xs:
+        if not np.can_cast(x.dtype, dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule "
+                f"{casting!r}, at {user_location()}"
+            )
+    return [ops.convert(x, dtype) for x in xs]
+
+
+def _joining_axis(xs: Sequence[Tracer], axis: Any) -> int:
+    if xs[0].ndim == 0:
+        raise ValueError(
+            f"zero-dimensional arrays cannot be concatenated, at {user_location()}. "
+            "Use np.stack or funcdiff.numpy.array."
+        )
+    return normalized_axis(axis, xs[0].ndim)
+
+
+def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
+    def around(x: Tracer) -> tuple[int, ...]:
+        return (*x.shape[:axis], *x.shape[axis + 1 :])
+
+    for k, x in enumerate(xs):
+        if x.ndim != xs[0].ndim or around(x) != around(xs[0]):
+            raise ValueError(
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly: array 0 has shape {xs[0].shape}, array {k} has shape {x.shape}, "
+                f"axis is {axis}, at {user_location()}"
+            )
+
+
+@implements(np.stack)
+def stack(
+    arrays: Any,
+    axis: Any = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = "same_kind",
+) -> Any:
+    """Join arrays of one shape along a new axis."""
+    xs = [array(x) for x in _sequence(arrays)]
+    if not xs:
+        raise ValueError(f"need at least one array to stack, at {user_location()}")
+    if len({x.shape for x in xs}) != 1:
+        raise ValueError(f"all input arrays must have the same shape, at {user_location()}")
+    place = normalized_axis(axis, xs[0].ndim + 1)
+    rows = [expand_dims(x, place) for x in xs]
+    return concatenate(rows, place, out, dtype=dtype, casting=casting)
+
+
+def _several(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@implements(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Join arrays along the first axis, vectors being rows."""
+    rows = _several(atleast_2d(*_sequence(tup)))
+    return concatenate(rows, 0, dtype=dtype, casting=casting)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+    """Join arrays along the second axis, vectors along their only one."""
+    parts = _several(atleast_1d(*_sequence(tup)))
+    axis = 0 if parts and parts[0].ndim == 1 else 1
+    return concatenate(parts, axis, dtype=dtype, casting=casting)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Any:
+    """Join arrays along the third axis."""
+    return concatenate(_several(atleast_3d(*_sequence(tup))), 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Any:
+    """Join arrays along the second axis, vectors being columns."""
+    xs = [array(x) for x in _sequence(tup)]
+    return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """Join two arrays, by default flattened."""
+    return concatenate((array(arr), array(values)), axis)
+
+
+@implements(np.block)
+def block(arrays: Any) -> Any:
+    """Join nested lists of blocks: the innermost lists along the last axis, and so outwards."""
+    depth = _depth(arrays)
+    ndim = max(depth, *(x.ndim for x in _leaves(arrays)))
+
+    def joined(blocks: Any, level: int) -> Any:
+        if level == depth:
+            x = array(blocks)
+            return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
+        return concatenate([joined(b, level + 1) for b in blocks], level - depth)
+
+    return mutation.fresh(joined(arrays, 0))
+
+
+def _depth(arrays: Any) -> int:
+    """Return how deep the lists are nested; all must be alike and none empty."""
+    if isinstance(arrays, tuple):
+        raise TypeError(f"np.block takes nested lists, not tuples, at {user_location()}")
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(b) for b in arrays}
+    if len(depths) != 1:
+        raise ValueError(
+            f"np.block needs lists that are not empty and nested equally deep, at {user_location()}"
+        )
+    return 1 + depths.pop()
+
+
+def _leaves(arrays: Any) -> list[Tracer]:
+    if isinstance(arrays, list):
+        return [leaf for b in arrays for leaf in _leaves(b)]
+    return [array(arrays)]
+
+
+# ---- splitting ---------------------------------------------------------------------------------
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
+    """Split into parts: a number of about equal ones, or at the given positions."""
+    x = array(ary)
+    axis = normalized_axis(axis, x.ndim)
+    length = x.shape[axis]
+    if np.iterable(indices_or_sections):
+        cuts = [0, *map(as_int, indices_or_sections), length]
+    else:
+        count = as_int(indices_or_sections)
+        if count <= 0:
+            raise ValueError(f"number sections must be larger than 0, at {user_location()}")
+        small, larger = divmod(length, count)
+        cuts = [k * small + min(k, larger) for k in range(count + 1)]
+    before = (slice(None),) * axis
+    return [take(x, (*before, slice(a, b))) for a, b in pairwise(cuts)]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
+    """Split into equal parts, or at the given positions."""
+    x = array(ary)
+    length = x.shape[normalized_axis(axis, x.ndim)]
+    if not np.iterable(indices_or_sections) and length % as_int(indices_or_sections):
+        raise ValueError(
+            f"array split does not result in an equal division: {length} elements into "
+            f"{indices_or_sections} parts, at {user_location()}"
+        )
+    return array_split(x, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
+    """Split along the second axis, a vector along its only one."""
+    x = _at_least(1, ary, "hsplit")
+    return split(x, indices_or_sections, min(1, x.ndim - 1))
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
+    """Split along the first axis."""
+    return split(_at_least(2, ary, "vsplit"), indices_or_sections, 0)
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
+    """Split along the third axis."""
+    return split(_at_least(3, ary, "dsplit"), indices_or_sections, 2)
+
+
+def _at_least(ndim: int, value: Any, name: str) -> Tracer:
+    x: Tracer = array(value)
+    if x.ndim < ndim:
+        raise ValueError(
+            f"{name} only works on arrays of {ndim} or more dimensions, at {user_location()}"
+        )
+    return x
+
+
+@implements("unstack")
+def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tracer, ...]:
+    """Return the subarrays along an axis."""
+    x = array(x)
+    if x.ndim == 0:
+        raise ValueError(f"Input array must be at least 1-d, at {user_location()}")
+    rows = moveaxis(x, axis, 0)
+    return tuple(take(rows, k) for k in range(rows.shape[0]))
+
+
+# ---- inserting and deleting --------------------------------------------------------------------
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Insert values before the given positions along an axis, by default of the flat array.
+
+    NumPy itself inserts positions of `values` among positions of `arr`; these are then read.
+    """
+    x = array(arr)
+    new = array(values)
+    if new.dtype.kind == "c" and x.dtype.kind != "c":
+        raise TypeError(
+            f"np.insert: complex values do not fit an array of dtype {x.dtype}, at "
+            f"{user_location()}. Convert it with .astype(complex)."
+        )
+    new = fit(new, new.type.with_dtype(x.dtype))
+    old_places = np.arange(x.type.size).reshape(x.shape)
+    new_places = x.type.size + np.arange(new.type.size).reshape(new.shape)
+    places = np.insert(old_places, concrete_index(obj), new_places, axis)
+    flat = [ops.reshape(z, (z.type.size,)) for z in (x, new)]
+    return take(ops.concatenate(flat, 0), places)
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """Remove the given positions along an axis, by default of the flat array."""
+    x = array(arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = normalized_axis(axis, x.ndim)
+    kept = np.delete(np.arange(x.shape[axis]), concrete_index(obj))
+    return take(x, (*(slice(None),) * axis, kept))
+
+
+def concrete_index(index: Any) -> Any:
+    """Return an index whose values decide shapes, traced or not, as NumPy can use it."""
+    return np.asarray(index) if isinstance(index, Tracer) else index

@@ -1,0 +1,315 @@
+"""Shape functions: the same elements, axes arranged, inserted, merged or repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as as_int
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.border.promotion import array, broadcast_shapes
+from funcdiff.numpy.border.promotion import broadcast_to as broadcast
+from funcdiff.numpy.memory import mutation
+from funcdiff.ops.structure import structural as ops
+
+
+def normalized_axis(axis: Any, ndim: int) -> int:
+    """Return an axis counted from the front; raises NumPy's AxisError."""
+    position = as_int(axis)
+    if not -ndim <= position < ndim:
+        raise np.exceptions.AxisError(position, ndim)
+    return position % ndim
+
+
+def with_axis(x: Tracer, axis: Any) -> tuple[Tracer, int]:
+    """Return an array and the axis to go along: None flattens, and a number is a vector of one."""
+    if axis is None or not x.ndim:
+        return ravel(x), normalized_axis(0 if axis is None else axis, 1)
+    return x, normalized_axis(axis, x.ndim)
+
+
+def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return None, an int or a tuple as ascending axes."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(_distinct_axes(axis, ndim)))
+
+
+def _distinct_axes(axis: Any, ndim: int) -> list[int]:
+    """Return an int or several as axes counted from the front, in the order given."""
+    axes = [normalized_axis(a, ndim) for a in as_ints(axis)]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"repeated axis in {axis}, at {user_location()}")
+    return axes
+
+
+def as_ints(value: Any) -> tuple[int, ...]:
+    """Return an int or a sequence of ints as a tuple."""
+    return tuple(map(as_int, value)) if np.iterable(value) else (as_int(value),)
+
+
+# ---- reading the shape -------------------------------------------------------------------------
+
+
+@implements(np.shape)
+def shape(a: Any) -> tuple[int, ...]:
+    """Return the lengths of the axes."""
+    x: Tracer = array(a)
+    return x.shape
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    """Return the number of axes."""
+    x: Tracer = array(a)
+    return x.ndim
+
+
+@implements(np.size)
+def size(a: Any, axis: Any = None) -> int:
+    """Return the number of elements, or that along some axes."""
+    x = array(a)
+    lengths = x.shape if axis is None else [x.shape[k] for k in normalized_axes(axis, x.ndim)]
+    return int(np.prod(lengths, dtype=int))
+
+
+# ---- reshape -----------------------------------------------------------------------------------
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None = None) -> Tracer:
+    """Return the elements in another shape."""
+    x = array(a)
+    target = _completed(x.shape, as_ints(shape))
+    order = _upper(order)
+    if order == "K":
+        raise ValueError(f"order 'K' is not permitted for reshaping, at {user_location()}")
+    # columns first: they are read like that, and the result is filled like that
+    if order == "F" or _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
+        result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
+    else:
+        result = ops.reshape(x, target)
+    if copy is False:
+        raise unsupported("np.reshape(copy=False)", "Leave copy out.")
+    if copy:
+        return mutation.fresh(result)
+    return mutation.view(x, result, lambda b: np.reshape(b, target, order=order))
+
+
+def _upper(order: Any) -> Any:
+    return order.upper() if isinstance(order, str) else order
+
+
+def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
+    """Return the axes in the order in which elements are read: along the last one first."""
+    axes = tuple(range(x.ndim))
+    long = [k for k in axes if x.shape[k] != 1]
+    if order is None or order == "C" or (len(long) < 2 and order in ("F", "A", "K")):
+        return axes
+    if order == "F":
+        return axes[::-1]
+    if order not in ("A", "K"):
+        raise ValueError(
+            f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
+        )
+    model = mutation.layout(x, settle=True)
+    if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
+        raise unsupported(
+            f"{name}(order={order!r})",
+            "How this traced array lies in memory is not known, as it is of copies in a given "
+            "order, x.copy() and np.copy(x, 'F'), and of their views. Say order='C' or order='F'.",
+        )
+    if model.flags.c_contiguous:
+        return axes
+    if order == "A" or model.flags.f_contiguous:
+        return axes[::-1] if model.flags.f_contiguous else axes
+    return tuple(sorted(axes, key=lambda k: -abs(model.strides[k])))
+
+
+def _reversed_axes(x: Tracer) -> Tracer:
+    return ops.permute(x, tuple(reversed(range(x.ndim))))
+
+
+def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """Fill in the -1 of a target shape."""
+    size = int(np.prod(shape, dtype=int))
+    rest = int(np.prod([n for n in target if n != -1], dtype=int))
+    holes = target.count(-1)
+    if holes == 1 and rest and size % rest == 0:
+        target = tuple(size // rest if n == -1 else n for n in target)
+        rest = size
+    if rest != size or holes > 1 or min(target, default=0) < 0:
+        raise ValueError(
+            f"cannot reshape array of size {size} into shape {target}, at {user_location()}"
+        )
+    return target
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: Any = "C") -> Tracer:
+    """Return the elements along one axis."""
+    x, order = array(a), _upper(order)
+    result = ops.reshape(ops.permute(x, _axes_read(x, order, "np.ravel")), (x.type.size,))
+    return mutation.view(x, result, lambda b: np.ravel(b, order))
+
+
+# ---- order of the axes -------------------------------------------------------------------------
+
+
+@implements(np.transpose, np.permute_dims)
+def transpose(a: Any, axes: Any = None) -> Tracer:
+    """Return the array with its axes reordered, by default reversed."""
+    x = array(a)
+    order = (
+        tuple(reversed(range(x.ndim)))
+        if axes is None
+        else tuple(normalized_axis(k, x.ndim) for k in as_ints(axes))
+    )
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError(f"axes {axes} don't match array of shape {x.shape}, at {user_location()}")
+    return mutation.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Tracer:
+    """Return the stack of matrices, each transposed."""
+    x = array(x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"matrix_transpose needs at least 2 dimensions, got {x.ndim}, at {user_location()}"
+        )
+    return swapaxes(x, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
+    """Return the array with two axes interchanged."""
+    x = array(a)
+    order = list(range(x.ndim))
+    i, j = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
+    order[i], order[j] = j, i
+    return transpose(x, order)
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
+    """Return the array with some axes moved, the others in their order."""
+    x = array(a)
+    sources, targets = _distinct_axes(source, x.ndim), _distinct_axes(destination, x.ndim)
+    if len(sources) != len(targets):
+        raise ValueError(
+            "`source` and `destination` arguments must have the same number of elements, "
+            f"at {user_location()}"
+        )
+    order = [k for k in range(x.ndim) if k not in sources]
+    for target, from_ in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, from_)
+    return transpose(x, order)
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Tracer:
+    """Return the array with one axis moved in front of another."""
+    x = array(a)
+    moved = normalized_axis(axis, x.ndim)
+    before = start + x.ndim if start < 0 else start
+    if not 0 <= before <= x.ndim:
+        raise np.exceptions.AxisError(start, x.ndim)
+    return moveaxis(x, moved, before - 1 if moved < before else before)
+
+
+# ---- axes of length 1 --------------------------------------------------------------------------
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> Tracer:
+    """Insert axes of length 1 at the given places of the result."""
+    x = array(a)
+    places = as_ints(axis)
+    new = _distinct_axes(places, x.ndim + len(places))
+    lengths = iter(x.shape)
+    return reshape(x, [1 if k in new else next(lengths) for k in range(x.ndim + len(new))])
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> Tracer:
+    """Remove axes of length 1."""
+    x = array(a)
+    if axis is None:
+        gone = [k for k, n in enumerate(x.shape) if n == 1]
+    else:
+        gone = list(normalized_axes(axis, x.ndim))
+    if any(x.shape[k] != 1 for k in gone):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one: axis "
+            f"{axis} of shape {x.shape}, at {user_location()}"
+        )
+    return reshape(x, [n for k, n in enumerate(x.shape) if k not in gone])
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    """Return the arguments with at least one axis."""
+    return _each(arys, lambda x: x if x.ndim else reshape(x, (1,)))
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    """Return the arguments with at least two axes, new ones in front."""
+    return _each(arys, lambda x: reshape(x, (*(1,) * (2 - x.ndim), *x.shape)))
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    """Return the arguments with at least three axes: (n,) -> (1, n, 1), (m, n) -> (m, n, 1)."""
+    around: Final = {0: (1, 1, 1), 1: (1, -1, 1)}
+    return _each(arys, lambda x: x if x.ndim > 2 else reshape(x, around.get(x.ndim, (*x.shape, 1))))
+
+
+def _each(arys: Sequence[Any], function: Any) -> Any:
+    results = tuple(function(array(x)) for x in arys)
+    return results[0] if len(results) == 1 else results
+
+
+# ---- broadcasting ------------------------------------------------------------------------------
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
+    """Return a read-only view of the array, repeated to a shape."""
+    return _repeated(array, as_ints(shape))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
+    """Return the arguments, repeated to their common shape."""
+    xs = [array(x) for x in args]
+    target = broadcast_shapes(*(x.shape for x in xs))
+    return tuple(_repeated(x, target) for x in xs)
+
+
+def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
+    x = array(value)
+    return mutation.view(x, broadcast(x, shape), lambda b: np.broadcast_to(b, shape))
+
+
+# ---- copies ------------------------------------------------------------------------------------
+
+
+@implements(np.copy)
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
+    """Return a copy."""
+    return mutation.copied(array(a), order)
+
+
+@implements("astype")
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tracer:
+    """Convert to another dtype."""
+    x = array(x)
+    result = ops.convert(x, np.dtype(dtype))
+    fresh = mutation.as_array if isinstance(x, np.ndarray) else mutation.fresh
+    return fresh(result) if copy or result is not x else x

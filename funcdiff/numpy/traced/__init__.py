@@ -1,0 +1,1 @@
+"""The traced array and the traced Python number."""

@@ -1,0 +1,361 @@
+"""The traced array and the traced scalar: what stands for NumPy's while a function is traced.
+
+They have NumPy's operators and methods, and its protocols send every function of NumPy here.
+Asked for their class, they answer with that of the value that they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.border.conversions import OF_NUMBERS
+from funcdiff.numpy.choosing import assignment, flat
+from funcdiff.numpy.memory import exports, indexing, mutation
+from funcdiff.numpy.messages.mistakes import attribute_cure, called_through
+from funcdiff.numpy.traced.classes import Absent, StandsFor
+from funcdiff.numpy.traced.methods import Methods
+from funcdiff.numpy.ufuncs import calls, ufunc_methods
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """Return an operator.  This is the hot path of tracing: see `Builder.direct`."""
+
+    def operator(self: Array, other: Any) -> Any:
+        builder = self.builder
+        if builder is not None and builder is current_builder():
+            kind = type(other)
+            if kind is NDArray or kind is Scalar:
+                if other.builder is builder:
+                    op = builder.direct.get((ufunc, self.type, other.type))
+                    if op is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, self.atom, other.atom))
+                        return op.handle(builder, number, op.result)
+            elif kind is float or kind is int:
+                op = builder.direct.get((ufunc, self.type, kind, True))
+                if op is not None:
+                    value = builder.numbers.get((other, self.type))
+                    if value is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, self.atom, value))
+                        return op.handle(builder, number, op.result)
+        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
+            return NotImplemented
+        return calls.apply(ufunc, self, other)
+
+    return operator
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Array, other: Any) -> Any:
+        builder = self.builder
+        if builder is not None and builder is current_builder():
+            kind = type(other)
+            if kind is float or kind is int:
+                op = builder.direct.get((ufunc, self.type, kind, False))
+                if op is not None:
+                    value = builder.numbers.get((other, self.type))
+                    if value is not None:
+                        entries = builder.entries
+                        number = len(entries)
+                        entries.append((op, value, self.atom))
+                        return op.handle(builder, number, op.result)
+        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
+            return NotImplemented
+        return calls.apply(ufunc, other, self)
+
+    return operator
+
+
+def _unknown(other: Any) -> bool:
+    """Whether an operand that overrides NumPy in a way of its own is to be asked first."""
+    return getattr(other, "__array_ufunc__", calls) is None
+
+
+def _repeats(count: Array, other: Any) -> bool:
+    """Whether ``other * count`` repeats a list or a text, as for an integer that is no array."""
+    return (
+        count.type.dtype.kind in "iu"
+        and type(count) is not NDArray
+        and isinstance(other, list | tuple | str | bytes)
+    )
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def operator(self: Array, other: Any) -> Any:
+        return mutation.update(self, ufunc, other)
+
+    return operator
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def operator(self: Array) -> Any:
+        return calls.apply(ufunc, self)
+
+    return operator
+
+
+class Array(Methods, metaclass=StandsFor):
+    """What traced arrays, scalars and Python numbers have in common."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    _stands_for: ClassVar[type[Any]] = object
+    _claimed: ClassVar[tuple[type[Any], ...]] = ()
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            f"unhashable type: a traced array cannot be a key of a dict, a member of a set or an "
+            f"argument of a cached function, as at {user_location()}. Its value is known for this "
+            "call only: use a key that is not traced, or leave the cache out."
+        )
+
+    # ---- NumPy's protocols -----------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if kwargs or method != "__call__":
+            return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
+        builder = self.builder
+        if len(inputs) == 1 and builder is not None and builder is current_builder():
+            op = builder.direct.get((ufunc, self.type))
+            if op is not None:
+                entries = builder.entries
+                number = len(entries)
+                entries.append((op, self.atom))
+                return op.handle(builder, number, op.result)
+        return calls.apply(ufunc, *inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return dispatch.call(func, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return exports.plain_array(self, dtype, copy)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return np
+
+    # ---- attributes ------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.type.shape
+
+    @shape.setter
+    def shape(self, value: Any) -> NoReturn:
+        assignment.cannot_be_set("shape", "x.reshape(value)")
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the array."""
+        return self.type.dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> NoReturn:
+        assignment.cannot_be_set("dtype", "x.astype(value)")
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.type.size * self.type.dtype.itemsize
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reverse order."""
+        return np.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The stack of matrices, each transposed."""
+        return np.matrix_transpose(self)
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return np.real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        assignment.put_part(self, np.real, value)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return np.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        assignment.put_part(self, np.imag, value)
+
+    @property
+    def flat(self) -> flat.Flat:
+        """The elements in C order."""
+        return flat.Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        flat.write(self, slice(None), value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "views":  # a slot that is often empty
+            raise AttributeError(name)
+        if name in OF_NUMBERS and hasattr(self.__class__, name):
+            return partial(OF_NUMBERS[name], self)
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            # code that asks which protocols there are needs no place
+            where = "" if name.startswith("_") else f", at {user_location()}"
+            if name in exports.PROTOCOLS:
+                raise AttributeError(
+                    f"a traced array has no {name}: it stands for a value without memory. Give "
+                    "np.array(x), a copy of the value of an array that has no derivative"
+                )
+            raise AttributeError(
+                f"a traced array, like an ndarray, has no attribute {name!r}{where}"
+                f"{attribute_cure(name)}"
+            )
+        if name == "view" and called_through("matrixlib"):
+            raise UnsupportedNumPyError(
+                f"a matrix met a traced array at {user_location()}: its * is @, which would be "
+                "lost. Use np.asarray(x), and write @ for products."
+            )
+        raise dispatch.unsupported(f"ndarray.{name}")
+
+    # ---- copies ----------------------------------------------------------------------------
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise LostDerivativeError(
+            f"a traced array was pickled at {user_location()}. Pickle the result of the derivative "
+            "instead; a traced array lives only while its function is being traced."
+        )
+
+    # ---- operators -------------------------------------------------------------------------
+
+    __add__, __radd__ = _binary(np.add), _reflected(np.add)
+    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.divide), _reflected(np.divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
+    __matmul__, __rmatmul__ = _binary(np.matmul), _reflected(np.matmul)
+    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    __lshift__, __rlshift__ = _binary(np.left_shift), _reflected(np.left_shift)
+    __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
+    __neg__, __pos__ = _unary(np.negative), _unary(np.positive)
+    __abs__, __invert__ = _unary(np.absolute), _unary(np.invert)
+    __rpow__ = _reflected(np.power)
+
+    def __pow__(self, exponent: Any) -> Any:
+        return calls.power_operator(self, exponent)
+
+
+class NDArray(Array):
+    """A traced array; without axes, one that NumPy, too, has as an array."""
+
+    __slots__ = ()
+    _stands_for = np.ndarray
+    _claimed = (np.ndarray,)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError(
+                f"a 0-d array has no len(), at {user_location()}. Use np.size(x), or "
+                "np.atleast_1d(x)."
+            )
+        return self.type.shape[0]
+
+    def __iter__(self) -> Iterator[NDArray]:
+        if not self.type.shape:
+            raise TypeError(
+                f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
+            )
+        return (self[k] for k in range(self.type.shape[0]))
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.take(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        assignment.put(self, index, value)
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    __iadd__ = _in_place(np.add)
+    __isub__ = _in_place(np.subtract)
+    __imul__ = _in_place(np.multiply)
+    __itruediv__ = _in_place(np.divide)
+    __ifloordiv__ = _in_place(np.floor_divide)
+    __imod__ = _in_place(np.remainder)
+    __imatmul__ = _in_place(np.matmul)
+    __iand__ = _in_place(np.bitwise_and)
+    __ior__ = _in_place(np.bitwise_or)
+    __ixor__ = _in_place(np.bitwise_xor)
+    __ilshift__ = _in_place(np.left_shift)
+    __irshift__ = _in_place(np.right_shift)
+
+    def __ipow__(self, exponent: Any) -> Any:
+        return mutation.update(self, np.power, exponent)
+
+
+class Scalar(Array):
+    """A traced scalar, such as an element of an array, a sum, or what a ufunc makes of both."""
+
+    __slots__ = ()
+    _stands_for = np.generic
+    _claimed = (np.generic,)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self.type.dtype.type
+
+    __len__ = Absent("a 0-d array has no len()", "Use np.size(x), or np.atleast_1d(x).")
+    __setitem__ = Absent("a NumPy scalar does not support item assignment", "Write x = value.")
+
+    def __iter__(self) -> NoReturn:  # with `__getitem__` alone, Python would try x[0], x[1], ...
+        raise TypeError(
+            f"a 0-d array cannot be iterated over, at {user_location()}. Use np.atleast_1d(x)."
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.take(self, index)
+
+    def copy(self, order: Any = "C") -> Any:
+        """Return the scalar."""
+        return mutation.fresh(self)
+
+
+Builder.array_handle, Builder.scalar_handle = NDArray, Scalar

@@ -1,0 +1,199 @@
+"""The traced Python number, whose dtype gives way to that of an array, as NEP 50 has it.
+
+What Python's operators make of Python numbers alone is such a number again, a bool where they
+compare; what a function of NumPy returns is an array.  The values are NumPy's: ``a / 0`` is an
+infinity and ``(-8.0) ** (1 / 3)`` is NaN, where Python would raise or return a complex number, and
+integers have 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.types import BOOL, FLOAT, INT
+from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border.promotion import as_number, is_weak
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.traced.array import Array
+from funcdiff.numpy.ufuncs.calls import power_operator
+from funcdiff.ops.elementwise.complex import imaginary_part, real_part
+from funcdiff.ops.structure.structural import convert
+
+_CLASSES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+"""What traced numbers stand for, by the kind of their dtype."""
+
+
+def _cannot_be_set(part: str) -> NoReturn:
+    raise AttributeError(
+        f"attribute {part!r} of Python numbers is not writable, at {user_location()}. Make a new "
+        "number: a.real + 1j * value."
+    )
+
+
+def _is_number(x: Any) -> bool:
+    return is_weak(x) or type(x) is bool
+
+
+def _is_bool(x: Any) -> bool:
+    return x.type.dtype is BOOL if isinstance(x, Tracer) else type(x) is bool
+
+
+def _counted(x: Any) -> Any:
+    """Return a bool as the integer that it is to Python's arithmetic, another number as it is."""
+    if not _is_bool(x):
+        return x
+    return as_number(convert(x, INT)) if isinstance(x, Tracer) else int(x)
+
+
+def _kept(x: Any) -> Any:
+    return x
+
+
+def _of_numbers(
+    operator: Callable[..., Any], operand: Callable[[Any], Any] = _counted
+) -> Callable[..., Any]:
+    """Return an operator of `Number`: what Python makes of numbers alone is a number again.
+
+    `operand` says what it makes of each of them first.
+    """
+
+    def number_operator(self: Number, *others: Any) -> Any:
+        if not all(map(_is_number, others)):
+            return operator(self, *others)
+        result = operator(operand(self), *map(operand, others))
+        return result if result is NotImplemented else as_number(result)
+
+    return number_operator
+
+
+def _comparison(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a comparison, which takes bools as they are."""
+    return _of_numbers(operator, _kept)
+
+
+def _order(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a comparison of which Python has none for complex numbers."""
+    return _of_numbers(operator, _ordered)
+
+
+def _ordered(x: Any) -> Any:
+    if type(x) is complex or (isinstance(x, Tracer) and x.type.dtype.kind == "c"):
+        raise TypeError(
+            f"complex numbers have no order, at {user_location()}. Compare z.real or abs(z)."
+        )
+    return x
+
+
+def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that makes a bool of two bools, and else an integer of integers."""
+    of_bools, of_integers = _of_numbers(operator, _kept), _of_numbers(operator)
+
+    def number_operator(self: Number, other: Any) -> Any:
+        return (of_bools if _is_bool(self) and _is_bool(other) else of_integers)(self, other)
+
+    return number_operator
+
+
+def _is_negative(exponent: Any) -> bool:
+    """Whether an integer is known to be negative."""
+    if type(exponent) is int:
+        return exponent < 0
+    with suppress(ConcreteValueError):
+        return bool(concrete_value(exponent) < 0)
+    return False
+
+
+def _is_integer(x: Any) -> bool:
+    return x.type.dtype.kind == "i" if isinstance(x, Tracer) else type(x) is int
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power of numbers: that of an integer by a negative one is a float."""
+    base, exponent = _counted(base), _counted(exponent)
+    if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
+        base = as_number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
+    if isinstance(base, Tracer):
+        return as_number(power_operator(base, exponent))
+    return as_number(Array.__rpow__(exponent, base))
+
+
+class Number(Array):
+    """A traced Python number: promotion makes its dtype give way to that of an array.
+
+    One of booleans is a Python bool: an integer to arithmetic, except to ``& | ^`` with another.
+    """
+
+    __slots__ = ()
+    weak = True
+    _claimed = tuple(_CLASSES.values())
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return _CLASSES[self.type.dtype.kind]
+
+    def __copy__(self) -> Any:
+        return as_number(self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return as_number(self)
+
+    __hash__ = Array.__hash__
+
+    __add__, __radd__ = map(_of_numbers, (Array.__add__, Array.__radd__))
+    __sub__, __rsub__ = map(_of_numbers, (Array.__sub__, Array.__rsub__))
+    __mul__, __rmul__ = map(_of_numbers, (Array.__mul__, Array.__rmul__))
+    __truediv__, __rtruediv__ = map(_of_numbers, (Array.__truediv__, Array.__rtruediv__))
+    __floordiv__, __rfloordiv__ = map(_of_numbers, (Array.__floordiv__, Array.__rfloordiv__))
+    __mod__, __rmod__ = map(_of_numbers, (Array.__mod__, Array.__rmod__))
+    __and__, __rand__ = map(_of_bits, (Array.__and__, Array.__rand__))
+    __or__, __ror__ = map(_of_bits, (Array.__or__, Array.__ror__))
+    __xor__, __rxor__ = map(_of_bits, (Array.__xor__, Array.__rxor__))
+    __lshift__, __rlshift__ = map(_of_numbers, (Array.__lshift__, Array.__rlshift__))
+    __rshift__, __rrshift__ = map(_of_numbers, (Array.__rshift__, Array.__rrshift__))
+    __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
+    __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
+    __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))
+    __neg__, __pos__ = map(_of_numbers, (Array.__neg__, Array.__pos__))
+    __abs__, __invert__ = map(_of_numbers, (Array.__abs__, Array.__invert__))
+
+    def __pow__(self, exponent: Any) -> Any:
+        return _power(self, exponent) if _is_number(exponent) else Array.__pow__(self, exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        return _power(base, self) if _is_number(base) else Array.__rpow__(self, base)
+
+    @property
+    def real(self) -> Any:
+        """The real part, a number."""
+        return as_number(real_part(_counted(self)))
+
+    @real.setter
+    def real(self, value: Any) -> NoReturn:
+        _cannot_be_set("real")
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part, a number."""
+        return as_number(imaginary_part(_counted(self)))
+
+    @imag.setter
+    def imag(self, value: Any) -> NoReturn:
+        _cannot_be_set("imag")
+
+    def conjugate(self, **keywords: Any) -> Any:
+        """Return the conjugate, a number."""
+        return as_number(np.conjugate(_counted(self), **keywords))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+
+Builder.weak_handle = Number

@@ -1,0 +1,1 @@
+"""Ufuncs, their keywords and their methods."""

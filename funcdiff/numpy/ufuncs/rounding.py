@@ -1,0 +1,280 @@
+"""Rounding, limiting, repairing and testing values, and functions built from pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import user_location
+from funcdiff.numpy.border.dispatch import default, implements
+from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
+from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory.mutation import store
+from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.ops.bessel import bessel_i0
+from funcdiff.ops.elementwise.complex import imag, imaginary_part, join, real
+from funcdiff.ops.sinc import normalized_sinc
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, convert
+
+# ---- rounding --------------------------------------------------------------------------------
+
+
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Traced:
+    """Round to the given number of decimals; halves go to the even neighbour."""
+    return store("np.round", _rounded(array(a), int(decimals)), out)
+
+
+def _rounded(x: Any, decimals: int) -> Traced:
+    if x.dtype.kind == "c":
+        return join(_rounded(real(x), decimals), _rounded(imag(x), decimals))
+    if decimals == 0:
+        return x if x.dtype.kind in "iu" else array(np.rint(x))
+    scale = 10.0 ** abs(decimals)
+    if decimals < 0:
+        rounded = np.rint(x / scale) * scale
+        return convert(array(rounded), x.dtype) if x.dtype.kind in "iu" else array(rounded)
+    return x if x.dtype.kind in "iu" else array(np.rint(x * scale) / scale)
+
+
+@implements(np.fix)
+def fix(x: Any, out: Any = None) -> Traced:
+    """Round towards zero."""
+    return store("np.fix", array(np.trunc(x)), out)
+
+
+# ---- limits ----------------------------------------------------------------------------------
+
+
+@implements(np.clip)
+def clip(
+    a: Any,
+    a_min: Any = default,
+    a_max: Any = default,
+    out: Any = None,
+    *,
+    min: Any = default,
+    max: Any = default,
+    **keywords: Any,
+) -> Traced:
+    """Limit values to an interval: ``minimum(maximum(a, min), max)``, on a bound by halves."""
+    if a_min is default and a_max is default:
+        low, high = (None if bound is default else bound for bound in (min, max))
+    elif a_min is default or a_max is default:
+        missing = "a_min" if a_min is default else "a_max"
+        raise TypeError(f"clip() missing 1 required positional argument: {missing!r}")
+    elif min is not default or max is not default:
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is "
+            "forbidden."
+        )
+    else:
+        low, high = a_min, a_max
+    x: Any = array(a)
+    if x.dtype.kind in "iu":  # Python integers beyond the dtype are no limits
+        limits = np.iinfo(x.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if not (out is None or isinstance(out, Tracer)):
+        return mutation.store("np.clip", x, out)  # which refuses an ordinary array
+    if out is not None or keywords:
+        return _clipped(x, low, high, {"out": out, **keywords})
+    if low is None and high is None:
+        return np.positive(x)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _clipped(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:
+    """Limit values by ufuncs with keywords; the last one takes where= and out=."""
+    if low is not None and high is not None:
+        kept = ("dtype", "casting", "signature")
+        x = np.maximum(x, low, **{k: v for k, v in keywords.items() if k in kept})
+        return np.minimum(x, high, **keywords)
+    if low is not None:
+        return np.maximum(x, low, **keywords)
+    return np.positive(x, **keywords) if high is None else np.minimum(x, high, **keywords)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Traced:
+    """Replace NaN and infinities by numbers, which have no derivative."""
+    z = array(x)
+    if not z.type.differentiable:
+        return mutation.fresh(z) if copy else z
+    parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]
+    repaired = [_repaired(part, nan, posinf, neginf) for part in parts]
+    result = join(*repaired) if len(repaired) == 2 else repaired[0]
+    return result if copy or not z.shape else store("np.nan_to_num", result, z)
+
+
+def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
+    limits = np.finfo(x.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    result = x
+    for mask, value in ((np.isnan(x), nan), (x == np.inf, high), (x == -np.inf, low)):
+        result = np.where(mask, fit(value, x.type), result)
+    return array(result)
+
+
+@implements(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Traced:
+    """Return the real part if all imaginary parts are within `tol` machine epsilons of zero."""
+    z = array(a)
+    if z.dtype.kind != "c":
+        return z
+    limit = np.finfo(z.dtype).eps * tol if tol > 1 else tol
+    part: Traced = imag(z)
+    return np.real(z) if bool(np.all(np.absolute(part) < limit)) else z
+
+
+# ---- tests on values ---------------------------------------------------------------------------
+
+
+def _is_python_number(value: Any) -> bool:
+    """Whether a value is a Python number, or traced as one, whose dtype gives way."""
+    return is_weak(value) or type(value) is bool
+
+
+@implements(np.isclose)
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Traced:
+    """Return whether |a - b| <= atol + rtol·|b|, elementwise."""
+    x, y, atol, rtol = (z if _is_python_number(z) else array(z) for z in (a, b, atol, rtol))
+    if isinstance(y, Tracer) and not y.type.differentiable:
+        y = convert(y, np.result_type(y.dtype, 1.0))
+    elif isinstance(y, int):
+        y = float(y)
+    near = np.less_equal(abs(x - y), atol + rtol * abs(y))  # Python's numbers stay such
+    result = np.logical_or(np.logical_and(near, np.isfinite(y)), x == y)
+    if equal_nan:
+        result = np.logical_or(result, np.logical_and(np.isnan(x), np.isnan(y)))
+    return array(result)
+
+
+@implements(np.allclose)
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Traced:
+    """Return whether all elements are close."""
+    return array(np.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+@implements(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Return whether two arrays have the same shape and elements."""
+    x, y = array(a1), array(a2)
+    if x.shape != y.shape:
+        return False
+    same = np.equal(x, y)
+    if equal_nan:
+        same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
+    return np.all(same)
+
+
+@implements(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Return whether two arrays have equal elements once broadcast together."""
+    x, y = array(a1), array(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return np.all(np.equal(x, y))
+
+
+def _infinite(name: str, x: Traced, out: Any, *, negative: bool) -> Traced:
+    if x.dtype.kind == "c":
+        raise TypeError(
+            f"{name} is not defined for complex values, at {user_location()}; take a part first"
+        )
+    return store(name, array(np.equal(x, -np.inf if negative else np.inf)), out)
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Traced:
+    """Return whether elements are positive infinity."""
+    return _infinite("np.isposinf", array(x), out, negative=False)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Traced:
+    """Return whether elements are negative infinity."""
+    return _infinite("np.isneginf", array(x), out, negative=True)
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Traced:
+    """Return whether imaginary parts are zero."""
+    part: Traced = imaginary_part(array(x))
+    return np.equal(part, 0)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Traced:
+    """Return whether imaginary parts are not zero."""
+    part: Traced = imaginary_part(array(x))
+    return np.not_equal(part, 0)
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Return whether the dtype is complex."""
+    return bool(array(x).dtype.kind == "c")
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Return whether the dtype is not complex."""
+    return bool(array(x).dtype.kind != "c")
+
+
+# ---- sinc, i0 and unwrap -------------------------------------------------------------------------
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Traced:
+    """Return sin(πx)/(πx), and 1 at 0."""
+    z = array(x)
+    return normalized_sinc(z if z.dtype.kind in "fc" else convert(z, FLOAT))
+
+
+@implements(np.i0)
+def i0(x: Any) -> Traced:
+    """Return the modified Bessel function of the first kind of order 0."""
+    z = array(x)
+    if z.dtype.kind == "c":
+        raise TypeError("i0 not supported for complex values")
+    return bessel_i0(z if z.dtype.kind == "f" else convert(z, FLOAT))
+
+
+@implements(np.unwrap)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Traced:
+    """Change differences larger than half a period to their complement."""
+    x = array(p)
+    along = normalized_axis(axis, x.ndim)
+    steps: Any = np.diff(x, axis=along)
+    discont = period / 2 if discont is None else discont
+    dtype = np.result_type(steps.dtype, period)
+    if dtype.kind in "iu":
+        high, rest = divmod(period, 2)
+        ambiguous = rest == 0
+    else:
+        high, ambiguous = period / 2, True
+    wrapped = np.remainder(steps + high, period) - high
+    if ambiguous:
+        wrapped = np.where(np.logical_and(wrapped == -high, steps > 0), high, wrapped)
+    correction = np.where(np.absolute(steps) < discont, 0, wrapped - steps)
+    n = x.shape[along]
+    first = slice_along(x, along, 0, min(1, n))
+    others: Traced = slice_along(x, along, min(1, n), n)
+    others = others + np.cumsum(correction, along)
+    return concatenate([convert(z, dtype) for z in (first, others)], along)

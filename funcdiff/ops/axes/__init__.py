@@ -1,0 +1,1 @@
+"""Primitives along axes: reductions, accumulations, sorting, indexing."""

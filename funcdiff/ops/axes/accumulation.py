@@ -1,0 +1,88 @@
+"""``ufunc.accumulate``: y[k] = f(y[k-1], x[k]) for an elementwise operation f of two operands.
+
+The values are those of NumPy's own loop.  The derivative is a linear recurrence,
+dy[k] = ∂f/∂u·dy[k-1] + ∂f/∂v·dx[k], with the partial derivatives of all steps at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types, primitives
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.recurrence import recurrence
+from funcdiff.ops.families import Elementwise
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate
+from funcdiff.space import Maybe, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation(Params):
+    """The name of the elementwise operation, and the axis."""
+
+    operation: str
+    axis: int
+
+
+def _abstract(p: Accumulation, x: ArrayType) -> Types:
+    step = primitives.get(p.operation)
+    if step is None or step.abstract(NONE, x, x) != (x,) or not 0 <= p.axis < x.ndim:
+        raise TypeError(f"cannot accumulate {x} along axis {p.axis} with {p.operation}")
+    return (x,)
+
+
+def _impl(p: Accumulation) -> Callable[..., Any]:
+    ufunc: Any = primitives[p.operation].impl(NONE)
+    return lambda x: ufunc.accumulate(x, axis=p.axis, dtype=x.dtype)
+
+
+def _jvp(
+    p: Accumulation, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    (x,), (t,) = xs, ts
+    assert t is not None
+    (y,) = bind(accumulate_p, p, x)
+    n = x.shape[p.axis]
+    if n < 2:
+        return [y], [t]
+    before = slice_along(y, p.axis, 0, n - 1)
+    rest, moved = (slice_along(z, p.axis, 1, n) for z in (x, t))
+    jvp = primitives[p.operation].jvp
+    assert jvp is not None
+    _, (slope,) = jvp(NONE, [before, rest], [constant(1, rest.type), None])
+    _, (term,) = jvp(NONE, [before, rest], [None, moved])
+    first = slice_along(t, p.axis, 0, 1)
+    a, b = (zeros(rest.type) if z is None else z for z in (slope, term))
+    a, b = concatenate([zeros(first.type), a], p.axis), concatenate([first, b], p.axis)
+    return [y], [recurrence(a, b, p.axis)]
+
+
+accumulate_p: Final[Primitive[Accumulation]] = Primitive(
+    "accumulate",
+    Accumulation,
+    abstract=_abstract,
+    impl=_impl,
+    jvp=_jvp,
+    batch=lambda p, _size, xs, _batched: bind(accumulate_p, replace(p, axis=p.axis + 1), *xs),
+)
+
+
+def accumulates(operation: Elementwise, x: Tracer) -> bool:
+    """Whether `accumulate` knows the operation: a ufunc whose result is of the operands' type."""
+    if not isinstance(operation.ufunc, np.ufunc):
+        return False
+    try:
+        return operation.primitive.abstract(NONE, x.type, x.type) == (x.type,)
+    except TypeError:
+        return False
+
+
+def accumulate(operation: Elementwise, x: Tracer, axis: int) -> Tracer:
+    """Return the results of ``f(...f(f(x[0], x[1]), x[2])...)`` for all beginnings."""
+    return bind(accumulate_p, Accumulation(operation.primitive.name, axis), x)[0]

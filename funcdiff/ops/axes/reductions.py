@@ -1,0 +1,298 @@
+"""Reductions and scans along axes: product, extrema, logic, positions, cumulative sums.
+
+(The sum is part of the vector space, `funcdiff.space`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import Facts, Primitive, Types
+from funcdiff.core.types import BOOL, INT, ArrayType
+from funcdiff.ops.axes.recurrence import recurrence
+from funcdiff.ops.elementwise.logic import equal, isnan, logical_or
+from funcdiff.ops.elementwise.mathematics import mul, reciprocal
+from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import (
+    Axis,
+    concatenate,
+    convert,
+    permute,
+    reshape,
+    reverse,
+    select,
+)
+from funcdiff.space import (
+    Axes,
+    Maybe,
+    abstract_reduction,
+    broadcast,
+    kept_axes,
+    reduce_sum,
+    sum_tangents,
+    zeros,
+)
+
+
+def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis + 1 for axis in axes)
+
+
+# ---- product -----------------------------------------------------------------------------------
+
+
+def _prod_jvp(
+    p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Multiply in pairs, by halves: exact with zeros, to any order, at linear cost."""
+    (x,), (t,) = xs, ts
+    assert t is not None
+    y = reduce_prod(x, p.axes)
+    x, t = _axes_last(x, p.axes), _axes_last(t, p.axes)
+    last = x.ndim - 1
+    if x.shape[last] == 0:
+        return [y], [None]
+    while x.shape[last] > 1:
+        half, odd = divmod(x.shape[last], 2)
+        a, b, rest = (_part(x, last, k, half, odd) for k in range(3))
+        ta, tb, trest = (_part(t, last, k, half, odd) for k in range(3))
+        product = mul(a, b)
+        tangent = sum_tangents([mul(ta, b), mul(a, tb)])
+        assert tangent is not None
+        x = concatenate([product, rest], last) if odd else product
+        t = concatenate([tangent, trest], last) if odd else tangent
+    return [y], [reshape(t, y.shape)]
+
+
+def _axes_last(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Move axes to the end and merge them into one."""
+    kept = kept_axes(x.ndim, axes)
+    shape = tuple(x.shape[axis] for axis in kept)
+    size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
+    return reshape(permute(x, (*kept, *axes)), (*shape, size))
+
+
+def _part(x: Tracer, axis: int, k: int, half: int, odd: int) -> Tracer:
+    stop = 2 * half + odd if k == 2 else (k + 1) * half
+    return slice_along(x, axis, k * half, stop)
+
+
+def _reduction_impl(ufunc: np.ufunc) -> Callable[[Axes], Callable[..., Any]]:
+    return lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype)
+
+
+reduce_prod_p: Final = Primitive(
+    "reduce_prod",
+    Axes,
+    abstract=abstract_reduction,
+    impl=_reduction_impl(np.multiply),
+    jvp=_prod_jvp,
+    batch=lambda p, _size, xs, _batched: [reduce_prod(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True, reduces=np.multiply),
+)
+
+
+def reduce_prod(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Multiply over axes."""
+    return bind(reduce_prod_p, Axes(axes), x)[0] if axes else x
+
+
+# ---- extrema -----------------------------------------------------------------------------------
+
+
+def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the mean over axes of the elements where a mask is true."""
+    total = reduce_sum(select(mask, x, zeros(x.type)), axes)
+    return mul(total, reciprocal(convert(reduce_count(mask, axes), x.dtype)))
+
+
+def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
+    """Declare a maximum or minimum; entries equal to it share its derivative equally."""
+
+    def forward(
+        p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        (x,), (t,) = xs, ts
+        assert t is not None
+        (y,) = bind(primitive, p, x)
+        attained = broadcast(y, x.shape, kept_axes(x.ndim, p.axes))
+        winners = logical_or(equal(x, attained), isnan(x))
+        return [y], [mean_of_marked(t, winners, p.axes)]
+
+    def batch(
+        p: Axes, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
+    ) -> Sequence[Tracer]:
+        return bind(primitive, Axes(_shifted(p.axes)), xs[0])
+
+    primitive = Primitive(
+        name,
+        Axes,
+        abstract_reduction,
+        _reduction_impl(ufunc),
+        forward,
+        batch=batch,
+        facts=Facts(fresh=True, reduces=ufunc),
+    )
+    return primitive
+
+
+reduce_max_p: Final = _extremum("reduce_max", np.maximum)
+reduce_min_p: Final = _extremum("reduce_min", np.minimum)
+
+
+def reduce_max(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the largest element over axes; NaN wins."""
+    return bind(reduce_max_p, Axes(axes), x)[0] if axes else x
+
+
+def reduce_min(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return the smallest element over axes; NaN wins."""
+    return bind(reduce_min_p, Axes(axes), x)[0] if axes else x
+
+
+# ---- logic and positions: no derivative --------------------------------------------------------
+
+
+def _abstract_logic(p: Axes, x: ArrayType) -> Types:
+    if x.dtype != BOOL:
+        raise TypeError(f"reduce_all, reduce_any and reduce_count need booleans, got {x}")
+    return abstract_reduction(p, x)
+
+
+reduce_all_p: Final = constant_op(
+    "reduce_all",
+    Axes,
+    abstract=_abstract_logic,
+    impl=_reduction_impl(np.logical_and),
+    batch=lambda p, _size, xs, _batched: [reduce_all(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True, reduces=np.logical_and),
+)
+reduce_any_p: Final = constant_op(
+    "reduce_any",
+    Axes,
+    abstract=_abstract_logic,
+    impl=_reduction_impl(np.logical_or),
+    batch=lambda p, _size, xs, _batched: [reduce_any(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True, reduces=np.logical_or),
+)
+
+
+def reduce_all(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return whether all elements over axes are true."""
+    return bind(reduce_all_p, Axes(axes), x)[0] if axes else x
+
+
+def reduce_any(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return whether any element over axes is true."""
+    return bind(reduce_any_p, Axes(axes), x)[0] if axes else x
+
+
+def _count_impl(p: Axes) -> Callable[..., Any]:
+    def function(x: Any) -> Any:
+        if len(p.axes) == x.ndim:
+            return INT.type(np.count_nonzero(x))
+        return np.add.reduce(x, axis=p.axes, dtype=INT)
+
+    return function
+
+
+reduce_count_p: Final = constant_op(
+    "reduce_count",
+    Axes,
+    abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
+    impl=_count_impl,
+    batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
+    facts=Facts(fresh=True, reduces=np.add),
+)
+
+
+def reduce_count(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Return how many elements over axes are true, int64."""
+    return bind(reduce_count_p, Axes(axes), x)[0] if axes else convert(x, INT)
+
+
+def _position(name: str, function: Callable[..., Any]) -> Primitive[Axis]:
+    def abstract(p: Axis, x: ArrayType) -> Types:
+        return (abstract_reduction(Axes((p.axis,)), x)[0].with_dtype(INT),)
+
+    def batch(
+        p: Axis, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
+    ) -> Sequence[Tracer]:
+        return bind(primitive, Axis(p.axis + 1), xs[0])
+
+    primitive = constant_op(
+        name,
+        Axis,
+        abstract=abstract,
+        impl=lambda p: lambda x: function(x, axis=p.axis),
+        batch=batch,
+    )
+    return primitive
+
+
+argmax_p: Final = _position("argmax", np.argmax)
+argmin_p: Final = _position("argmin", np.argmin)
+
+
+def argmax(x: Tracer, axis: int) -> Tracer:
+    """Return the position of the (first) largest element along an axis, int64."""
+    return bind(argmax_p, Axis(axis), x)[0]
+
+
+def argmin(x: Tracer, axis: int) -> Tracer:
+    """Return the position of the (first) smallest element along an axis, int64."""
+    return bind(argmin_p, Axis(axis), x)[0]
+
+
+# ---- cumulative sum and product ----------------------------------------------------------------
+
+
+cumsum_p: Final = linear(
+    "cumsum",
+    Axis,
+    abstract=lambda _p, x: (x,),
+    impl=lambda p: lambda x: np.add.accumulate(x, axis=p.axis, dtype=x.dtype),
+    transpose=lambda p, _types, cts, _xs: [
+        reverse(cumsum(reverse(cts[0], (p.axis,)), p.axis), (p.axis,))
+    ],
+    batch=lambda p, _size, xs, _batched: [cumsum(xs[0], p.axis + 1)],
+)
+
+
+def cumsum(x: Tracer, axis: int) -> Tracer:
+    """Return the sums of all beginnings along an axis."""
+    return bind(cumsum_p, Axis(axis), x)[0]
+
+
+def _cumprod_jvp(
+    p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """dy[k] = x[k]·dy[k-1] + y[k-1]·dx[k]: no division, so exact with zeros."""
+    (x,), (t,) = xs, ts
+    assert t is not None
+    y = cumprod(x, p.axis)
+    if not x.shape[p.axis]:
+        return [y], [t]
+    first = constant(1, slice_along(x, p.axis, 0, 1).type)
+    before = concatenate([first, slice_along(y, p.axis, 0, x.shape[p.axis] - 1)], p.axis)
+    return [y], [recurrence(x, mul(before, t), p.axis)]
+
+
+cumprod_p: Final = Primitive(
+    "cumprod",
+    Axis,
+    abstract=lambda _p, x: (x,),
+    impl=lambda p: lambda x: np.multiply.accumulate(x, axis=p.axis, dtype=x.dtype),
+    jvp=_cumprod_jvp,
+    batch=lambda p, _size, xs, _batched: [cumprod(xs[0], p.axis + 1)],
+)
+
+
+def cumprod(x: Tracer, axis: int) -> Tracer:
+    """Return the products of all beginnings along an axis."""
+    return bind(cumprod_p, Axis(axis), x)[0]

@@ -1,0 +1,244 @@
+"""Order along an axis: sorted values follow a permutation, positions have no derivative.
+
+The values are NumPy's own, also where an unstable algorithm leaves equal elements in an order of
+its own (-0.0 and 0.0, NaNs).  The derivative takes the stable permutation: of equal elements the
+one that comes first in the operand comes first in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.ops.axes.indexing import take_along
+from funcdiff.ops.axes.matching import match
+from funcdiff.ops.families import constant_op
+from funcdiff.ops.structure.structural import Axis
+from funcdiff.space import Maybe, align, same_types
+
+Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
+Side: TypeAlias = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting(Params):
+    """The axis that is put in order, and NumPy's name of the algorithm."""
+
+    axis: int
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Params):
+    """The axis that is partitioned, and the positions that get their element of full order."""
+
+    axis: int
+    kth: tuple[int, ...]
+
+
+P = TypeVar("P", Sorting, Partition)
+
+
+def _abstract_values(p: Sorting | Partition, x: ArrayType) -> Types:
+    if not 0 <= p.axis < x.ndim:
+        raise TypeError(f"cannot order {x} along axis {p.axis}")
+    return (x,)
+
+
+def _abstract_positions(p: Sorting | Partition, x: ArrayType) -> Types:
+    return (_abstract_values(p, x)[0].with_dtype(INT),)
+
+
+def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
+    """Declare an operation that moves elements along an axis according to their order."""
+
+    def forward(
+        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        (x,), (t,) = xs, ts
+        assert t is not None
+        (y,) = bind(primitive, p, x)
+        return [y], [take_along(t, _origins(x, y, p), p.axis)]
+
+    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
+        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
+
+    primitive: Primitive[P] = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
+    return primitive
+
+
+def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
+    """Declare an operation that says where the elements in order are; int64."""
+
+    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
+        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
+
+    primitive: Primitive[P] = constant_op(
+        name, params, abstract=_abstract_positions, impl=impl, batch=batch
+    )
+    return primitive
+
+
+def _origins(x: Tracer, y: Tracer, p: Sorting | Partition) -> Tracer:
+    """Return the stable permutation that carries `x` to its rearrangement `y`."""
+    if isinstance(p, Sorting):
+        return argsort(x, p.axis)
+    return origins(x, y, p.axis)
+
+
+def _stably_sorted(x: Any, axis: int) -> Any:
+    """Return the stable permutation that sorts; without equal elements there is only one.
+
+    NumPy finds that faster by its unstable algorithm.
+    """
+    if x.dtype.kind == "f":
+        order = np.argsort(x, axis=axis)
+        y = np.moveaxis(np.take_along_axis(x, order, axis), axis, 0)
+        tied = np.any(y[1:] == y[:-1]) or np.any(np.isnan(y[-2:]).all(axis=0))
+        if not tied:
+            return order
+    return np.argsort(x, axis=axis, kind="stable")
+
+
+def _argsort_impl(p: Sorting) -> Callable[..., Any]:
+    if p.kind == "stable":
+        return lambda x: _stably_sorted(x, p.axis)
+    return lambda x: np.argsort(x, axis=p.axis, kind=p.kind)
+
+
+_FEW: Final = 1 << 17
+"""Elements up to which sorting takes about as long as hashing."""
+
+
+def _origins_impl(p: Axis) -> Callable[..., Any]:
+    """Match elements of equal rank: that of rank r stands at ``argsort(x)[r]``, and in y alike.
+
+    Of many elements, which sorting is too slow for, match those that are equal.
+    """
+
+    def function(x: Any, y: Any) -> Any:
+        origins = np.empty(x.shape, INT)
+        if x.shape[p.axis] <= _FEW:
+            ranked, sources = (_stably_sorted(z, p.axis) for z in (y, x))
+            np.put_along_axis(origins, ranked, sources, p.axis)
+            return origins
+        x, y, result = (np.moveaxis(z, p.axis, -1) for z in (x, y, origins))
+        for row in np.ndindex(x.shape[:-1]):
+            result[row] = match(x[row], y[row])
+        return origins
+
+    return function
+
+
+def _origins_batch(
+    p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    x, y = align(size, xs, batched)
+    return [origins(x, y, p.axis + 1)]
+
+
+sort_p: Final = _values(
+    "sort",
+    Sorting,
+    lambda p: lambda x: np.sort(x, axis=p.axis, kind=p.kind),
+)
+partition_p: Final = _values(
+    "partition", Partition, lambda p: lambda x: np.partition(x, p.kth, axis=p.axis)
+)
+argsort_p: Final = _positions(
+    "argsort",
+    Sorting,
+    _argsort_impl,
+)
+argpartition_p: Final = _positions(
+    "argpartition", Partition, lambda p: lambda x: np.argpartition(x, p.kth, axis=p.axis)
+)
+
+
+origins_p: Final = constant_op(
+    "origins",
+    Axis,
+    abstract=lambda _p, x, y: (same_types(NONE, x, y)[0].with_dtype(INT),),
+    impl=_origins_impl,
+    batch=_origins_batch,
+)
+
+
+def sort(x: Tracer, axis: int, kind: Kind = "stable") -> Tracer:
+    """Put the elements in ascending order along an axis; NaNs come last."""
+    return bind(sort_p, Sorting(axis, kind), x)[0]
+
+
+def argsort(x: Tracer, axis: int, kind: Kind = "stable") -> Tracer:
+    """Return the positions of the elements in ascending order along an axis, int64."""
+    return bind(argsort_p, Sorting(axis, kind), x)[0]
+
+
+def partition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
+    """Put the elements at positions `kth` in their place, smaller ones before, larger behind."""
+    return bind(partition_p, Partition(axis, kth), x)[0]
+
+
+def argpartition(x: Tracer, axis: int, kth: tuple[int, ...]) -> Tracer:
+    """Return the positions of the elements of NumPy's partition along an axis, int64."""
+    return bind(argpartition_p, Partition(axis, kth), x)[0]
+
+
+def origins(x: Tracer, y: Tracer, axis: int) -> Tracer:
+    """Return where in `x` the elements of its rearrangement `y` come from, int64.
+
+    Equal elements keep their order.  Many are matched in linear time, in which `y` is partitioned.
+    """
+    return bind(origins_p, Axis(axis), x, y)[0]
+
+
+# ---- positions in a sorted array -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Params):
+    """Whether a value equal to elements goes before them (``"left"``) or behind (``"right"``)."""
+
+    side: Side
+
+
+def _abstract_search(p: Search, a: ArrayType, v: ArrayType) -> Types:
+    depth = a.ndim - 1
+    if depth < 0 or a.dtype != v.dtype or a.shape[:depth] != v.shape[:depth]:
+        raise TypeError(f"cannot search {a} for {v}")
+    return (v.with_dtype(INT),)
+
+
+def _search_impl(p: Search) -> Callable[..., Any]:
+    def function(a: Any, v: Any) -> Any:
+        if a.ndim == 1:
+            return np.searchsorted(a, v, side=p.side)
+        found = np.empty(v.shape, INT)
+        for row in np.ndindex(a.shape[:-1]):
+            found[row] = np.searchsorted(a[row], v[row], side=p.side)
+        return found
+
+    return function
+
+
+searchsorted_p: Final[Primitive[Search]] = constant_op(
+    "searchsorted",
+    Search,
+    abstract=_abstract_search,
+    impl=_search_impl,
+    batch=lambda p, size, xs, batched: bind(searchsorted_p, p, *align(size, xs, batched)),
+)
+
+
+def searchsorted(a: Tracer, v: Tracer, side: Side) -> Tracer:
+    """Return where in `a`, ascending along its last axis, values belong, int64.
+
+    All axes of `a` but the last are batch axes, which `v` has in front, too.
+    """
+    return bind(searchsorted_p, Search(side), a, v)[0]

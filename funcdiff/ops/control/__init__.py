@@ -1,0 +1,1 @@
+"""Primitives whose parameters hold programs: branches, loops, checkpoints."""

@@ -1,0 +1,158 @@
+"""`checkpoint`: a piece of a program of which a derivative keeps the operands and named values.
+
+The derivative computes the others once more where it needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.dependence import FLOWS, dependent
+from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.program import Equation, Program, Var, used
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline, rearranged, walk
+from funcdiff.ops.control.tap import Tap, tap_p
+from funcdiff.ops.families import several
+from funcdiff.space import Maybe
+from funcdiff.transforms.jvp import jvp, present, spread
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(Params):
+    """The program that is computed again, and the tapped values that are not."""
+
+    body: Program
+    keep: tuple[str, ...] = ()
+
+
+def _abstract_checkpoint(p: Checkpoint, *xs: ArrayType) -> Types:
+    if xs != p.body.input_types:
+        raise TypeError(f"checkpoint takes {p.body.input_types}, got {xs}")
+    return p.body.output_types
+
+
+def _checkpoint_jvp(
+    p: Checkpoint, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    pushed, mask = jvp(p.body, tuple(t is not None for t in ts))
+    results = checkpoint(pushed, [*xs, *present(ts)], p.keep)
+    return results[: len(mask)], spread(results[len(mask) :], mask)
+
+
+def _checkpoint_linearize(
+    p: Checkpoint, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    split = linearize(p.body, tuple(t is not None for t in ts))
+    recomputing, places, kept = _recomputing(split, p.keep)
+    results = checkpoint(_with_kept(p.body, kept), xs, p.keep)
+    count = len(split.mask)
+    known = [*(xs[k] for k in places), *results[count:]]
+    return results[:count], spread(checkpoint(recomputing, [*known, *present(ts)]), split.mask)
+
+
+def _recomputing(
+    split: Linearized, keep: tuple[str, ...]
+) -> tuple[Program, list[int], list[Params]]:
+    """Return the program of the tangents that computes its residuals itself.
+
+    It takes ``(*xs, *kept, *t_xs)``, but of ``xs`` and ``kept`` only what it needs: it is also
+    returned which operands those are, and values of which taps.
+    """
+    first = len(split.primal.inputs)
+    with Builder("checkpoint", closed=True, shares=True) as builder:
+        xs = [builder.input(t) for t in split.primal.input_types]
+        # what is tapped is replaced together with the result of the tap: they are equal
+        replaced: dict[Any, Tracer] = {}
+        taps: list[Params] = []
+        for eq in _taps(split.primal, keep):
+            replaced[eq.operands[0]] = replaced[eq.results[0]] = builder.input(eq.results[0].type)
+            taps.append(eq.params)
+
+        def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+            silent = eq.primitive is tap_p
+            ys = operands if silent else bind(eq.primitive, eq.params, *operands)
+            return [replaced.get(v, y) for v, y in zip(eq.results, ys, strict=True)]
+
+        count = len(split.linear.inputs) - split.residuals
+        ts = [builder.input(t) for t in split.linear.input_types[:count]]
+        residuals = walk(split.primal, xs, rule)[len(split.mask) :]
+        program = builder.program(inline(split.linear, [*ts, *residuals]))
+    needed = used(program)
+    known = range(first + len(taps))
+    useful = [k for k in known if program.inputs[k] in needed]
+    inputs = [*useful, *range(len(known), len(program.inputs))]
+    return (
+        rearranged(program, inputs, range(len(program.outputs))),
+        [k for k in useful if k < first],
+        [taps[k - first] for k in useful if k >= first],
+    )
+
+
+def _taps(program: Program, keep: tuple[str, ...]) -> list[Equation]:
+    """Return the taps of values to be kept; an operand of the program is kept anyway."""
+    found: dict[Params, Equation] = {}
+    for eq in program.equations:
+        p = eq.params
+        if isinstance(p, Tap) and p.name in keep:
+            (x,) = eq.operands
+            if isinstance(x, Var) and x not in program.inputs:
+                found.setdefault(p, eq)
+    return list(found.values())
+
+
+def _with_kept(body: Program, taps: Sequence[Params]) -> Program:
+    """Return the body with some tapped values as further outputs."""
+    if not taps:
+        return body
+    results = {eq.params: eq.results[0] for eq in reversed(body.equations) if eq.primitive is tap_p}
+    return Program(body.inputs, body.equations, (*body.outputs, *(results[p] for p in taps)))
+
+
+def _checkpoint_transpose(
+    p: Checkpoint, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    linear = tuple(x is None for x in xs)
+    pulled = transpose(p.body, linear, tuple(ct is not None for ct in cts))
+    return spread(checkpoint(pulled, [*present(xs), *present(cts)]), linear)
+
+
+def _checkpoint_batch(
+    p: Checkpoint, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    every = (True,) * len(p.body.outputs)
+    return checkpoint(vmap(p.body, size, tuple(batched), every)[0], xs, p.keep)
+
+
+def _checkpoint_impl(p: Checkpoint, runner: Runner = executable) -> Callable[..., Any]:
+    return several(runner(p.body))
+
+
+checkpoint_p: Final = Primitive(
+    "checkpoint",
+    Checkpoint,
+    _abstract_checkpoint,
+    _checkpoint_impl,
+    _checkpoint_jvp,
+    _checkpoint_transpose,
+    _checkpoint_batch,
+    _checkpoint_linearize,
+)
+NESTED[checkpoint_p] = _checkpoint_impl
+
+
+def checkpoint(
+    body: Program, operands: Sequence[Tracer], keep: tuple[str, ...] = ()
+) -> Sequence[Tracer]:
+    """Apply a program whose derivatives compute it again, but for the taps named in `keep`."""
+    return bind(checkpoint_p, Checkpoint(body, keep), *operands) if body.outputs else []
+
+
+FLOWS[checkpoint_p] = lambda p, flags: dependent(p.body, flags)

@@ -1,0 +1,193 @@
+"""Branching: `cond`, a primitive whose parameters hold one program per branch.
+
+Forward mode fuses values and tangents in one equation; `linearize` keeps them apart: a cond of
+the values hands residuals to a cond of the tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.dependence import FLOWS, dependent
+from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.ops.elementwise.logic import operations
+from funcdiff.ops.families import several
+from funcdiff.ops.structure.structural import select
+from funcdiff.space import Maybe, align, broadcast, zeros
+from funcdiff.transforms.jvp import Mask, jvp, present, spread
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+
+def _either(*masks: Mask) -> Mask:
+    return tuple(any(flags) for flags in zip(*masks, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Cond(Params):
+    """The branches, programs of the same input and output types; operand 0 chooses one."""
+
+    branches: tuple[Program, ...]
+
+
+def _abstract_cond(p: Cond, index: ArrayType, *xs: ArrayType) -> Types:
+    if index is not ArrayType((), INT):
+        raise TypeError(f"cond chooses by an i64[], got {index}")
+    first = p.branches[0]
+    for branch in p.branches:
+        if branch.input_types != xs or branch.output_types != first.output_types:
+            raise TypeError("the branches of cond must have equal types, those of its operands")
+    return first.output_types
+
+
+def _cond_impl(p: Cond, runner: Runner = executable) -> Callable[..., Any]:
+    branches = [runner(branch) for branch in p.branches]
+
+    def chosen(index: Any, *xs: Any) -> Sequence[Any]:
+        return branches[min(max(int(index), 0), len(branches) - 1)](*xs)
+
+    return several(chosen)
+
+
+def _cond_jvp(
+    p: Cond, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    active = tuple(t is not None for t in ts[1:])
+    mask = _either(*(jvp(branch, active)[1] for branch in p.branches))
+    branches = tuple(jvp(branch, active, mask)[0] for branch in p.branches)
+    results = cond(xs[0], branches, [*xs[1:], *present(ts[1:])])
+    return results[: len(mask)], spread(results[len(mask) :], mask)
+
+
+def _cond_linearize(
+    p: Cond, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    active = tuple(t is not None for t in ts[1:])
+    mask = _either(*(linearize(branch, active).mask for branch in p.branches))
+    splits = [linearize(branch, active, mask) for branch in p.branches]
+    slots, places = _residual_slots(splits)
+    primal = tuple(
+        _with_residuals(split, slots, place) for split, place in zip(splits, places, strict=True)
+    )
+    linear = tuple(
+        _from_residuals(split, sum(active), slots, place)
+        for split, place in zip(splits, places, strict=True)
+    )
+    results = cond(xs[0], primal, xs[1:])
+    ys, residuals = results[: len(mask)], results[len(mask) :]
+    if not any(mask):
+        return ys, [None for _ in ys]
+    return ys, spread(cond(xs[0], linear, [*present(ts[1:]), *residuals]), mask)
+
+
+def _residual_slots(splits: Sequence[Linearized]) -> tuple[list[ArrayType], list[list[int]]]:
+    """Share residual slots of one type between branches, of which only one runs."""
+    slots: list[ArrayType] = []
+    places = []
+    for split in splits:
+        free = list(range(len(slots)))
+        place = []
+        for type_ in split.primal.output_types[len(split.mask) :]:
+            k = next((k for k in free if slots[k] is type_), len(slots))
+            if k == len(slots):
+                slots.append(type_)
+            else:
+                free.remove(k)
+            place.append(k)
+        places.append(place)
+    return slots, places
+
+
+def _with_residuals(split: Linearized, slots: Sequence[ArrayType], place: Sequence[int]) -> Program:
+    """Return the primal branch with its residuals in their slots, zeros in the others."""
+    with Builder("cond", closed=True, shares=True) as builder:
+        outputs = inline(split.primal, [builder.input(t) for t in split.primal.input_types])
+        count = len(split.mask)
+        filled: list[Tracer] = [zeros(t) for t in slots]
+        for k, residual in zip(place, outputs[count:], strict=True):
+            filled[k] = residual
+        return builder.program([*outputs[:count], *filled])
+
+
+def _from_residuals(
+    split: Linearized, tangents: int, slots: Sequence[ArrayType], place: Sequence[int]
+) -> Program:
+    with Builder("cond", closed=True, shares=True) as builder:
+        ts = [builder.input(t) for t in split.linear.input_types[:tangents]]
+        filled = [builder.input(t) for t in slots]
+        return builder.program(inline(split.linear, [*ts, *(filled[k] for k in place)]))
+
+
+def _cond_transpose(
+    p: Cond, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    index, *operands = xs
+    assert index is not None
+    linear = tuple(x is None for x in operands)
+    arrived = tuple(ct is not None for ct in cts)
+    branches = tuple(transpose(branch, linear, arrived) for branch in p.branches)
+    pulled = cond(index, branches, [*present(operands), *present(cts)])
+    return [None, *spread(pulled, linear)]
+
+
+def _cond_batch(
+    p: Cond, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    every = (True,) * len(p.branches[0].outputs)
+    if not batched[0]:
+        flags = tuple(batched[1:])
+        branches = tuple(vmap(branch, size, flags, every)[0] for branch in p.branches)
+        return cond(xs[0], branches, xs[1:])
+    # every example chooses for itself: run all branches and select
+    index, *operands = align(size, xs, batched)
+    flags = (True,) * len(operands)
+    results, *others = [
+        inline(vmap(branch, size, flags, every)[0], operands) for branch in p.branches
+    ]
+    for k, candidate in enumerate(others, 1):
+        chosen = operations["greater_equal"](index, constant(k, index.type))
+        results = [
+            select(broadcast(chosen, y.shape, (0,)), y, z)
+            for y, z in zip(candidate, results, strict=True)
+        ]
+    return results
+
+
+cond_p: Final = Primitive(
+    "cond",
+    Cond,
+    _abstract_cond,
+    _cond_impl,
+    _cond_jvp,
+    _cond_transpose,
+    _cond_batch,
+    _cond_linearize,
+)
+NESTED[cond_p] = _cond_impl
+
+
+def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:
+    if flags[0]:
+        return [True for _ in p.branches[0].outputs]
+    branches = [dependent(branch, flags[1:]) for branch in p.branches]
+    return [any(answers) for answers in zip(*branches, strict=True)]
+
+
+FLOWS[cond_p] = _through_cond
+
+
+def cond(
+    index: Tracer, branches: tuple[Program, ...], operands: Sequence[Tracer]
+) -> Sequence[Tracer]:
+    """Apply the branch that the int64 scalar `index`, kept in range, chooses."""
+    if not branches[0].outputs:
+        return []
+    return bind(cond_p, Cond(branches), index, *operands)

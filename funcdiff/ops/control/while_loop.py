@@ -1,0 +1,349 @@
+"""Loops of a length known only when they run: `while_loop`, a primitive made of sweeps.
+
+Forward mode carries tangents beside values.  `linearize` gives the tangents a loop of their own,
+which first runs the loop of the values once more and keeps what differs between iterations; the
+transpose walks over that backwards.  So nothing of unknown size leaves a loop: what is kept
+between forward and reverse mode is the first carry, and loops in loops need the memory of one
+inner loop at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.dependence import FLOWS, dependent
+from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.core.walk import rearranged
+from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.control.restricted_loops import restricted_while
+from funcdiff.ops.control.scan import varying_residuals
+from funcdiff.ops.control.sweeps import Assembly, Step, While, applied, input_flags
+from funcdiff.ops.control.transposed_sweeps import transposed
+from funcdiff.ops.families import several
+from funcdiff.ops.structure.structural import select
+from funcdiff.space import Maybe, align, broadcast, instantiate
+from funcdiff.transforms.jvp import Mask, jvp, present, spread
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.vmap import vmap
+
+
+def _abstract_while(p: While, *operands: ArrayType) -> Types:
+    constants, carries = p.split(operands)
+    if p.test.input_types != (*constants, *carries[0]):
+        raise TypeError("the test of while_loop must take the constants and the first carry")
+    if p.test.output_types != (ArrayType((), BOOL),):
+        raise TypeError(f"the test of while_loop must return bool[], got {p.test.output_types}")
+    rows: list[ArrayType] = []
+    for body, carry in zip(p.sweeps, carries, strict=True):
+        if body.input_types != (*constants, *carry, *rows):
+            raise TypeError("the operands of while_loop do not fit its sweeps")
+        if body.output_types[: len(carry)] != tuple(carry):
+            raise TypeError("a sweep of while_loop must return the carry in the types it has")
+        rows += body.output_types[len(carry) :]
+    if len(operands) != p.constants + sum(p.carries) or p.reverse[0]:
+        raise TypeError("the operands of while_loop do not fit its sweeps")
+    return operands[p.constants :]
+
+
+def _while_impl(p: While, runner: Runner = executable) -> Callable[..., Any]:
+    test = runner(p.test)
+    first, *further = map(runner, p.sweeps)
+    count = p.carries[0]
+
+    def function(*operands: Any) -> list[Any]:
+        constants, carries = p.split(operands)
+        carry = carries[0]
+        rows: list[list[Any]] = []
+        while test(*constants, *carry)[0]:
+            values = first(*constants, *carry)
+            carry = values[:count]
+            if further:
+                rows.append(values[count:])
+        results = list(carry)
+        for sweep, carry, reverse in zip(further, carries[1:], p.reverse[1:], strict=True):
+            number = len(carry)
+            for row in reversed(rows) if reverse else rows:
+                values = sweep(*constants, *carry, *row)
+                carry = values[:number]
+                row += values[number:]
+            results += carry
+        return results
+
+    return several(function)
+
+
+# ---- forward mode ----------------------------------------------------------------------------
+
+
+def _active(p: While, ts: Sequence[Maybe]) -> list[Mask]:
+    """Return which inputs of each sweep have a tangent."""
+    flags = [t is not None for t in ts]
+    return input_flags(p, flags, lambda body, active: jvp(body, active)[1])
+
+
+def _wanted(p: While, k: int, active: Mask) -> Mask:
+    """Return which outputs of a sweep must have a tangent: the carries that come with one."""
+    carried = active[p.constants : p.constants + p.carries[k]]
+    return (*carried, *(False,) * (len(p.sweeps[k].outputs) - p.carries[k]))
+
+
+def _instantiated(p: While, xs: Sequence[Tracer], ts: Sequence[Maybe], active: list[Mask]) -> Any:
+    """Return the tangents of the constants, and those of each first carry, zeros where needed."""
+    constants, carries = p.split(ts)
+    filled = []
+    for k, (carry, starts) in enumerate(zip(carries, p.split(xs)[1], strict=True)):
+        flags = _wanted(p, k, active[k])[: p.carries[k]]
+        pairs = zip(carry, starts, flags, strict=True)
+        filled.append([instantiate(t, x.type) for t, x, flag in pairs if flag])
+    return present(constants), filled
+
+
+def _while_jvp(
+    p: While, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    active = _active(p, ts)
+    constants, carries = p.split(xs)
+    tconstants, tcarries = _instantiated(p, xs, ts, active)
+    assembly = Assembly([x.type for x in (*constants, *tconstants)])
+    values: list[int] = []
+    tangents: list[int] = []
+    for k, (start, tstart) in enumerate(zip(carries, tcarries, strict=True)):
+        pushed, mask = jvp(p.sweeps[k], active[k], _wanted(p, k, active[k]))
+        step = _pushed_step(p, k, pushed, mask, (list(values), list(tangents)))
+        rows = assembly.add([x.type for x in (*start, *tstart)], step, reverse=p.reverse[k])
+        plain = len(mask) - p.carries[k]
+        values += rows[:plain]
+        tangents += rows[plain:]
+    loop = assembly.loop(lambda c, s: applied(p.test, c[: p.constants], s[: p.carries[0]])[0])
+    groups = zip(carries, tcarries, strict=True)
+    results = loop_results(loop, [*constants, *tconstants], [[*a, *b] for a, b in groups])
+    ys = [y for result, n in zip(results, p.carries, strict=True) for y in result[:n]]
+    tys: list[Maybe] = []
+    for k, result in enumerate(results):
+        n = p.carries[k]
+        tys += spread(result[n:], _wanted(p, k, active[k])[:n])
+    return ys, tys
+
+
+def _pushed_step(
+    p: While, k: int, pushed: Program, mask: Mask, places: tuple[list[int], list[int]]
+) -> Step:
+    """Return what a sweep does to values and tangents, which are at these places of the rows."""
+    n, m = p.carries[k], len(mask)
+    values, tangents = places
+
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        xs = [*c[: p.constants], *s[:n], *(r[j] for j in values)]
+        ts = [*c[p.constants :], *s[n:], *(r[j] for j in tangents)]
+        results = applied(pushed, xs, ts)
+        ys, tys = results[:m], spread(results[m:], mask)
+        return [*ys[:n], *present(tys[:n])], [*ys[n:], *present(tys[n:])]
+
+    return step
+
+
+# ---- linearization ---------------------------------------------------------------------------
+
+
+def _while_linearize(
+    p: While, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    active = _active(p, ts)
+    constants, carries = p.split(xs)
+    tconstants, tcarries = _instantiated(p, xs, ts, active)
+    splits = [
+        linearize(body, flags, _wanted(p, k, flags))
+        for k, (body, flags) in enumerate(zip(p.sweeps, active, strict=True))
+    ]
+    fixed, sources = _invariant_residuals(p, splits, constants)
+    assembly = Assembly([x.type for x in (*constants, *fixed, *tconstants)])
+    values: list[int] = []
+    for k, split in enumerate(splits):
+        n, m = p.carries[k], len(split.mask)
+        step = _recording_step(p, split.primal, n, sources[k], list(values))
+        rows = assembly.add([x.type for x in carries[k]], step, reverse=p.reverse[k])
+        values += rows[: m - n]
+        varying = iter(rows[m - n :])
+        sources[k] = [next(varying) if j is None else j for j in sources[k]]
+    tangents: list[int] = []
+    first = len(constants) + len(fixed)
+    linear = [k for k, split in enumerate(splits) if any(split.mask)]
+    for k in linear:
+        step = _tangent_step(splits[k].linear, len(tcarries[k]), first, sources[k], list(tangents))
+        tangents += assembly.add([t.type for t in tcarries[k]], step, reverse=p.reverse[k])
+    loop = assembly.loop(lambda c, s: applied(p.test, c[: p.constants], s)[0])
+    operands = [*constants, *fixed, *tconstants]
+    operands += [x for carry in (*carries, *(tcarries[k] for k in linear)) for x in carry]
+    # values that only become values leave the loop: the rest is linear where the sweeps are
+    first, last = sum(p.carries), len(operands) - len(assembly.constants)
+    loop, kept, places = restricted_while(loop, list(range(first, last)))
+    results = while_loop(loop, [operands[k] for k in kept])
+    moved = [results[k] for k in places]
+    masks = (flag for k, split in enumerate(splits) for flag in split.mask[: p.carries[k]])
+    return while_loop(p, xs), spread(moved, list(masks))
+
+
+def _invariant_residuals(
+    p: While, splits: Sequence[Linearized], constants: Sequence[Tracer]
+) -> tuple[list[Tracer], list[list[int | None]]]:
+    """Compute the residuals that are the same in every iteration once, from the constants.
+
+    Also returned is, for each sweep and residual, ``~place`` of the constant that it becomes, or
+    None for one that varies.
+    """
+    fixed: list[Tracer] = []
+    sources: list[list[int | None]] = []
+    for split in splits:
+        m = len(split.mask)
+        varying = varying_residuals(split.primal, p.constants, m)
+        source: list[int | None] = [None] * split.residuals
+        same = [k for k in range(split.residuals) if k not in varying]
+        outside = rearranged(split.primal, range(p.constants), [m + k for k in same])
+        for k, x in zip(same, applied(outside, constants), strict=True):
+            source[k] = ~(p.constants + len(fixed))
+            fixed.append(x)
+        sources.append(source)
+    return fixed, sources
+
+
+def _recording_step(
+    p: While, primal: Program, n: int, source: Sequence[int | None], values: list[int]
+) -> Step:
+    """Return what a sweep does to the values, leaving the residuals that vary."""
+
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        results = applied(primal, c[: p.constants], s, [r[j] for j in values])
+        m = len(results) - len(source)
+        varying = [x for x, place in zip(results[m:], source, strict=True) if place is None]
+        return results[:n], [*results[n:m], *varying]
+
+    return step
+
+
+def _tangent_step(
+    linear: Program, n: int, first: int, source: Sequence[int | None], tangents: list[int]
+) -> Step:
+    """Return what a sweep does to tangents; those of the constants start at place `first`."""
+
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        residuals = [c[~j] if j < 0 else r[j] for j in source if j is not None]
+        results = applied(linear, c[first:], s, [r[j] for j in tangents], residuals)
+        return results[:n], results[n:]
+
+    return step
+
+
+# ---- transposition ---------------------------------------------------------------------------
+
+
+def _while_transpose(
+    p: While, _types: Types, cts: Sequence[Maybe], operands: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    turned = transposed(p, cts, operands)
+    results = loop_results(turned.loop, turned.constants, turned.carries)
+    return turned.cotangents(results)
+
+
+# ---- batching --------------------------------------------------------------------------------
+
+
+def _while_batch(
+    p: While, size: int, operands: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    def flow(body: Program, flags: Mask) -> Sequence[bool]:
+        return vmap(body, size, flags)[1]
+
+    flags = input_flags(p, batched, flow)
+    test, (ragged,) = vmap(p.test, size, flags[0])
+    if ragged:  # every example has its own number of iterations
+        carried = (True,) * sum(p.carries)
+        flags = input_flags(p, (*batched[: p.constants], *carried), flow)
+        test, _ = vmap(p.test, size, flags[0])
+    constants, carries = p.split(operands)
+    assembly = Assembly(vmap(p.sweeps[0], size, flags[0])[0].input_types[: p.constants])
+    for k, body in enumerate(p.sweeps):
+        n = p.carries[k]
+        after = flags[k][p.constants : p.constants + n]
+        wanted = (*after, *(False for _ in body.outputs[n:]))
+        mapped, _ = vmap(body, size, flags[k], wanted)
+        step = _masked_step(mapped, n, test if k == 0 else None) if ragged else _step(mapped, n)
+        carry = mapped.input_types[p.constants : p.constants + n]
+        carries[k] = [
+            align(size, [x], [False])[0] if flag and x.type is not t else x
+            for x, t, flag in zip(carries[k], carry, after, strict=True)
+        ]
+        assembly.add(carry, step, reverse=p.reverse[k])
+    if ragged:
+        loop = assembly.loop(lambda c, s: reduce_any(applied(test, c, s)[0], (0,)))
+    else:
+        loop = assembly.loop(lambda c, s: applied(test, c, s)[0])
+    results = [x for group in loop_results(loop, constants, carries) for x in group]
+    marked = [flag for k, f in enumerate(flags) for flag in f[p.constants :][: p.carries[k]]]
+    return align(size, results, marked)
+
+
+def _step(body: Program, n: int) -> Step:
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        results = applied(body, c, s, r)
+        return results[:n], results[n:]
+
+    return step
+
+
+def _masked_step(body: Program, n: int, test: Program | None) -> Step:
+    """Return what a sweep does to the examples that have not ended; the first row says which."""
+
+    def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
+        goes_on = r[0] if test is None else applied(test, c, s)[0]
+        results = applied(body, c, s, r[1:])
+        after = [
+            select(broadcast(goes_on, y.shape, (0,)), y, x)
+            for x, y in zip(s, results[:n], strict=True)
+        ]
+        return after, [*([] if test is None else [goes_on]), *results[n:]]
+
+    return step
+
+
+# ---- the primitive ---------------------------------------------------------------------------
+
+
+while_p: Final = Primitive(
+    "while_loop",
+    While,
+    _abstract_while,
+    _while_impl,
+    _while_jvp,
+    _while_transpose,
+    _while_batch,
+    _while_linearize,
+)
+NESTED[while_p] = _while_impl
+
+
+def _through_while(p: While, flags: Sequence[bool]) -> list[bool]:
+    reached = input_flags(p, flags, dependent)
+    carries = [flag for k, f in enumerate(reached) for flag in f[p.constants :][: p.carries[k]]]
+    if any(dependent(p.test, reached[0])):  # so does how often anything changes
+        return [True for _ in carries]
+    return carries
+
+
+FLOWS[while_p] = _through_while
+
+
+def while_loop(p: While, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Run the sweeps of a loop; return the last carry of each, one after the other."""
+    return bind(while_p, p, *operands) if sum(p.carries) else []
+
+
+def loop_results(
+    p: While, constants: Sequence[Tracer], carries: Sequence[Sequence[Tracer]]
+) -> list[list[Tracer]]:
+    """Run the sweeps of a loop; return the last carry of each."""
+    return p.results(while_loop(p, [*constants, *(x for carry in carries for x in carry)]))

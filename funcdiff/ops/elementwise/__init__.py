@@ -1,0 +1,1 @@
+"""Primitives that act on each element alone."""

@@ -1,0 +1,153 @@
+"""Complex numbers: parts and conjugation, linear over the reals.
+
+Transposes pair without conjugation: ``<ct, t> = Re(ct·t)``.  So the transpose of `real` puts the
+cotangent on the real axis, and that of `imag` multiplies it by -i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
+from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.elementwise.mathematics import reciprocal
+from funcdiff.ops.families import linear
+from funcdiff.ops.structure.structural import convert, select
+from funcdiff.space import Maybe, align, mul, neg, splat, zeros
+
+
+def _abstract_part(_p: Params, z: ArrayType) -> Types:
+    if z.dtype.kind != "c":
+        raise TypeError(f"real and imag need a complex operand, got {z}")
+    return (z.with_dtype(real_dtype(z.dtype)),)
+
+
+real_p: Final = linear(
+    "real",
+    Params,
+    abstract=_abstract_part,
+    impl=lambda _p: np.real,
+    transpose=lambda _p, types, cts, _zs: [convert(cts[0], types[0].dtype)],
+    batch=lambda _p, _size, zs, _batched: [real(zs[0])],
+    facts=Facts(view=True, pointwise=True),
+)
+
+
+def real(z: Tracer) -> Tracer:
+    """Return the real part of a complex array."""
+    if splat(z) is not None:
+        return constant(splat(z).real, z.type.with_dtype(real_dtype(z.dtype)))
+    return bind(real_p, NONE, z)[0]
+
+
+def _transpose_imag(_p: Params, types: Types, cts: Any, _zs: Any) -> list[Tracer]:
+    return [mul(convert(cts[0], types[0].dtype), constant(-1j, types[0]))]
+
+
+imag_p: Final = linear(
+    "imag",
+    Params,
+    abstract=_abstract_part,
+    impl=lambda _p: np.imag,
+    transpose=_transpose_imag,
+    batch=lambda _p, _size, zs, _batched: [imag(zs[0])],
+    facts=Facts(view=True, pointwise=True),
+)
+
+
+def imag(z: Tracer) -> Tracer:
+    """Return the imaginary part of a complex array."""
+    return bind(imag_p, NONE, z)[0]
+
+
+conj_p: Final = linear(
+    "conj",
+    Params,
+    abstract=lambda _p, z: (z,),
+    impl=lambda _p: np.conjugate,
+    transpose=lambda _p, _types, cts, _zs: [conj(cts[0])],
+    batch=lambda _p, _size, zs, _batched: [conj(zs[0])],
+    facts=Facts(pointwise=True),
+)
+
+
+def conj(z: Tracer) -> Tracer:
+    """Return the complex conjugate; a real array is its own."""
+    return z if z.dtype.kind != "c" else bind(conj_p, NONE, z)[0]
+
+
+def _abstract_join(_p: Params, x: ArrayType, y: ArrayType) -> Types:
+    if x is not y or x.dtype.kind != "f":
+        raise TypeError(f"a complex number has two real parts of one type, got {x}, {y}")
+    return (x.with_dtype(complex_dtype(x.dtype)),)
+
+
+def _join(x: Any, y: Any) -> Any:
+    z = np.empty(np.shape(x), complex_dtype(x.dtype))
+    z.real, z.imag = x, y
+    return z[()]
+
+
+def _transpose_join(_p: Params, _types: Types, cts: Any, xs: Any) -> list[Tracer | None]:
+    (ct,), (x, y) = cts, xs
+    return [real(ct) if x is None else None, neg(imag(ct)) if y is None else None]
+
+
+join_p: Final = linear(
+    "join",
+    Params,
+    abstract=_abstract_join,
+    impl=lambda _p: _join,
+    transpose=_transpose_join,
+    batch=lambda _p, size, xs, batched: [join(*align(size, xs, batched))],
+    facts=Facts(fresh=True, pointwise=True),
+)
+
+
+def join(x: Tracer, y: Tracer) -> Tracer:
+    """Return x + iy for real `x` and `y`."""
+    return bind(join_p, NONE, x, y)[0]
+
+
+def _modulus_jvp(
+    _p: Params, zs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Use d|z| = Re(dz · conj(z)) / |z|, and 0 at 0."""
+    (z,), (t,) = zs, ts
+    assert t is not None
+    y = modulus(z)
+    zero = equal(y, zeros(y.type))
+    towards = mul(conj(z), convert(reciprocal(select(zero, constant(1, y.type), y)), z.dtype))
+    direction = select(zero, zeros(z.type), towards)
+    return [y], [real(mul(t, direction))]
+
+
+modulus_p: Final = Primitive(
+    "modulus",
+    Params,
+    _abstract_part,
+    impl=lambda _p: np.absolute,
+    jvp=_modulus_jvp,
+    batch=lambda _p, _size, zs, _batched: [modulus(zs[0])],
+    facts=Facts(pointwise=True),
+)
+
+
+def modulus(z: Tracer) -> Tracer:
+    """Return |z| of a complex array."""
+    return bind(modulus_p, NONE, z)[0]
+
+
+def real_part(z: Tracer) -> Tracer:
+    """Return the real part of a complex array, a real array unchanged."""
+    return real(z) if z.dtype.kind == "c" else z
+
+
+def imaginary_part(z: Tracer) -> Tracer:
+    """Return the imaginary part of a complex array, zero for a real one."""
+    return imag(z) if z.dtype.kind == "c" else zeros(z.type)

@@ -1,0 +1,328 @@
+"""Equal eigenvalues: what of a derivative exists there, and what depends on a choice.
+
+Eigenvalues that differ by rounding only count as equal.  Their eigenvectors are any basis of one
+space, so a result may be differentiated only if it does not depend on which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import BOOL, ArrayType, real_dtype
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.elementwise.complex import real_part
+from funcdiff.ops.elementwise.logic import logical_and
+from funcdiff.ops.elementwise.mathematics import cos, div, sub
+from funcdiff.ops.families import constant_op, diagonal_op, linear
+from funcdiff.ops.linalg.matrices import adjoint, diagonal, matmul, square
+from funcdiff.ops.structure.structural import convert, iota, select
+from funcdiff.space import Maybe, add, align, broadcast, mul, zeros
+
+# ---- which values are equal ----------------------------------------------------------------------
+
+
+def _tied(w: Any) -> Any:
+    """Group values whose neighbours in order are closer than LAPACK's rounding error."""
+    order = np.argsort(w, axis=-1, kind="stable")
+    ordered = np.take_along_axis(w, order, -1)
+    scale = np.abs(w).max(axis=-1, keepdims=True, initial=0)
+    tolerance = 4 * w.shape[-1] * np.finfo(w.dtype).eps * scale
+    steps = np.diff(ordered, axis=-1, prepend=ordered[..., :1]) > tolerance
+    groups = np.empty(w.shape, np.intp)
+    np.put_along_axis(groups, order, np.cumsum(steps, axis=-1), -1)
+    return groups[..., :, None] == groups[..., None, :]
+
+
+tied_p: Final = constant_op(
+    "tied",
+    Params,
+    abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
+    impl=lambda _p: _tied,
+    batch=lambda _p, _size, xs, _batched: [tied(xs[0])],
+)
+
+
+def tied(w: Tracer) -> Tracer:
+    """Return the mask of pairs (i, j) of equal values along the last axis, up to rounding."""
+    return bind(tied_p, NONE, w)[0]
+
+
+def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    """Return F[i, j] = 1/(w[j] - w[i]), and 0 between equal values."""
+    *stack, row, column = range(same.ndim)
+    gaps = sub(broadcast(w, same.shape, (*stack, column)), broadcast(w, same.shape, (*stack, row)))
+    one = constant(1, gaps.type)
+    return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
+
+
+# ---- how they part ---------------------------------------------------------------------------
+
+
+def _blocks(m: Any, same: Any) -> Any:
+    n = m.shape[-1]
+    slopes = np.real(np.einsum("...ii->...i", m)).copy()
+    rotation = np.zeros(m.shape, m.dtype)
+    rotation[..., range(n), range(n)] = 1
+    for place in map(tuple, np.argwhere(same.sum(axis=(-1, -2)) > n)):
+        for members in np.unique(same[place], axis=0):
+            (k,) = members.nonzero()
+            if len(k) > 1:
+                slopes[(*place, k)], turn = np.linalg.eigh(m[(*place, *np.ix_(k, k))])
+                rotation[(*place, *np.ix_(k, k))] = turn
+    return slopes, rotation
+
+
+def _blocks_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """Differentiate like eigh, but within the blocks only."""
+    m, same = xs
+    slopes, rotation = blocks(m, same)
+    t = ts[0]
+    if t is None:
+        return [slopes, rotation], [None, None]
+    inner = matmul(matmul(adjoint(rotation), t), rotation)
+    again = logical_and(same, tied(slopes))
+    generator = mul(reciprocal_gaps(slopes, again, m.dtype), inner)
+    generator = select(same, generator, zeros(generator.type))
+    moved, turned = settled(real_part(diagonal(inner)), generator, again)
+    return [slopes, rotation], [moved, matmul(rotation, turned)]
+
+
+def _abstract_blocks(_p: Params, m: ArrayType, same: ArrayType) -> Types:
+    if square(m).with_dtype(BOOL) is not same:
+        raise TypeError(f"a mask of the shape of {m} is needed, got {same}")
+    return m.with_shape(m.shape[:-1]).with_dtype(real_dtype(m.dtype)), m
+
+
+blocks_p: Final = Primitive(
+    "blocks",
+    Params,
+    abstract=_abstract_blocks,
+    impl=lambda _p: _blocks,
+    jvp=_blocks_jvp,
+    batch=lambda _p, size, xs, batched: blocks(*align(size, xs, batched)),
+)
+
+
+def blocks(m: Tracer, same: Tracer) -> tuple[Tracer, ...]:
+    """Return the eigenvalues and eigenvectors of each block of a Hermitian matrix.
+
+    A block is what belongs to one eigenvalue of another matrix, of which `m` is the projected
+    perturbation; a block of one element is its own eigenvalue.
+    """
+    return bind(blocks_p, NONE, m, same)
+
+
+def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
+    """Return a rotation within the blocks that no result is likely to be stationary at.
+
+    It consists of the eigenvectors of the blocks of cos(i·k); where nothing is equal, it is 1.
+    """
+    real = type_.with_dtype(real_dtype(type_.dtype))
+    rows, columns = (convert(iota(type_.shape, type_.ndim - k), real.dtype) for k in (2, 1))
+    one = constant(1, real)
+    mixed = cos(mul(add(rows, one), add(columns, one)))
+    return blocks(convert(mixed, type_.dtype), same)[1]
+
+
+# ---- what depends on the choice of eigenvectors --------------------------------------------------
+
+
+GAUGE: Final = (
+    "the result depends on which eigenvectors eigh, or singular vectors svd, returns: those of a "
+    "value that occurs more than once are any basis of their space, and complex ones have any "
+    "phase. Such a result has no derivative. Use what does not depend on that choice: the values, "
+    "projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, (u * f(s)) @ vh, or abs(v)**2. The "
+    "vectors that full_matrices=True adds, and those of the singular value zero, are any basis of "
+    "a null space: pass full_matrices=False, or use the others alone. Of a result that is "
+    "constant, as u @ u.conj().T of a square u is, second derivatives are rounding errors, which "
+    "may look like such a dependence: write the constant, np.eye(n)."
+)
+"""What to say of a result that depends on a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Params):
+    """Whether the operand is a cotangent, which has to be checked, or a tangent."""
+
+    checked: bool
+
+
+def differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
+    """Whether any of the parts is more than rounding error of `x`."""
+    eps = np.finfo(x.dtype).eps
+    scale = np.abs(x).max(axis=axes, keepdims=True, initial=0)
+    return bool((parts > np.maximum(np.sqrt(eps) * scale, x.shape[-1] * eps)).any())
+
+
+def _check(ct: Any, same: Any) -> Any:
+    """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
+    skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
+    if differ(skew, ct, (-1, -2)):
+        raise NotDifferentiableError(GAUGE)
+    return ct
+
+
+def _gauge_impl(p: Gauge) -> Callable[..., Any]:
+    return _check if p.checked else lambda x, _same: x
+
+
+def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
+    """Return the generator of a rotation of eigenvectors, or its cotangent, as it is."""
+    return bind(gauge_p, Gauge(checked), x, same)[0]
+
+
+gauge_p: Final[Primitive[Gauge]] = linear(
+    "gauge",
+    Gauge,
+    abstract=lambda _p, x, _same: (x,),
+    impl=_gauge_impl,
+    transpose=lambda p, _types, cts, xs: [gauge(cts[0], xs[1], checked=not p.checked), None],
+    batch=lambda p, size, xs, batched: [gauge(*align(size, xs, batched), checked=p.checked)],
+    given=(1,),
+)
+
+
+# ---- what equal eigenvalues share ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing(Params):
+    """Whether values that differ where they have to be equal are an error."""
+
+    strict: bool
+
+
+def _average(x: Any, same: Any) -> Any:
+    weights = same.astype(x.dtype)
+    return (weights @ x[..., None])[..., 0] / weights.sum(axis=-1)
+
+
+def _agreed(x: Any, same: Any) -> Any:
+    """Return the averages, or raise if there is something to average."""
+    apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
+    if differ(apart, x[..., None], (-1, -2)):
+        raise NotDifferentiableError(
+            "eigenvalues or singular values that are equal are used in different ways, so that "
+            "the derivative depends on how they part (those that are zero may not be used). If "
+            "they and the vectors make a function of the matrix, write it as "
+            "(v * f(w)) @ v.conj().T or (u * f(s)) @ vh, f elementwise: that has its derivatives "
+            "at equal values."
+        )
+    return _average(x, same)
+
+
+def shared(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
+    """Return the means of `x` over values that are equal: the block average."""
+    return bind(shared_p, Sharing(strict), x, same)[0]
+
+
+def _shared_jvp(
+    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """Average what agrees: while eigenvalues part, an average is not one for long.
+
+    That holds for what is averaged, which may meet a factor that parts, as for its tangent.
+    """
+    x, same = xs
+    t = ts[0]
+    y = shared(x, same, strict=p.strict or t is not None)
+    return [y], [None if t is None else shared(t, same, strict=True)]
+
+
+shared_p: Final[Primitive[Sharing]] = linear(
+    "shared",
+    Sharing,
+    abstract=lambda _p, x, _same: (x,),
+    impl=lambda p: _agreed if p.strict else _average,
+    transpose=lambda p, _types, cts, xs: [shared(cts[0], xs[1], strict=p.strict), None],
+    batch=lambda p, size, xs, batched: [shared(*align(size, xs, batched), strict=p.strict)],
+    given=(1,),
+    jvp=_shared_jvp,
+)
+
+
+def _without_ties(t: Any, same: Any) -> Any:
+    if same.sum() > same.shape[-1] * np.prod(same.shape[:-2], dtype=int):
+        raise NotDifferentiableError(
+            "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the "
+            "matrix and by an array c of one number per value, at values that are equal: it "
+            "depends on which vectors belong to which number. Differentiate by one number at a "
+            "time, or keep the values apart."
+        )
+    return t
+
+
+distinct_p: Final = diagonal_op("distinct", _without_ties, given=1)
+
+
+def distinct(t: Tracer, same: Tracer) -> Tracer:
+    """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
+    return bind(distinct_p, NONE, t, same)[0]
+
+
+# ---- eigenvalues and eigenvectors together -------------------------------------------------------
+
+
+def _settled_jvp(
+    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], list[Maybe]]:
+    slopes, generator, same = xs
+    moved, turned, _ = ts
+    return settled(slopes, generator, same, strict=p.strict or moved is not None), [
+        None if moved is None else shared(moved, same, strict=True),
+        None if turned is None else gauge(turned, same, checked=False),
+    ]
+
+
+def _settled_transpose(
+    p: Sharing, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> list[Maybe]:
+    """Be strict where both are used: a part of the derivative may be in neither cotangent.
+
+    For V·f(w)·Vᴴ that is f'(w)·S between equal eigenvalues, S[i, j] for i ≠ j.
+    """
+    ct, turning = cts
+    same = xs[2]
+    assert same is not None
+    return [
+        None if ct is None else shared(ct, same, strict=p.strict or turning is not None),
+        None if turning is None else gauge(turning, same, checked=True),
+        None,
+    ]
+
+
+def _settled_impl(p: Sharing) -> Callable[..., Any]:
+    mean = _agreed if p.strict else _average
+    return lambda slopes, generator, same: (mean(slopes, same), generator)
+
+
+settled_p: Final[Primitive[Sharing]] = linear(
+    "settled",
+    Sharing,
+    abstract=lambda _p, slopes, generator, _same: (slopes, generator),
+    impl=_settled_impl,
+    transpose=_settled_transpose,
+    batch=lambda p, size, xs, batched: settled(*align(size, xs, batched), strict=p.strict),
+    given=(2,),
+    jvp=_settled_jvp,
+)
+
+
+def settled(
+    slopes: Tracer, generator: Tracer, same: Tracer, *, strict: bool = False
+) -> tuple[Tracer, ...]:
+    """Return what becomes of eigenvalues, and the rotation of eigenvectors, of no one direction.
+
+    Equal eigenvalues share their slopes; `strict` is for where both results are used.  The
+    rotation is what it is, but watched in reverse mode: its cotangent must not ask for rotations
+    within the blocks.
+    """
+    return bind(settled_p, Sharing(strict), slopes, generator, same)

@@ -1,0 +1,167 @@
+"""Cholesky factors, eigenvalues and eigenvectors of Hermitian matrices.
+
+Matrices that are Hermitian by convention have Hermitian tangents: a rule takes (dA + dAᴴ)/2, so
+gradients are symmetric, both triangles, whichever of them the value is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.ops.elementwise.complex import real_part
+from funcdiff.ops.linalg.degeneracy import (
+    blocks,
+    generic_rotation,
+    reciprocal_gaps,
+    settled,
+    tied,
+)
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    diagonal,
+    hermitian,
+    lower_half,
+    matmul,
+    square,
+)
+from funcdiff.ops.linalg.systems import Triangle, triangular_inv
+from funcdiff.space import Maybe, mul
+
+# ---- Cholesky ----------------------------------------------------------------------------------
+
+
+def _cholesky_jvp(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
+
+    I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
+    inverse serves both sides, and both modes.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    y = cholesky(a, lower=p.lower)
+    factor = y if p.lower else adjoint(y)
+    inverse = triangular_inv(factor)
+    inner = matmul(matmul(inverse, hermitian(t)), adjoint(inverse))
+    moved = matmul(factor, lower_half(inner))
+    return [y], [moved if p.lower else adjoint(moved)]
+
+
+cholesky_p: Final = Primitive(
+    "cholesky",
+    Triangle,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda p: lambda a: np.linalg.cholesky(a, upper=not p.lower),
+    jvp=_cholesky_jvp,
+    batch=lambda p, _size, xs, _batched: [cholesky(xs[0], lower=p.lower)],
+)
+
+
+def cholesky(a: Tracer, *, lower: bool) -> Tracer:
+    """Return the triangular L with A = L·Lᴴ, or U with A = Uᴴ·U, of a positive definite matrix."""
+    return bind(cholesky_p, Triangle(lower), a)[0]
+
+
+# ---- Hermitian eigenproblem ----------------------------------------------------------------------
+
+
+def _abstract_eigvalsh(_p: Triangle, a: ArrayType) -> Types:
+    values = square(a).with_shape(a.shape[:-1])
+    return (values.with_dtype(real_dtype(a.dtype)),)
+
+
+def _abstract_eigh(p: Triangle, a: ArrayType) -> Types:
+    return (*_abstract_eigvalsh(p, a), a)
+
+
+def _projected(v: Tracer, t: Tracer) -> Tracer:
+    """Return Vᴴ·dA·V."""
+    return matmul(matmul(adjoint(v), hermitian(t)), v)
+
+
+def _eigh_jvp(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
+
+    Those are the eigenvectors of the projected perturbation; they are chosen among all that `a`
+    has, so that for simple eigenvalues nothing changes.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    w, v = eigh(a, lower=p.lower)
+    same = tied(w)
+    inner = _projected(v, t)
+    slopes, rotation = blocks(inner, same)
+    v, inner = matmul(v, rotation), matmul(matmul(adjoint(rotation), inner), rotation)
+    return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
+
+
+def _eigh_linearize(
+    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
+
+    F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
+    for results that do not depend on the choice of eigenvectors, which `settled` makes sure of.
+    The choice is made generic for that: LAPACK's own may be one at which such a result is
+    stationary.  The formulas keep LAPACK's, which the order of the eigenvalues belongs to.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    w, v = eigh(a, lower=p.lower)
+    same = tied(w)
+    inner = _projected(v, t)
+    rotation = generic_rotation(v.type, same)
+    generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
+    slopes, generator = settled(real_part(diagonal(inner)), generator, same)
+    return [w, matmul(v, rotation)], [slopes, matmul(matmul(v, generator), rotation)]
+
+
+eigh_p: Final = Primitive(
+    "eigh",
+    Triangle,
+    abstract=_abstract_eigh,
+    impl=lambda p: lambda a: tuple(np.linalg.eigh(a, "L" if p.lower else "U")),
+    jvp=_eigh_jvp,
+    batch=lambda p, _size, xs, _batched: eigh(xs[0], lower=p.lower),
+    linearize=_eigh_linearize,
+)
+
+
+def eigh(a: Tracer, *, lower: bool) -> tuple[Tracer, ...]:
+    """Return the eigenvalues, ascending, and eigenvectors of the Hermitian matrix of a triangle."""
+    return bind(eigh_p, Triangle(lower), a)
+
+
+def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(
+        p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+        _, (slopes, _) = rule(p, xs, ts)
+        return [eigvalsh(xs[0], lower=p.lower)], [slopes]
+
+    return forward
+
+
+eigvalsh_p: Final = Primitive(
+    "eigvalsh",
+    Triangle,
+    abstract=_abstract_eigvalsh,
+    impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
+    jvp=_eigvalsh_rule(_eigh_jvp),
+    batch=lambda p, _size, xs, _batched: [eigvalsh(xs[0], lower=p.lower)],
+    linearize=_eigvalsh_rule(_eigh_linearize),
+)
+
+
+def eigvalsh(a: Tracer, *, lower: bool) -> Tracer:
+    """Return the eigenvalues, ascending, of the Hermitian matrix of a triangle."""
+    return bind(eigvalsh_p, Triangle(lower), a)[0]

@@ -1,0 +1,153 @@
+"""Singular vectors of the singular value zero: those of each side are any basis of a null space.
+
+Unlike those of equal positive values they turn on either side alone, and where the matrix is not
+square, together with directions that are no singular vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.families import diagonal_op, linear
+from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, differ
+from funcdiff.space import Maybe, align, instantiate
+
+# ---- what leaves the space of the singular vectors -----------------------------------------------
+
+
+def _check(ct: Any, zero: Any) -> Any:
+    """Raise unless the columns of `ct` that belong to zero vanish."""
+    if differ(np.where(zero[..., None, :], np.abs(ct), 0), ct, (-1, -2)):
+        raise NotDifferentiableError(GAUGE)
+    return ct
+
+
+def _leaving_impl(p: Gauge) -> Callable[..., Any]:
+    return _check if p.checked else lambda x, _zero: x
+
+
+leaving_p: Final[Primitive[Gauge]] = linear(
+    "leaving",
+    Gauge,
+    abstract=lambda _p, x, _zero: (x,),
+    impl=_leaving_impl,
+    transpose=lambda p, _types, cts, xs: [leaving(cts[0], xs[1], checked=not p.checked), None],
+    batch=lambda p, size, xs, batched: [leaving(*align(size, xs, batched), checked=p.checked)],
+    given=(1,),
+)
+
+
+def leaving(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
+    """Return how singular vectors leave their span, or its cotangent, as it is.
+
+    The vectors are columns; `zero` says which belong to the singular value zero.  The cotangent
+    must not ask for those.
+    """
+    return bind(leaving_p, Gauge(checked), x, zero)[0]
+
+
+# ---- singular vectors of a direction -------------------------------------------------------------
+
+
+def _place(u: Any, moved: Any, zero: Any) -> Any:
+    """Return one matrix of singular vectors with new ones for zero."""
+    count = zero.sum()
+    rest = np.linalg.svd(u[:, : zero.size][:, ~zero])[0][:, zero.size - count :]
+    left, _, right = np.linalg.svd(np.conj(rest.T) @ moved[:, zero])
+    basis = rest @ left
+    basis[:, :count] = basis[:, :count] @ right
+    placed = u.copy()
+    placed[:, np.flatnonzero(zero)] = basis[:, :count]
+    if u.shape[1] > zero.size:
+        placed[:, zero.size :] = basis[:, count:]
+    return placed
+
+
+def _aligned(u: Any, moved: Any, zero: Any) -> Any:
+    if not zero.any():
+        return u
+    result = u.copy()
+    for place in map(tuple, np.argwhere(zero.any(axis=-1))):
+        result[place] = _place(u[place], moved[place], zero[place])
+    return result
+
+
+def _abstract_aligned(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayType) -> Types:
+    if zero.dtype != BOOL or moved.shape[-1:] != zero.shape[-1:] or u.shape[-1] < zero.shape[-1]:
+        raise TypeError(f"cannot align {u} with {moved} where {zero}")
+    return (u,)
+
+
+def _aligned_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    u, _, zero = xs
+    y = aligned(*xs)
+    return [y], [regular(instantiate(ts[0], u.type), zero)]
+
+
+aligned_p: Final = Primitive(
+    "aligned",
+    Params,
+    abstract=_abstract_aligned,
+    impl=lambda _p: _aligned,
+    jvp=_aligned_jvp,
+    batch=lambda _p, size, xs, batched: [aligned(*align(size, xs, batched))],
+)
+
+
+def aligned(u: Tracer, moved: Tracer, zero: Tracer) -> Tracer:
+    """Return left singular vectors, those of zero chosen for a direction dA.
+
+    They are chosen such that U₀ᴴ·dA·V₀ is Hermitian and positive and all of U⊥ᴴ·dA·V₀, by polar
+    decomposition; `moved` is dA·V.  There is no derivative where any singular value is zero.
+    """
+    return bind(aligned_p, NONE, u, moved, zero)[0]
+
+
+def _regular(x: Any, zero: Any) -> Any:
+    if zero.any():
+        raise NotDifferentiableError(
+            "forward mode twice through svd at a singular value zero: the second derivative of "
+            "singular vectors of zero depends on the direction in a way that is not covered. Use "
+            "svdvals, pinv or a product such as (u * f(s)) @ vh, or reverse mode inside."
+        )
+    return x
+
+
+regular_p: Final = diagonal_op("regular", _regular, given=1)
+
+
+def regular(x: Tracer, zero: Tracer) -> Tracer:
+    """Return `x`, a tangent or cotangent that exists only where nothing is zero."""
+    return bind(regular_p, NONE, x, zero)[0]
+
+
+# ---- functions of singular values at zero --------------------------------------------------------
+
+
+def _vanishing(t: Any, values: Any, zero: Any) -> Any:
+    scale = np.abs(values).max(axis=-1, keepdims=True, initial=0)
+    limit = np.sqrt(np.finfo(values.dtype).eps) * scale
+    if (zero & (np.abs(values) > limit)).any():
+        raise NotDifferentiableError(
+            "(u * f(s)) @ vh with f(0) different from 0 at a singular value zero: it depends on "
+            "which singular vectors svd returns, and has no derivative. Keep the singular values "
+            "away from zero, or use an f that is 0 there."
+        )
+    return t
+
+
+vanishing_p: Final = diagonal_op("vanishing", _vanishing, given=2)
+
+
+def vanishing(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:
+    """Return `t`, a direction or its cotangent, if the values are zero where they have to be."""
+    return bind(vanishing_p, NONE, t, values, zero)[0]

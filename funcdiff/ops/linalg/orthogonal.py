@@ -1,0 +1,232 @@
+"""The QR factorization of matrices of every shape, and what of Q depends on a choice.
+
+With A = Q·R and U the leading square block of R, the rotation Ω = Qᴴ·dQ and dR follow from
+B = Qᴴ·dA·U⁻¹, because dR·R⁻¹ is upper triangular with a real diagonal, as LAPACK's R is
+(S. Walter, L. Lehmann, "Algorithmic Differentiation of Linear Algebra Functions", 2018,
+arXiv:1001.1654; D. Roberts, L. Roberts, "QR and LQ Decomposition Matrix Backpropagation
+Algorithms for Square, Wide, and Deep Matrices", 2020, arXiv:2009.10071):
+
+    Ω = K - Kᴴ + i·Im(diag B),   dR = Qᴴ·dA - Ω·R,   dQ = Q·Ω + (1 - Q·Qᴴ)·dA·U⁻¹,
+
+with K the strict lower triangle of B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.elementwise.complex import imag, join
+from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.families import diagonal_op, linear
+from funcdiff.ops.linalg.degeneracy import differ
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    diagonal,
+    diagonal_part,
+    factorizable,
+    identity,
+    matmul,
+    strictly_lower,
+    transposed,
+    triangle,
+)
+from funcdiff.ops.linalg.reflectors import moved_reflectors
+from funcdiff.ops.linalg.systems import triangular_solve
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, iota, select
+from funcdiff.space import Maybe, add, broadcast, neg, zeros
+
+# ---- columns that are any basis of a space -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Complement(Params):
+    """Where the columns begin that are an arbitrary basis, and whether to check a cotangent."""
+
+    start: int
+    checked: bool
+
+
+def _check(p: Complement) -> Callable[..., Any]:
+    """Raise unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
+
+    def checked(ct: Any) -> Any:
+        block = ct[..., p.start :, p.start :]
+        if differ(np.abs(block - np.conj(np.swapaxes(block, -1, -2))), ct, (-1, -2)):
+            raise NotDifferentiableError(
+                "the result depends on which of many bases qr(mode='complete') returns for the "
+                "vectors orthogonal to all columns: it has no derivative. Pass mode='reduced' if "
+                f"only the first {p.start} columns of Q are needed; of the others, use what does "
+                "not depend on that choice, such as the projector q2 @ q2.conj().T."
+            )
+        return ct
+
+    return checked
+
+
+complement_p: Final[Primitive[Complement]] = linear(
+    "complement",
+    Complement,
+    abstract=lambda _p, x: (x,),
+    impl=lambda p: _check(p) if p.checked else lambda x: x,
+    transpose=lambda p, _types, cts, _xs: [complement(cts[0], p.start, checked=not p.checked)],
+    batch=lambda p, _size, xs, _batched: [complement(xs[0], p.start, checked=p.checked)],
+)
+
+
+def complement(x: Tracer, start: int, *, checked: bool) -> Tracer:
+    """Return the rotation Ω of an orthogonal matrix, or its cotangent, as it is.
+
+    The columns from `start` on are any basis of the complement of the others: a cotangent must
+    not ask for rotations among them.
+    """
+    return bind(complement_p, Complement(start, checked), x)[0]
+
+
+# ---- infinite derivatives ----------------------------------------------------------------------
+
+
+def _diverging(x: Any, mask: Any) -> Any:
+    return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
+
+
+divergent_p: Final = diagonal_op("divergent", _diverging, given=1)
+
+
+def divergent(x: Tracer, mask: Tracer) -> Tracer:
+    """Return x·∞ where the mask is true, but zeros, which nothing depends on, stay zero."""
+    return bind(divergent_p, NONE, x, mask)[0]
+
+
+# ---- the factorization -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Qr(Params):
+    """Which of the factors, and how much of them: NumPy's "reduced", "complete", "r" or "raw"."""
+
+    mode: str
+
+
+def _abstract_qr(p: Qr, a: ArrayType) -> Types:
+    *stack, rows, columns = factorizable(a).shape
+    if p.mode == "raw":
+        return a.with_shape((*stack, columns, rows)), a.with_shape((*stack, min(rows, columns)))
+    inner = rows if p.mode == "complete" else min(rows, columns)
+    r = a.with_shape((*stack, inner, columns))
+    return (r,) if p.mode == "r" else (a.with_shape((*stack, rows, inner)), r)
+
+
+def _qr_jvp(
+    p: Qr, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    (a,), (t,) = xs, ts
+    assert t is not None
+    q, r = qr(a, "complete" if p.mode == "complete" else "reduced")
+    moved: Sequence[Maybe] = [None, None]
+    if 0 not in a.shape[-2:]:
+        dq, dr = moved = _moved(q, r, t)
+    if p.mode == "raw":
+        h, tau = qr(a, "raw")
+        return [h, tau], moved if moved[0] is None else moved_reflectors(h, tau, q, dq, dr)
+    return ([r], moved[1:]) if p.mode == "r" else ([q, r], moved)
+
+
+def _moved(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
+    """Return dQ and dR by the formulas above.
+
+    The columns of a complete Q that are orthogonal to A move without rotating among themselves.
+    What belongs to a column of A that depends on those before, or to a later one, diverges.
+    """
+    (*stack, row, column), (*_, rows, width) = range(t.ndim), q.shape
+    rank, qh = min(t.shape[-2:]), adjoint(q)
+    u = _leading(r, rows)
+    dependent = _dependent(u)
+    regular = select(broadcast(dependent, u.shape, (*stack, column)), identity(u.type), u)
+    x = slice_along(t, column, 0, rank)
+    d = transposed(triangular_solve(transposed(regular), transposed(x), lower=True))
+    d = divergent(d, broadcast(dependent, d.shape, (*stack, column)))
+    b = matmul(qh, d)
+    if width > rank:
+        dependent, b = (_padded(y, y.ndim - 1, width) for y in (dependent, b))
+    rotation = _rotation(b)
+    if width > rank:
+        rotation = complement(rotation, rank, checked=False)
+    dr = triangle(add(matmul(qh, t), neg(matmul(rotation, r))), lower=False)
+    dq = matmul(q, rotation)
+    if width < rows:
+        dq = add(dq, add(d, neg(matmul(q, b))))
+    return [dq, divergent(dr, broadcast(dependent, r.shape, (*stack, row)))]
+
+
+def _leading(r: Tracer, rows: int) -> Tracer:
+    """Return the leading square block of R.
+
+    Of a real matrix with no more rows than columns, the last column of the block does not matter,
+    because the last column of Q is fixed by the others: it is that of the unit matrix here.
+    """
+    row, column = r.ndim - 2, r.ndim - 1
+    rank = min(rows, r.shape[column])
+    u = slice_along(slice_along(r, column, 0, rank), row, 0, rank)
+    if r.dtype.kind == "c" or rows > rank:
+        return u
+    number = iota(u.shape, column)
+    return select(equal(number, constant(rank - 1, number.type)), identity(u.type), u)
+
+
+def _dependent(u: Tracer) -> Tracer:
+    """Return from which column of A on not all are independent, up to rounding errors."""
+    elements: Any = u
+    distances: Any = diagonal(u)
+    lengths = np.max(np.abs(elements), axis=-2)
+    tolerance = u.shape[-1] * float(np.finfo(u.dtype).eps)
+    found: Any = np.cumsum(np.abs(distances) <= tolerance * lengths, axis=-1)
+    dependent: Tracer = found > 0
+    return dependent
+
+
+def _padded(x: Tracer, axis: int, length: int) -> Tracer:
+    shape = (*x.shape[:axis], length - x.shape[axis], *x.shape[axis + 1 :])
+    return concatenate([x, zeros(x.type.with_shape(shape))], axis)
+
+
+def _rotation(b: Tracer) -> Tracer:
+    """Return the skew-Hermitian matrix with the lower triangle of B."""
+    below = strictly_lower(b)
+    skew = add(below, neg(adjoint(below)))
+    if b.dtype.kind != "c":
+        return skew
+    phase = imag(b)
+    turn = join(zeros(phase.type), phase)
+    return add(skew, diagonal_part(turn))
+
+
+qr_p: Final[Primitive[Qr]] = Primitive(
+    "qr",
+    Qr,
+    abstract=_abstract_qr,
+    impl=lambda p: lambda a: _factors(p, a),
+    jvp=_qr_jvp,
+    batch=lambda p, _size, xs, _batched: bind(qr_p, p, *xs),
+)
+
+
+def _factors(p: Qr, a: Any) -> Any:
+    found = np.linalg.qr(a, p.mode)  # type: ignore[call-overload]
+    return found if p.mode == "r" else tuple(found)
+
+
+def qr(a: Tracer, mode: str) -> tuple[Tracer, ...]:
+    """Return Q, with orthonormal columns, and the upper triangular R; only R for mode "r".
+
+    For mode "raw", return what LAPACK makes of `a`, transposed, and the factors of the reflectors.
+    """
+    return bind(qr_p, Qr(mode), a)

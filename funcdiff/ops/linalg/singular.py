@@ -1,0 +1,326 @@
+"""Singular values and vectors: the eigenproblem of [[0, A], [Aᴴ, 0]], at the cost of one of A.
+
+Its eigenvalues are ±s, and 0 for what is left of the longer side.  In the basis of eigenvectors a
+perturbation is made of two blocks, the Hermitian part H and the skew part K of P = Uᴴ·dA·V, so
+that (J. Townsend, "Differentiating the singular value decomposition", 2016; written with sums and
+gaps of the values instead of those of their squares)
+
+    dU = U·(G + J) + (1 - U·Uᴴ)·dA·V/s,  dV = V·(G - J),  ds = diag(H),
+    G[i, j] = H[i, j]/(s[j] - s[i]),     J[i, j] = K[i, j]/(s[j] + s[i]),
+
+for A with no fewer rows than columns.  The phase of complex vectors is free, and shared by both.
+Where values are equal or zero, `degeneracy` and `null_space` say what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import BOOL, ArrayType, real_dtype
+from funcdiff.ops.elementwise.complex import conj, real_part
+from funcdiff.ops.elementwise.logic import logical_and
+from funcdiff.ops.elementwise.mathematics import div
+from funcdiff.ops.linalg.degeneracy import (
+    blocks,
+    gauge,
+    generic_rotation,
+    reciprocal_gaps,
+    settled,
+    shared,
+    tied,
+)
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    diagonal,
+    factorizable,
+    hermitian,
+    identity,
+    matmul,
+)
+from funcdiff.ops.linalg.null_space import aligned, leaving
+from funcdiff.ops.products.contract import contract
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
+from funcdiff.space import Maybe, add, broadcast, mul, neg, zeros
+
+# ---- which values are equal, and which are zero --------------------------------------------------
+
+
+class Ties(NamedTuple):
+    """What rounding does not tell apart.
+
+    Attributes
+    ----------
+    same
+        Pairs of equal singular values.
+    zero
+        Those that are zero.
+    """
+
+    same: Tracer
+    zero: Tracer
+
+
+def ties(s: Tracer) -> Ties:
+    """Return which singular values are equal, and which are zero."""
+    count, last = s.shape[-1], s.ndim - 1
+    null = zeros(s.type.with_shape((*s.shape[:-1], 1)))
+    every = tied(concatenate([s, null], last))
+    rows = slice_along(every, last, 0, count)
+    lowest = slice_along(slice_along(every, last, count, count + 1), last + 1, 0, count)
+    return Ties(slice_along(rows, last + 1, 0, count), reshape(lowest, s.shape))
+
+
+def pairs(zero: Tracer) -> Tracer:
+    """Return the mask of pairs of two marked ones."""
+    *stack, row, column = range(zero.ndim + 1)
+    shape = (*zero.shape, zero.shape[-1])
+    return logical_and(
+        broadcast(zero, shape, (*stack, row)), broadcast(zero, shape, (*stack, column))
+    )
+
+
+def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
+    """Return 1/x, and 0 where marked."""
+    one = constant(1, x.type)
+    return select(zero, zeros(x.type), div(one, select(zero, one, x)))
+
+
+def _reciprocal_sums(s: Tracer, zero: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    """Return 1/(s[i] + s[j]), and 0 between zeros."""
+    *stack, row, column = range(s.ndim + 1)
+    shape = (*s.shape, s.shape[-1])
+    sums = add(broadcast(s, shape, (*stack, row)), broadcast(s, shape, (*stack, column)))
+    return convert(reciprocal(sums, pairs(zero)), dtype)
+
+
+# ---- the values ----------------------------------------------------------------------------------
+
+
+def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
+    rank = min(factorizable(a).shape[-2:])
+    return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
+
+
+def _svdvals_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """ds = Re diag(Uᴴ·dA·V), in both modes: equal values share it, and those of zero are zero.
+
+    The last because ±s are eigenvalues alike, of opposite slopes.
+    """
+    (a,), (t,) = xs, ts
+    assert t is not None
+    u, s, vh = svd(a, full=False)
+    *stack, row, column = range(a.ndim)
+    axes = (*stack, row, column)
+    slopes = real_part(contract(conj(u), matmul(t, adjoint(vh)), axes, axes, (*stack, column)))
+    known = ties(s)
+    signed = select(known.zero, zeros(slopes.type), slopes)
+    return [svdvals(a)], [shared(signed, known.same, strict=False)]
+
+
+svdvals_p: Final = Primitive(
+    "svdvals",
+    Params,
+    abstract=_abstract_svdvals,
+    impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
+    jvp=_svdvals_jvp,
+    batch=lambda _p, _size, xs, _batched: [svdvals(xs[0])],
+)
+
+
+def svdvals(a: Tracer) -> Tracer:
+    """Return the singular values, descending."""
+    return bind(svdvals_p, NONE, a)[0]
+
+
+# ---- values and vectors --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors(Params):
+    """Whether there are as many singular vectors as rows, and as columns."""
+
+    full: bool
+
+
+def _abstract_svd(p: Vectors, a: ArrayType) -> Types:
+    (s,) = _abstract_svdvals(NONE, a)
+    *stack, rows, columns = a.shape
+    (rank,) = s.shape[-1:]
+    left, right = (rows, columns) if p.full else (rank, rank)
+    return a.with_shape((*stack, rows, left)), s, a.with_shape((*stack, right, columns))
+
+
+class _Turn(NamedTuple):
+    """How singular vectors move: U by U·left + outside, V by V·right."""
+
+    left: Tracer
+    right: Tracer
+    outside: Tracer | None
+
+
+def _head(x: Tracer, count: int, axes: int = 2) -> Tracer:
+    """Return the first elements along the last axes."""
+    for axis in range(x.ndim - axes, x.ndim):
+        x = slice_along(x, axis, 0, count)
+    return x
+
+
+def _bordered(x: Tracer, size: int, below: Tracer | None = None) -> Tracer:
+    """Return [[X, -Bᴴ], [B, 0]] with `size` rows and columns."""
+    *stack, count = x.shape[:-1]
+    if size == count:
+        return x
+    if below is None:
+        below = zeros(x.type.with_shape((*stack, size - count, count)))
+    corner = zeros(x.type.with_shape((*stack, size - count, size - count)))
+    upper = concatenate([x, neg(adjoint(below))], x.ndim - 1)
+    return concatenate([upper, concatenate([below, corner], x.ndim - 1)], x.ndim - 2)
+
+
+def _turn(u: Tracer, s: Tracer, moved: Tracer, inner: Tracer, known: Ties, joint: Tracer) -> _Turn:
+    """Return the generators, watched for what depends on the choice of vectors of zero.
+
+    `moved` is dA·V, `inner` is Uᴴ·dA·V, and `joint` what turns both sides.
+    """
+    count, size = s.shape[-1], u.shape[-1]
+    sums = _reciprocal_sums(s, known.zero, inner.dtype)
+    opposite = mul(sums, _skew(_head(inner, count)))
+    opposite = gauge(opposite, pairs(known.zero), checked=False)
+    left, right = add(joint, opposite), add(joint, neg(opposite))
+    if u.shape[-2] == count:
+        return _Turn(left, right, None)
+    if size == count:
+        outside = _per_value(add(moved, neg(matmul(u, inner))), s, known.zero)
+        return _Turn(left, right, leaving(outside, known.zero))
+    below = slice_along(inner, inner.ndim - 2, count, size)
+    whole = _bordered(left, size, _per_value(below, s, known.zero))
+    return _Turn(gauge(whole, pairs(_and_the_rest(known.zero, size)), checked=False), right, None)
+
+
+def _skew(x: Tracer) -> Tracer:
+    """Return (X - Xᴴ)/2."""
+    return add(x, neg(hermitian(x)))
+
+
+def _per_value(x: Tracer, s: Tracer, zero: Tracer) -> Tracer:
+    """Divide columns by the singular values, those of zero by infinity."""
+    *stack, column = range(s.ndim)
+    inverse = convert(reciprocal(s, zero), x.dtype)
+    return mul(x, broadcast(inverse, x.shape, (*stack, column + 1)))
+
+
+def _and_the_rest(zero: Tracer, size: int) -> Tracer:
+    """Mark further vectors, which belong to no singular value, as those of zero."""
+    more = ArrayType((*zero.shape[:-1], size - zero.shape[-1]), BOOL)
+    return concatenate([zero, constant(True, more)], zero.ndim - 1) if more.shape[-1] else zero
+
+
+def _moved(u: Tracer, v: Tracer, turn: _Turn) -> tuple[Tracer, Tracer]:
+    inside = matmul(u, turn.left)
+    return inside if turn.outside is None else add(inside, turn.outside), matmul(v, turn.right)
+
+
+def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
+    """Return U and V, and how U, s and V move, linear in the direction.
+
+    The vectors of equal values are made generic, as those of `eigh` are, and those of zero apart.
+    """
+    count = s.shape[-1]
+    known = ties(s)
+    moved = matmul(t, v)
+    inner = matmul(adjoint(u), moved)
+    even = hermitian(_head(inner, count))
+    joint = mul(reciprocal_gaps(s, known.same, v.dtype), even)
+    slopes = real_part(diagonal(even))
+    signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
+    both = settled(signed, _bordered(joint, 2 * count), _of_either_sign(known))
+    slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
+    turn = _turn(u, s, moved, inner, known, joint)
+    du, dv = _moved(u, v, turn)
+    rotation = generic_rotation(v.type, known.same)
+    further = generic_rotation(v.type, pairs(known.zero))
+    around = _and_unit(matmul(rotation, further), u.shape[-1])
+    turned = [matmul(u, around), matmul(v, rotation)]
+    return turned, [matmul(du, around), slopes, matmul(dv, rotation)]
+
+
+def _of_either_sign(known: Ties) -> Tracer:
+    """Return the mask of equal ones among the eigenvalues s and -s."""
+    null, last = pairs(known.zero), known.same.ndim - 1
+    upper, lower = [known.same, null], [null, known.same]
+    return concatenate([concatenate(upper, last), concatenate(lower, last)], last - 1)
+
+
+def _and_unit(x: Tracer, size: int) -> Tracer:
+    """Return [[X, 0], [0, 1]] with `size` rows and columns."""
+    count = x.shape[-1]
+    if size == count:
+        return x
+    unit = identity(x.type.with_shape((*x.shape[:-2], size, size)))
+    lower = slice_along(unit, x.ndim - 2, count, size)
+    beside = zeros(x.type.with_shape((*x.shape[:-2], count, size - count)))
+    return concatenate([concatenate([x, beside], x.ndim - 1), lower], x.ndim - 2)
+
+
+def _followed(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
+    """Return the same, with the vectors of equal values chosen as the direction parts them.
+
+    Values that are zero grow: the vectors of one side are turned such that they do.
+    """
+    count, size = s.shape[-1], u.shape[-1]
+    known = ties(s)
+    u = aligned(u, matmul(t, v), known.zero)
+    inner = _head(matmul(adjoint(u), matmul(t, v)), count)
+    falling, rotation = blocks(neg(hermitian(inner)), known.same)
+    u, v = matmul(u, _and_unit(rotation, size)), matmul(v, rotation)
+    moved = matmul(t, v)
+    inner = matmul(adjoint(u), moved)
+    joint = mul(reciprocal_gaps(s, known.same, v.dtype), hermitian(_head(inner, count)))
+    turn = _turn(u, s, moved, inner, known, joint)
+    du, dv = _moved(u, v, turn)
+    return [u, v], [du, neg(falling), dv]
+
+
+def _rule(
+    follow: Callable[[Tracer, Tracer, Tracer, Tracer], tuple[list[Tracer], list[Tracer]]],
+) -> Callable[..., Any]:
+    """Return the rule for matrices of every shape from that for tall ones."""
+
+    def forward(
+        p: Vectors, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        (a,), (t,) = xs, ts
+        assert t is not None
+        u, s, vh = svd(a, full=p.full)
+        if a.shape[-2] >= a.shape[-1]:
+            (u, v), (du, ds, dv) = follow(u, s, adjoint(vh), t)
+        else:
+            (v, u), (dv, ds, du) = follow(adjoint(vh), s, u, adjoint(t))
+        return [u, s, adjoint(v)], [du, ds, adjoint(dv)]
+
+    return forward
+
+
+svd_p: Final = Primitive(
+    "svd",
+    Vectors,
+    abstract=_abstract_svd,
+    impl=lambda p: lambda a: tuple(np.linalg.svd(a, full_matrices=p.full)),
+    jvp=_rule(_followed),
+    batch=lambda p, _size, xs, _batched: svd(xs[0], full=p.full),
+    linearize=_rule(_linear),
+)
+
+
+def svd(a: Tracer, *, full: bool) -> tuple[Tracer, ...]:
+    """Return U, s and Vᴴ with A = U·s·Vᴴ, s descending; `full` U and V are square."""
+    return bind(svd_p, Vectors(full), a)

@@ -1,0 +1,217 @@
+"""Linear systems and inverses of stacks of square matrices.
+
+The leading axes are batch axes.  Solving is linear in the right-hand side, so that its transpose
+is one more solve, with the transposed matrix; NumPy gives no access to the factors, so each solve
+factorizes anew.  Differentials after M. Giles, "Collected matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.linalg.matrices import matmul, square, transposed, triangle
+from funcdiff.ops.structure.structural import permute, reshape
+from funcdiff.space import Maybe, align, neg, sum_tangents
+
+P = TypeVar("P", bound=Params)
+
+
+@dataclass(frozen=True, slots=True)
+class Triangle(Params):
+    """Which triangle of a matrix counts; the other one is not looked at."""
+
+    lower: bool
+
+
+# ---- A·X = B -----------------------------------------------------------------------------------
+
+
+def _abstract_solve(_p: Params, a: ArrayType, b: ArrayType) -> Types:
+    square(a)
+    if b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1] or b.dtype != a.dtype:
+        raise TypeError(f"cannot solve a system of {a} for {b}")
+    return (b,)
+
+
+def solver(
+    name: str,
+    params: type[P],
+    impl: Callable[[P], Callable[..., Any]],
+    *,
+    part: Callable[[P, Tracer], Tracer],
+    flipped: Callable[[P], P],
+) -> Primitive[P]:
+    """Declare X = A⁻¹·B, with dX = A⁻¹·(dB - dA·X).
+
+    `part` is what counts of the matrix, and `flipped` gives the parameters for its transpose.
+    """
+
+    def solution(p: P, a: Tracer, b: Tracer) -> Tracer:
+        return bind(primitive, p, a, b)[0]
+
+    def forward(
+        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[list[Tracer], list[Maybe]]:
+        (a, b), (ta, tb) = xs, ts
+        x = solution(p, a, b)
+        moved = None if ta is None else neg(matmul(part(p, ta), x))
+        rest = sum_tangents([tb, moved])
+        assert rest is not None
+        return [x], [solution(p, a, rest)]
+
+    def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+        (ct,), (a, _) = cts, xs
+        assert a is not None, "solving is linear in the right-hand side alone"
+        return [None, solution(flipped(p), transposed(a), ct)]
+
+    def batch(p: P, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+        if batched[0]:
+            return [solution(p, *align(size, xs, batched))]
+        a, b = xs  # one matrix for all: the examples become columns
+        *stack, row, column = range(1, b.ndim)
+        wide = permute(b, (*stack, row, 0, column))
+        x = solution(p, a, reshape(wide, (*b.shape[1:-1], size * b.shape[-1])))
+        return [permute(reshape(x, wide.shape), (row, *range(row), column))]
+
+    primitive = Primitive(name, params, _abstract_solve, impl, forward, transpose, batch)
+    return primitive
+
+
+solve_p: Final = solver(
+    "solve",
+    Params,
+    lambda _p: np.linalg.solve,
+    part=lambda _p, a: a,
+    flipped=lambda p: p,
+)
+
+
+def solve(a: Tracer, b: Tracer) -> Tracer:
+    """Return A⁻¹·B for stacks of matrices of one depth."""
+    return bind(solve_p, NONE, a, b)[0]
+
+
+_BLOCK: Final = 48
+"""Rows of a triangular matrix up to which substitution is left to LAPACK's general solver."""
+
+
+def _substitute(p: Triangle) -> Callable[..., Any]:
+    return _forwards if p.lower else _backwards
+
+
+def _forwards(a: Any, b: Any) -> Any:
+    """Solve a lower triangular system by halves, so that most of it is matrix products.
+
+    Upper triangular matrices are their own factors for LAPACK's general solver, which NumPy has,
+    so that it only substitutes backwards; for that, small systems are put in reverse order.
+    """
+    n = a.shape[-1]
+    if n <= _BLOCK:
+        turned = (..., slice(None, None, -1), slice(None))
+        return np.linalg.solve(np.tril(a)[..., ::-1, ::-1], b[turned])[turned]
+    half = n // 2
+    x = _forwards(a[..., :half, :half], b[..., :half, :])
+    rest = b[..., half:, :] - a[..., half:, :half] @ x
+    return np.concatenate([x, _forwards(a[..., half:, half:], rest)], axis=-2)
+
+
+def _backwards(a: Any, b: Any) -> Any:
+    """Solve an upper triangular system by halves."""
+    n = a.shape[-1]
+    if n <= _BLOCK:
+        return np.linalg.solve(np.triu(a), b)
+    half = n // 2
+    x = _backwards(a[..., half:, half:], b[..., half:, :])
+    rest = b[..., :half, :] - a[..., :half, half:] @ x
+    return np.concatenate([_backwards(a[..., :half, :half], rest), x], axis=-2)
+
+
+triangular_solve_p: Final = solver(
+    "triangular_solve",
+    Triangle,
+    _substitute,
+    part=lambda p, a: triangle(a, lower=p.lower),
+    flipped=lambda p: Triangle(not p.lower),
+)
+
+
+def triangular_solve(a: Tracer, b: Tracer, *, lower: bool) -> Tracer:
+    """Return A⁻¹·B for the matrices that are one triangle of A, with the diagonal."""
+    return bind(triangular_solve_p, Triangle(lower), a, b)[0]
+
+
+# ---- the inverse -------------------------------------------------------------------------------
+
+
+def _inv_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """d(A⁻¹) = -A⁻¹·dA·A⁻¹."""
+    (a,), (t,) = xs, ts
+    assert t is not None
+    x = inv(a)
+    return [x], [neg(matmul(matmul(x, t), x))]
+
+
+inv_p: Final = Primitive(
+    "inv",
+    Params,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda _p: np.linalg.inv,
+    jvp=_inv_jvp,
+    batch=lambda _p, _size, xs, _batched: [inv(xs[0])],
+)
+
+
+def inv(a: Tracer) -> Tracer:
+    """Return A⁻¹."""
+    return bind(inv_p, NONE, a)[0]
+
+
+# ---- the inverse of a triangular matrix ----------------------------------------------------------
+
+
+def _inverted(a: Any) -> Any:
+    """Return the inverse of a lower triangular matrix, by halves as far as that pays."""
+    n = a.shape[-1]
+    if n <= _BLOCK // 2:
+        return np.linalg.inv(np.tril(a))
+    half = n // 2
+    first, last = _inverted(a[..., :half, :half]), _inverted(a[..., half:, half:])
+    result = np.zeros(a.shape, a.dtype)
+    result[..., :half, :half], result[..., half:, half:] = first, last
+    result[..., half:, :half] = -last @ (a[..., half:, :half] @ first)
+    return result
+
+
+def _triangular_inv_jvp(
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[list[Tracer], list[Maybe]]:
+    """d(L⁻¹) = -L⁻¹·dL·L⁻¹."""
+    (a,), (t,) = xs, ts
+    assert t is not None
+    x = triangular_inv(a)
+    return [x], [neg(matmul(matmul(x, triangle(t, lower=True)), x))]
+
+
+triangular_inv_p: Final = Primitive(
+    "triangular_inv",
+    Params,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda _p: _inverted,
+    jvp=_triangular_inv_jvp,
+    batch=lambda _p, _size, xs, _batched: [triangular_inv(xs[0])],
+)
+
+
+def triangular_inv(a: Tracer) -> Tracer:
+    """Return the inverse of the lower triangle of A, with the diagonal."""
+    return bind(triangular_inv_p, NONE, a)[0]

@@ -1,0 +1,1 @@
+"""Bilinear primitives: contraction, convolution, Fourier transforms."""

@@ -1,0 +1,1 @@
+"""Primitives that arrange elements: views, slices, joins, windows."""

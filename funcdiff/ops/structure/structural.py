@@ -1,0 +1,357 @@
+"""Structure: operations that move, select, copy or convert elements and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import NONE, Facts, Params, Types
+from funcdiff.core.types import BOOL, INT, ArrayType
+from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.space import Maybe, align, splat, zeros
+
+# ---- reshape ---------------------------------------------------------------------------------
+
+
+_REARRANGING_VIEW: Final = Facts(view=True, rearranges=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Params):
+    """The shape of the result."""
+
+    shape: tuple[int, ...]
+
+
+def _abstract_reshape(p: Shape, x: ArrayType) -> Types:
+    y = x.with_shape(p.shape)
+    if y.size != x.size:
+        raise TypeError(f"cannot reshape {x} to {p.shape}")
+    return (y,)
+
+
+reshape_p: Final = linear(
+    "reshape",
+    Shape,
+    abstract=_abstract_reshape,
+    impl=lambda p: lambda x: np.reshape(x, p.shape),
+    transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
+    batch=lambda p, size, xs, _batched: [reshape(xs[0], (size, *p.shape))],
+    facts=_REARRANGING_VIEW,
+)
+
+
+def reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Arrange the elements, in C order, in another shape."""
+    if x.shape == shape:
+        return x
+    if splat(x) is not None:
+        return constant(splat(x), x.type.with_shape(shape))
+    return bind(reshape_p, Shape(shape), x)[0]
+
+
+# ---- permute ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation(Params):
+    """Axis ``i`` of the result is axis ``axes[i]`` of the operand."""
+
+    axes: tuple[int, ...]
+
+
+def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the inverse of a permutation."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _abstract_permute(p: Permutation, x: ArrayType) -> Types:
+    if sorted(p.axes) != list(range(x.ndim)):
+        raise TypeError(f"{p.axes} does not permute the axes of {x}")
+    return (x.with_shape(tuple(x.shape[axis] for axis in p.axes)),)
+
+
+permute_p: Final = linear(
+    "permute",
+    Permutation,
+    abstract=_abstract_permute,
+    impl=lambda p: lambda x: np.transpose(x, p.axes),
+    transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
+    batch=lambda p, _size, xs, _batched: [permute(xs[0], (0, *(a + 1 for a in p.axes)))],
+    facts=_REARRANGING_VIEW,
+)
+
+
+def permute(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Reorder the axes: axis i of the result is axis ``axes[i]`` of `x`."""
+    if axes == tuple(range(len(axes))):
+        return x
+    if splat(x) is not None:
+        return constant(splat(x), x.type.with_shape(tuple(x.shape[axis] for axis in axes)))
+    return bind(permute_p, Permutation(axes), x)[0]
+
+
+# ---- convert ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype(Params):
+    """The dtype of the result."""
+
+    dtype: np.dtype[Any]
+
+
+def _convert_impl(p: Dtype) -> Any:
+    def function(x: Any) -> Any:
+        if x.dtype.kind == "c" and p.dtype.kind not in "cb":
+            x = x.real  # what astype does too, with a warning that belongs to the user's call
+        return np.asarray(x).astype(p.dtype)[()]
+
+    return function
+
+
+def _transpose_convert(_p: Dtype, types: Types, cts: Sequence[Any], _xs: Any) -> Sequence[Maybe]:
+    return [convert(cts[0], types[0].dtype)]
+
+
+def _jvp_convert(
+    p: Dtype, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    (x,), (t,) = xs, ts
+    y = convert(x, p.dtype)
+    smooth = y.type.differentiable and t is not None
+    return [y], [convert(t, p.dtype) if smooth and t is not None else None]
+
+
+convert_p: Final = linear(
+    "convert",
+    Dtype,
+    abstract=lambda p, x: (x.with_dtype(p.dtype),),
+    impl=_convert_impl,
+    jvp=_jvp_convert,
+    transpose=_transpose_convert,
+    batch=lambda p, _size, xs, _batched: [convert(xs[0], p.dtype)],
+    facts=Facts(fresh=True, pointwise=True),
+)
+
+
+def convert(x: Tracer, dtype: np.dtype[Any]) -> Tracer:
+    """Convert to another dtype; of a complex number to a real dtype, the real part.
+
+    For tangents, real numbers are the real axis: the transpose of the embedding is the real
+    part, and the transpose of the real part is the embedding.
+    """
+    if x.dtype == dtype:
+        return x
+    value = splat(x)
+    if value is not None:
+        with np.errstate(all="ignore"):
+            return constant(_convert_impl(Dtype(dtype))(value), x.type.with_dtype(dtype))
+    return bind(convert_p, Dtype(dtype), x)[0]
+
+
+# ---- select ----------------------------------------------------------------------------------
+
+
+def _abstract_select(_p: Params, mask: ArrayType, x: ArrayType, y: ArrayType) -> Types:
+    if mask.dtype != BOOL or x is not y or mask.shape != x.shape:
+        raise TypeError(f"select needs a mask and two operands of one type, got {mask}, {x}, {y}")
+    return (x,)
+
+
+def _transpose_select(
+    _p: Params, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    (ct,), (mask, x, y), zero = cts, xs, zeros(types[1])
+    assert mask is not None
+    return [
+        None,
+        select(mask, ct, zero) if x is None else None,
+        select(mask, zero, ct) if y is None else None,
+    ]
+
+
+_BITS: Final = {
+    np.dtype(kind): np.dtype(f"i{np.dtype(kind).itemsize}")
+    for kind in (np.float16, np.float32, np.float64, np.int32, np.int64, np.bool_)
+}
+_FEW: Final = 2000
+"""Elements up to which `np.where` is as fast."""
+
+
+def _selected(mask: Any, x: Any, y: Any) -> Any:
+    """Take y ⊕ (x ⊕ y)·mask of the bits, without a branch.
+
+    A mask in no order makes the processor guess wrong at every other element of `np.where`,
+    which then takes several times as long.
+    """
+    kind = _BITS.get(x.dtype)
+    if np.size(mask) < _FEW or kind is None or not all(map(_is_plain, (mask, x, y))):
+        return np.where(mask, x, y)
+    result = np.empty(mask.shape, x.dtype)
+    bits = result.view(kind)
+    a, b = (z.view(kind) if any(z.strides) else z.flat[0].view(kind) for z in (x, y))
+    if np.ndim(b) == 0 and b == 0:
+        np.multiply(a, mask, out=bits)
+    elif np.ndim(a) == 0 and a == 0:
+        np.multiply(b, ~mask, out=bits)
+    else:
+        both_numbers = np.ndim(a) == np.ndim(b) == 0
+        np.multiply(a ^ b if both_numbers else np.bitwise_xor(a, b, out=bits), mask, out=bits)
+        np.bitwise_xor(bits, b, out=bits)
+    return result
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether an array lies in order in memory, or is one number repeated."""
+    return x.flags.c_contiguous or not any(x.strides)
+
+
+select_p: Final = linear(
+    "select",
+    Params,
+    abstract=_abstract_select,
+    impl=lambda _p: _selected,
+    transpose=_transpose_select,
+    batch=lambda _p, size, xs, batched: [select(*align(size, xs, batched))],
+    given=(0,),
+    facts=Facts(fresh=True, pointwise=True),
+)
+
+
+def select(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
+    """Take the elements of `x` where the mask is true, those of `y` elsewhere."""
+    if splat(mask) is not None:
+        return x if splat(mask) else y
+    return bind(select_p, NONE, mask, x, y)[0]
+
+
+# ---- concatenate -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Axis(Params):
+    """The axis along which the operation works."""
+
+    axis: int
+
+
+def _abstract_concatenate(p: Axis, *xs: ArrayType) -> Types:
+    first = xs[0]
+    for x in xs:
+        around = x.shape[: p.axis] + x.shape[p.axis + 1 :]
+        if around != first.shape[: p.axis] + first.shape[p.axis + 1 :] or x.dtype != first.dtype:
+            raise TypeError(f"cannot concatenate {first} and {x} along axis {p.axis}")
+    length = sum(x.shape[p.axis] for x in xs)
+    return (first.with_shape((*first.shape[: p.axis], length, *first.shape[p.axis + 1 :])),)
+
+
+def _transpose_concatenate(
+    p: Axis, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    result: list[Maybe] = []
+    start = 0
+    for x, type_ in zip(xs, types, strict=True):
+        stop = start + type_.shape[p.axis]
+        result.append(slice_along(cts[0], p.axis, start, stop) if x is None else None)
+        start = stop
+    return result
+
+
+concatenate_p: Final = linear(
+    "concatenate",
+    Axis,
+    abstract=_abstract_concatenate,
+    impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
+    transpose=_transpose_concatenate,
+    batch=lambda p, size, xs, batched: [concatenate(align(size, xs, batched), p.axis + 1)],
+    facts=Facts(fresh=True),
+)
+
+
+def concatenate(xs: Sequence[Tracer], axis: int) -> Tracer:
+    """Join arrays along an axis that they have."""
+    return xs[0] if len(xs) == 1 else bind(concatenate_p, Axis(axis), *xs)[0]
+
+
+# ---- reverse ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal(Params):
+    """The axes along which the order of elements is turned around."""
+
+    axes: tuple[int, ...]
+
+
+def _reverse_impl(p: Reversal) -> Any:
+    def function(x: Any) -> Any:
+        return x[tuple(slice(None, None, -1 if a in p.axes else 1) for a in range(x.ndim))]
+
+    return function
+
+
+reverse_p: Final = linear(
+    "reverse",
+    Reversal,
+    abstract=lambda _p, x: (x,),
+    impl=_reverse_impl,
+    transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
+    batch=lambda p, _size, xs, _batched: [reverse(xs[0], tuple(a + 1 for a in p.axes))],
+    facts=_REARRANGING_VIEW,
+)
+
+
+def reverse(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+    """Turn the order of the elements around along some axes."""
+    return x if not axes or splat(x) is not None else bind(reverse_p, Reversal(axes), x)[0]
+
+
+# ---- stop_gradient and iota --------------------------------------------------------------------
+
+
+stop_gradient_p: Final = constant_op(
+    "stop_gradient",
+    Params,
+    abstract=lambda _p, x: (x,),
+    impl=lambda _p: lambda x: x,
+    batch=lambda _p, _size, xs, _batched: [stop_gradient(xs[0])],
+    facts=Facts(view=True),
+)
+
+
+def stop_gradient(x: Tracer) -> Tracer:
+    """Return `x` as a constant: its tangent is zero."""
+    return bind(stop_gradient_p, NONE, x)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Iota(Params):
+    """The shape of the result, and the axis along which it counts."""
+
+    shape: tuple[int, ...]
+    axis: int
+
+
+def _iota_impl(p: Iota) -> Any:
+    along = tuple(n if k == p.axis else 1 for k, n in enumerate(p.shape))
+    return lambda: np.broadcast_to(np.arange(p.shape[p.axis]).reshape(along), p.shape)
+
+
+iota_p: Final = constant_op(
+    "iota",
+    Iota,
+    abstract=lambda p: (ArrayType(p.shape, INT),),
+    impl=_iota_impl,
+    batch=lambda p, _size, _xs, _batched: [iota(p.shape, p.axis)],
+)
+
+
+def iota(shape: tuple[int, ...], axis: int) -> Tracer:
+    """Return the position of every element along an axis, int64."""
+    return bind(iota_p, Iota(shape, axis))[0]

@@ -1,0 +1,1 @@
+"""Primitives with rules or code of the user's."""

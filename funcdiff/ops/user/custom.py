@@ -1,0 +1,225 @@
+"""Functions with derivative rules of the user's: `custom`, whose parameters hold the rules.
+
+The rules are programs, traced by the API where the function was called.  A function that has
+either rule has every mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.dependence import FLOWS, dependent
+from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.program import Program, used
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline, rearranged
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.families import several
+from funcdiff.ops.user.custom_rules import Custom, Tangent, smooth
+from funcdiff.ops.user.custom_tangent import tangent_p
+from funcdiff.ops.user.linear_part import linear_part
+from funcdiff.space import Maybe, align, instantiate, zeros
+from funcdiff.transforms.jvp import present, spread
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+# ---- the function --------------------------------------------------------------------------------
+
+
+def _abstract_custom(p: Custom, *types: ArrayType) -> Types:
+    if types != p.body.input_types:
+        raise TypeError(f"{p.name} takes {p.body.input_types}, got {types}")
+    return p.body.output_types
+
+
+def _custom_impl(p: Custom, runner: Runner = executable) -> Callable[..., Any]:
+    return several(runner(p.body))
+
+
+def _custom_jvp(
+    p: Custom, xs: Sequence[Tracer], ts: Sequence[Maybe], *, split: bool = False
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    _refuse_captured_tangents(p, ts[p.primals :])
+    if all(t is None for t in ts[: p.primals]):
+        values = bind(custom_p, p, *xs)
+        return values, [None for _ in values]
+    places = smooth(p.body.output_types)
+    count = len(p.body.outputs)
+    types = p.body.input_types
+    floating = smooth(types[: p.primals])
+    ys: Sequence[Tracer]
+    pushed: Sequence[Maybe]
+    active = tuple(ts[k] is not None for k in floating)
+    tangents = present([ts[k] for k in floating])
+    jvp = tuple(_restricted(program, active) for program in p.jvp)
+    if p.vjp:
+        forward, backward = p.vjp
+        results: Sequence[Tracer] = inline(forward, xs)
+        captures = xs[p.primals :]
+        backward, kept = _needed(backward, len(results) - count, active)
+        ys, residuals = results[:count], [results[count + k] for k in kept]
+        primals = xs[: p.primals] if jvp else ()
+        rule = Tangent(p.name, len(residuals), len(captures), len(primals), jvp, backward)
+        pushed = bind(tangent_p, rule, *residuals, *captures, *primals, *tangents)
+    elif p.jvp:
+        ys, pushed = _pushed(p, jvp[0], xs, tangents, split=split)
+    else:
+        raise NotDifferentiableError(
+            f"{p.name} was differentiated once more than its trace had announced, or has no rule "
+            f"for it. Define {p.name}.defjvp(rule) or {p.name}.defvjp(forward, backward)."
+        )
+    outgoing: list[Maybe] = [None] * count
+    for k, t in zip(places, pushed, strict=True):
+        outgoing[k] = t
+    return ys, outgoing
+
+
+def _custom_linearize(
+    p: Custom, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    return _custom_jvp(p, xs, ts, split=True)
+
+
+def _pushed(
+    p: Custom, jvp: Program, xs: Sequence[Tracer], ts: Sequence[Tracer], *, split: bool
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """Emit the results and tangents of a JVP rule; split, the tangents are linear equations."""
+    count = len(p.body.outputs)
+    if not split:
+        results = inline(jvp, [*xs, *ts])
+        return results[:count], results[count:]
+    part = linear_part(jvp, len(xs), count)
+    if part is None:
+        raise NotDifferentiableError(
+            f"reverse mode was asked of {p.name}, whose JVP rule is not linear in its tangents. "
+            f"Give it a backward rule, too: {p.name}.defvjp(forward, backward)."
+        )
+    at_zero = inline(part.primal, [*xs, *(zeros(t.type) for t in ts)])
+    moved = inline(part.linear, [*ts, *at_zero[len(jvp.outputs) :]])
+    return at_zero[:count], spread(moved, part.mask[count:])
+
+
+@memoised
+def _restricted(jvp: Program, active: tuple[bool, ...]) -> Program:
+    """Return a JVP rule in which the other tangents, the last inputs, are zero."""
+    if all(active):
+        return jvp
+    known = len(jvp.inputs) - len(active)
+    with Builder("custom", closed=True) as builder:
+        xs = [builder.input(t) for t in jvp.input_types[:known]]
+        ts = [
+            builder.input(t) if on else zeros(t)
+            for t, on in zip(jvp.input_types[known:], active, strict=True)
+        ]
+        return builder.program(inline(jvp, [*xs, *ts]))
+
+
+@memoised
+def _needed(
+    backward: Program, residuals: int, active: tuple[bool, ...]
+) -> tuple[Program, tuple[int, ...]]:
+    """Return a backward rule for some cotangents only, and which residuals that needs."""
+    wanted = [k for k, on in enumerate(active) if on]
+    inputs = range(len(backward.inputs))
+    needed = used(rearranged(backward, inputs, wanted))
+    kept = tuple(k for k in range(residuals) if backward.inputs[k] in needed)
+    return rearranged(backward, [*kept, *inputs[residuals:]], wanted), kept
+
+
+def _refuse_captured_tangents(p: Custom, ts: Sequence[Maybe]) -> None:
+    needed = used(p.body)
+    for v, t in zip(p.body.inputs[p.primals :], ts, strict=True):
+        if t is not None and v in needed:
+            raise NotDifferentiableError(
+                f"{p.name} has derivative rules of its own and closes over a traced array of type "
+                f"{v.type} that is differentiated, too: its rules say nothing of that. Pass the "
+                "array as an argument, or wrap it in fd.stop_gradient."
+            )
+
+
+def _custom_transpose(
+    p: Custom, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    """Transpose a call that is linear in some primals, as the rules of linear solvers make.
+
+    The derivative of what is linear is the same everywhere: it is taken at zero.
+    """
+    types = p.body.input_types
+    at = [zeros(t) if x is None else x for x, t in zip(xs, types, strict=True)]
+    outputs = p.body.output_types
+    arrived = [instantiate(cts[k], outputs[k]) for k in smooth(outputs)]
+    places = smooth(types[: p.primals])
+    if p.vjp:
+        forward, backward = p.vjp
+        residuals = inline(forward, at)[len(outputs) :]
+        pulled = inline(backward, [*residuals, *at[p.primals :], *arrived])
+    elif p.jvp:
+        part = linear_part(p.jvp[0], len(types), len(outputs))
+        if part is None:
+            raise NotDifferentiableError(
+                f"{p.name} was transposed, but its JVP rule is not linear in its tangents."
+            )
+        tangents = [zeros(types[k]) for k in places]
+        residuals = inline(part.primal, [*at, *tangents])[len(p.jvp[0].outputs) :]
+        linear = (True,) * len(places) + (False,) * part.residuals
+        kept = [ct for ct, has in zip(arrived, part.mask[len(outputs) :], strict=True) if has]
+        pulled = inline(transpose(part.linear, linear), [*residuals, *kept])
+    else:
+        raise NotDifferentiableError(
+            f"{p.name} was transposed, for which it needs a derivative rule. Define "
+            f"{p.name}.defvjp(forward, backward), or give the rule that calls it another mode."
+        )
+    found: list[Maybe] = [None] * len(xs)
+    for k, ct in zip(places, pulled, strict=True):
+        if xs[k] is None:
+            found[k] = ct
+    return found
+
+
+def _custom_batch(
+    p: Custom, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    captures = tuple(batched[p.primals :])
+    every = (True,) * p.primals
+    tangents = (True,) * len(smooth(p.body.input_types[: p.primals]))
+
+    def mapped(program: Program, flags: tuple[bool, ...]) -> Program:
+        return vmap(program, size, flags, (True,) * len(program.outputs))[0]
+
+    vjp = p.vjp
+    if vjp:
+        forward, backward = vjp
+        kept = len(backward.inputs) - len(captures) - len(smooth(p.body.output_types))
+        cotangents = (True,) * len(smooth(p.body.output_types))
+        vjp = (
+            mapped(forward, every + captures),
+            mapped(backward, (True,) * kept + captures + cotangents),
+        )
+    rule = Custom(
+        p.name,
+        mapped(p.body, every + captures),
+        p.primals,
+        tuple(mapped(program, every + captures + tangents) for program in p.jvp),
+        vjp,
+    )
+    primals = align(size, xs[: p.primals], batched[: p.primals])
+    return bind(custom_p, rule, *primals, *xs[p.primals :])
+
+
+custom_p: Final = Primitive(
+    "custom",
+    Custom,
+    _abstract_custom,
+    _custom_impl,
+    _custom_jvp,
+    _custom_transpose,
+    _custom_batch,
+    _custom_linearize,
+)
+NESTED[custom_p] = _custom_impl
+
+FLOWS[custom_p] = lambda p, flags: dependent(p.body, flags)

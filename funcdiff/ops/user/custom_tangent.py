@@ -1,0 +1,135 @@
+"""The tangent of a function with a VJP rule.
+
+The tangent equation runs the transposed rule forward; its transpose is the rule itself, as the
+user wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.families import several
+from funcdiff.ops.user.custom_rules import Tangent
+from funcdiff.ops.user.linear_part import linear_part
+from funcdiff.space import Maybe, align, instantiate, zeros
+from funcdiff.transforms.jvp import push
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+
+def _cotangents(p: Tangent) -> tuple[ArrayType, ...]:
+    return p.backward.input_types[p.residuals + p.captures :]
+
+
+def _abstract_tangent(p: Tangent, *types: ArrayType) -> Types:
+    known = p.residuals + p.captures
+    wanted = (*p.backward.input_types[:known], *p.backward.output_types)
+    if types[:known] + types[known + p.primals :] != wanted:
+        raise TypeError(f"the tangent of {p.name} takes {wanted}, got {types}")
+    return _cotangents(p)
+
+
+def _tangent_impl(p: Tangent) -> Callable[..., Any]:
+    # the transposed rule is made only if forward mode runs: the rule may have no transpose
+    return several(lambda *xs: executable(pushed_forward(p.backward, p))(*xs))
+
+
+@memoised
+def pushed_forward(backward: Program, p: Tangent) -> Program:
+    """Return the tangent equation as a program of the same operands."""
+    known = p.residuals + p.captures
+    with Builder("custom", closed=True, shares=True) as builder:
+        kept = [builder.input(t) for t in backward.input_types[:known]]
+        types = p.jvp[0].input_types[: p.primals] if p.jvp else ()
+        xs = [builder.input(t) for t in types]
+        ts = [builder.input(t) for t in backward.output_types]
+        if p.jvp:
+            pushed = inline(p.jvp[0], [*xs, *kept[p.residuals :], *ts])
+            return builder.program(pushed[len(pushed) - len(_cotangents(p)) :])
+        return builder.program(_turned(p, kept, ts))
+
+
+def _turned(p: Tangent, known: Sequence[Tracer], ts: Sequence[Tracer]) -> list[Tracer]:
+    """Emit the tangents of the results: the backward rule, linear in its cotangents, transposed."""
+    cotangents = _cotangents(p)
+    part = linear_part(p.backward, len(known))
+    if part is None:
+        raise NotDifferentiableError(
+            f"forward mode was asked of {p.name}, whose backward rule is not linear in its "
+            f"cotangent. Give it a forward rule, too: {p.name}.defjvp(rule)."
+        )
+    at_zero = inline(part.primal, [*known, *(zeros(t) for t in cotangents)])
+    linear = (True,) * len(cotangents) + (False,) * part.residuals
+    arrived = [t for t, has in zip(ts, part.mask, strict=True) if has]
+    residuals = at_zero[len(p.backward.outputs) :]
+    return inline(transpose(part.linear, linear), [*residuals, *arrived])
+
+
+def _tangent_jvp(
+    p: Tangent, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    return push(pushed_forward(p.backward, p), xs, ts)
+
+
+def _tangent_linearize(
+    p: Tangent, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    return push(pushed_forward(p.backward, p), xs, ts, split=True)
+
+
+def _tangent_transpose(
+    p: Tangent, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    known = xs[: p.residuals + p.captures]
+    arrived = [instantiate(ct, t) for ct, t in zip(cts, _cotangents(p), strict=True)]
+    pulled = inline(p.backward, [*(x for x in known if x is not None), *arrived])
+    return [*(None for _ in xs[: len(xs) - len(pulled)]), *pulled]
+
+
+def _tangent_batch(
+    p: Tangent, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    first, second = p.residuals, p.residuals + p.captures
+    captures = tuple(batched[first:second])
+    kept = (True,) * p.residuals + captures
+    tangents = (True,) * len(p.backward.outputs)
+
+    def mapped(program: Program, flags: tuple[bool, ...]) -> Program:
+        return vmap(program, size, flags, (True,) * len(program.outputs))[0]
+
+    rule = Tangent(
+        p.name,
+        p.residuals,
+        p.captures,
+        p.primals,
+        tuple(mapped(program, (True,) * p.primals + captures + tangents) for program in p.jvp),
+        mapped(p.backward, kept + (True,) * len(_cotangents(p))),
+    )
+    return bind(
+        tangent_p,
+        rule,
+        *align(size, xs[:first], batched[:first]),
+        *xs[first:second],
+        *align(size, xs[second:], batched[second:]),
+    )
+
+
+tangent_p: Final = Primitive(
+    "custom_tangent",
+    Tangent,
+    _abstract_tangent,
+    _tangent_impl,
+    _tangent_jvp,
+    _tangent_transpose,
+    _tangent_batch,
+    _tangent_linearize,
+)

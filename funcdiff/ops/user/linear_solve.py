@@ -1,0 +1,236 @@
+"""Linear equations A·x = b of which A is a program ``v -> A·v``.
+
+With a solver of the user's they are the primitive `linear_solve`; without one, `dense_solve` makes
+the matrix and solves by factorization, out of operations that have their own derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.core.walk import inline
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.elementwise.complex import imag, join, real
+from funcdiff.ops.elementwise.mathematics import div
+from funcdiff.ops.linalg.matrices import identity, transposed
+from funcdiff.ops.linalg.systems import solver
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, convert, reshape
+from funcdiff.ops.user import solvers
+from funcdiff.ops.user.looped_batch import Batches
+from funcdiff.space import Maybe, add, instantiate, mul, neg
+from funcdiff.transforms.jvp import Mask, jvp, present, spread
+from funcdiff.transforms.transpose import transpose as transposed_program
+from funcdiff.transforms.vmap import vmap
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSolve(Params):
+    """A linear equation; `solvers.Problem` describes the other attributes.
+
+    Attributes
+    ----------
+    program
+        ``(*known, *v) -> w``, linear in `v`.
+    transposed
+        The name of the solver for the transposed map, empty if there is none.
+    """
+
+    name: str
+    program: Program
+    unknowns: int
+    solver: str
+    transposed: str
+    aux: Types
+    batches: Batches
+
+
+def _jvp(
+    p: LinearSolve, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    """x = A⁻¹·b has dx = A⁻¹·(db - dA·x)."""
+    ys = linear_solve(p, xs)
+    one = replace(p, aux=(), batches=())
+    rule = _tangent(p.program, one, tuple(t is not None for t in ts))
+    return ys, solvers.tangents(rule, p, xs, ys, ts)
+
+
+@memoised
+def _tangent(program: Program, p: LinearSolve, active: Mask) -> Program:
+    """Return ``(*known, *x, *ts) -> t_x`` for the tangents of the active operands."""
+    first = solvers.known(p)
+    types = program.input_types
+    moves, right = active[:first], active[first:]
+    with Builder("linear_solve", closed=True, shares=True) as builder:
+        at = [builder.input(t) for t in types]
+        ts = spread((builder.input(t) for t, on in zip(types, active, strict=True) if on), active)
+        rest = [instantiate(t, v) for t, v in zip(ts[first:], types[first:], strict=True)]
+        if any(moves):
+            pushed, mask = jvp(program, (*moves, *(False for _ in right)))
+            results = inline(pushed, [*at, *present(ts[:first])])
+            moved = spread(results[len(program.outputs) :], mask)
+            rest = [b if m is None else add(b, neg(m)) for b, m in zip(rest, moved, strict=True)]
+        return builder.program(linear_solve(p, [*at[:first], *rest]))
+
+
+def _transpose(
+    p: LinearSolve, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    if not p.transposed:
+        raise NotDifferentiableError(
+            f"reverse mode through {p.name} has to solve with the transposed map, for which there "
+            "is no solver. Give transpose_solve=, say symmetric=True if the map is its own "
+            "transpose or adjoint, or leave out solve= for one that knows both."
+        )
+    first = solvers.known(p)
+    given = present(xs[:first])
+    assert len(given) == first, "the solution is linear in the right-hand side alone"
+    linear = (*(False for _ in given), *(True for _ in range(p.unknowns)))
+    turned = replace(
+        p,
+        program=transposed_program(p.program, linear),
+        solver=p.transposed,
+        transposed=p.solver,
+        aux=(),
+    )
+    sizes = tuple(size for size, _ in p.batches)
+    arrived = [
+        instantiate(ct, t.with_shape((*sizes, *t.shape)))
+        for ct, t in zip(cts, p.program.input_types[first:], strict=False)
+    ]
+    pulled = linear_solve(turned, [*given, *arrived])
+    found = [ct if x is None else None for ct, x in zip(pulled, xs[first:], strict=True)]
+    return [*(None for _ in given), *found]
+
+
+def _batch(
+    p: LinearSolve, size: int, xs: Sequence[Tracer], flags: Sequence[bool]
+) -> Sequence[Tracer]:
+    return linear_solve(*solvers.batched(p, size, xs, flags))
+
+
+linear_solve_p: Final = Primitive(
+    "linear_solve",
+    LinearSolve,
+    solvers.abstract,
+    solvers.impl,
+    _jvp,
+    _transpose,
+    _batch,
+    facts=Facts(calls_user=True),
+)
+
+
+def linear_solve(p: LinearSolve, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Return the solution, then what the solver returns beside it."""
+    return bind(linear_solve_p, p, *operands)
+
+
+# ---- by factorization --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Params):
+    """What messages call the equation."""
+
+    name: str
+
+
+def _factorized(p: Named) -> Callable[..., Any]:
+    def run(a: Any, b: Any) -> Any:
+        try:
+            return np.linalg.solve(a, b)
+        except np.linalg.LinAlgError as error:
+            error.add_note(
+                f"funcdiff: the linear map of {p.name}, for a root or a fixed point the Jacobian "
+                "there, is singular: there is no derivative, or no solution."
+            )
+            raise
+
+    return run
+
+
+named_solve_p: Final = solver(
+    "named_solve", Named, _factorized, part=lambda _p, a: a, flipped=lambda p: p
+)
+
+
+@memoised
+def dense_solve(program: Program, unknowns: int, name: str) -> Program:
+    """Return ``(*known, *b) -> x`` with A·x = b, for ``(*known, *v) -> A·v``.
+
+    A complex unknown counts as two real ones: A may take its real part, or conjugate it.
+    """
+    first = len(program.inputs) - unknowns
+    types = program.input_types[first:]
+    with Builder("dense_solve", closed=True, shares=True) as builder:
+        given = [builder.input(t) for t in program.input_types[:first]]
+        right = [builder.input(t) for t in types]
+        if unknowns == 1 and not types[0].shape and types[0].dtype.kind == "f":
+            (slope,) = inline(program, [*given, constant(1, types[0])])
+            return builder.program([mul(right[0], div(constant(1, slope.type), slope))])
+        size = sum(_size(t) for t in types)
+        if not size:
+            return builder.program(right)
+        square = ArrayType((size, size), _real_dtype(types, name))
+        unit = _from_columns(identity(square), types)
+        flags = (*(False for _ in given), *(True for _ in right))
+        every = (True,) * unknowns
+        rows = inline(vmap(program, size, flags, every)[0], [*given, *unit])
+        matrix = transposed(_columns(rows, square.dtype))
+        wide = [reshape(b, (1, *b.shape)) for b in right]
+        column = transposed(_columns(wide, square.dtype))
+        (x,) = bind(named_solve_p, Named(name), matrix, column)
+        solution = _from_columns(transposed(x), types)
+        return builder.program(
+            [reshape(y, t.shape) for y, t in zip(solution, types, strict=True)]
+        )  # fmt: skip
+
+
+def _real_dtype(types: Sequence[ArrayType], name: str) -> np.dtype[Any]:
+    """Return the dtype of LAPACK's that holds the parts of all unknowns."""
+    dtype = np.result_type(np.float32, *(real_dtype(t.dtype) for t in types))
+    if dtype.char not in "fd":
+        raise NotDifferentiableError(
+            f"NumPy solves no linear equations in {dtype}, which {name} needs. Give it a solver "
+            "of your own (linear_solve=, tangent_solve=, solve=), or use float64."
+        )
+    return dtype
+
+
+def _size(type_: ArrayType) -> int:
+    """Return how many real numbers an array has."""
+    return type_.size * (2 if type_.dtype.kind == "c" else 1)
+
+
+def _columns(rows: Sequence[Tracer], dtype: np.dtype[Any]) -> Tracer:
+    """Return arrays with one leading axis as a matrix of real numbers, one row for each."""
+    flat = []
+    for x in rows:
+        parts = [real(x), imag(x)] if x.dtype.kind == "c" else [x]
+        shape = (x.shape[0], x.type.size // x.shape[0])
+        flat += [convert(reshape(part, shape), dtype) for part in parts]
+    return concatenate(flat, 1)
+
+
+def _from_columns(matrix: Tracer, types: Sequence[ArrayType]) -> list[Tracer]:
+    """Return what `_columns` was made of: arrays of these types with the leading axis."""
+    start, found = 0, []
+    count = matrix.shape[0]
+    for t in types:
+        parts = []
+        for _ in range(2 if t.dtype.kind == "c" else 1):
+            part = slice_along(matrix, 1, start, start + t.size)
+            parts.append(convert(reshape(part, (count, *t.shape)), real_dtype(t.dtype)))
+            start += t.size
+        found.append(join(*parts) if len(parts) == 2 else parts[0])
+    return found

@@ -1,0 +1,159 @@
+"""Functions that cannot be traced: `opaque`, which calls Python with concrete arrays.
+
+A parameter holds the name under which the function was entered, never the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, suspended
+from funcdiff.core.effects import called_once
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
+from funcdiff.ops.families import several
+from funcdiff.ops.user.looped_batch import Batches, batched_types, looped
+from funcdiff.ops.user.named_code import Entered
+from funcdiff.space import Maybe, align
+
+Run: TypeAlias = Callable[..., Sequence[Any]]
+"""Of arrays, to the leaves of the result."""
+
+
+class Function(NamedTuple):
+    """A function of arrays, and the same for operands that all have a batch axis in front."""
+
+    run: Run
+    batch: Callable[..., Sequence[Any]] | None
+
+
+entered: Final[Entered[Function]] = Entered()
+"""Opaque functions by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Params):
+    """An opaque function and the types of its results.
+
+    Attributes
+    ----------
+    name
+        Under which it was entered.
+    results
+        Of one example.
+    batches
+        The batch axes of the operands.
+    """
+
+    name: str
+    results: tuple[ArrayType, ...]
+    batches: Batches
+
+
+def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
+    return batched_types(p.results, p.batches)
+
+
+def _opaque_impl(p: Opaque) -> Callable[..., Any]:
+    return several(lambda *xs: called_once(p, xs, lambda: _called(p, function_of(p), xs)))
+
+
+def function_of(p: Opaque) -> Function:
+    """Return the function that was entered.
+
+    Raises
+    ------
+    ProgramError
+        If it was not, in this process, or nobody holds its name any more.
+    """
+    found = entered.find(p.name)
+    if found is None:
+        raise ProgramError(
+            f"a program calls the opaque function {p.name!r}, which is not known in this "
+            "process, or not any more. Import the module that declares it with fd.primitive, and "
+            "trace the program there."
+        )
+    return found
+
+
+def _called(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
+    """Call the function once per example, or for all of the innermost batch axis at once."""
+    batch = function.batch
+    if batch is None or not p.batches:
+        return looped(lambda xs: _run(p, function.run, xs, p.results), p.results, p.batches, xs)
+    *outer, innermost = p.batches
+    size, flags = innermost
+    types = batched_types(p.results, (innermost,))
+
+    def together(xs: Sequence[Any]) -> list[Any]:
+        wide = [
+            x if flag else np.broadcast_to(x, (size, *np.shape(x)))
+            for x, flag in zip(xs, flags, strict=True)
+        ]
+        return _run(p, partial(batch, size), wide, types)
+
+    return looped(together, types, tuple(outer), xs)
+
+
+def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
+    """Return copies of the results: the function may keep or return memory of somebody else."""
+    with suspended():
+        results = [np.array(y) for y in function(*map(lent, xs))]
+    found = tuple(ArrayType(y.shape, y.dtype) for y in results)
+    if found != types:
+        raise OutputError(
+            f"{_shown(p)} returned {', '.join(map(str, found))} where it had returned, or "
+            f"declared, {', '.join(map(str, types))} for arguments of these types. An opaque "
+            "function must return the same shapes and dtypes for the same shapes and dtypes."
+        )
+    return [y[()] for y in results]
+
+
+def lent(x: Any) -> Any:
+    """Return a copy, which the function may keep or change: what it was made of is used again."""
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _opaque_jvp(
+    p: Opaque, _xs: Sequence[Tracer], _ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    raise NotDifferentiableError(
+        f"{_shown(p)} is opaque and has no derivative rule. Declare one with "
+        f"{_shown(p)}.defvjp(forward, backward) or {_shown(p)}.defjvp(rule)."
+    )
+
+
+def _shown(p: Opaque) -> str:
+    """Return the name that the user gave the function, without the number that `enter` adds."""
+    return p.name.partition(".")[0]
+
+
+def _opaque_batch(
+    p: Opaque, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> Sequence[Tracer]:
+    if not p.batches and function_of(p).batch is not None:
+        xs, batched = align(size, xs, batched), (True,) * len(xs)
+    return opaque(Opaque(p.name, p.results, ((size, tuple(batched)), *p.batches)), xs)
+
+
+opaque_p: Final = Primitive(
+    "opaque",
+    Opaque,
+    _abstract_opaque,
+    _opaque_impl,
+    _opaque_jvp,
+    None,
+    _opaque_batch,
+    facts=Facts(calls_user=True),
+)
+
+
+def opaque(p: Opaque, xs: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Call the opaque function."""
+    return bind(opaque_p, p, *xs)

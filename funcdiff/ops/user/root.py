@@ -1,0 +1,119 @@
+"""Roots and fixed points found by solvers: `root`, differentiated by the implicit function theorem.
+
+Where F(θ, x) = 0, the derivative of x is the solution t of ∂F/∂x·t = -∂F/∂θ·t_θ, whatever the
+solver did to find x and wherever it started.
+
+Reference: S. G. Krantz, H. R. Parks, "The Implicit Function Theorem", Birkhäuser 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.walk import inline, rearranged
+from funcdiff.ops.user import solvers
+from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
+from funcdiff.ops.user.looped_batch import Batches
+from funcdiff.space import Maybe, add, neg
+from funcdiff.transforms.jvp import Mask, jvp
+
+
+@dataclass(frozen=True, slots=True)
+class Root(Params):
+    """An equation; `solvers.Problem` describes the other attributes.
+
+    Attributes
+    ----------
+    program
+        ``(*known, *x) -> y``, results like `x`.
+    fixed
+        Whether y = x is sought, rather than y = 0.
+    tangent_solver
+        The name of the solver of linear equations, empty for factorization.
+    """
+
+    name: str
+    program: Program
+    fixed: bool
+    unknowns: int
+    solver: str
+    tangent_solver: str
+    aux: Types
+    batches: Batches
+
+
+def _jvp(
+    p: Root, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    ys = root(p, xs)
+    moved = ts[: solvers.known(p)]
+    active = tuple(t is not None for t in moved)
+    reached = jvp(p.program, (*active, *(False for _ in range(p.unknowns))))[1]
+    if not any(reached):  # the root depends on nothing but where the solver started
+        return ys, [None for _ in ys]
+    rule = _tangent(p.program, replace(p, aux=(), batches=()), active)
+    return ys, solvers.tangents(rule, p, xs, ys, moved)
+
+
+@memoised
+def _tangent(program: Program, p: Root, active: Mask) -> Program:
+    """Return ``(*known, *x, *t_known) -> t_x`` for the active tangents."""
+    count = p.unknowns
+    equation = _residual(program, count) if p.fixed else program
+    none, every = (False,) * count, (True,) * count
+    pushed, _ = jvp(equation, (*active, *none), every)
+    with Builder("root", closed=True, shares=True) as builder:
+        at = [builder.input(t) for t in program.input_types]
+        ts = [builder.input(t) for t, on in zip(program.input_types, active, strict=False) if on]
+        rest = [neg(t) for t in inline(pushed, [*at, *ts])[count:]]
+        slope = _slope(equation, count)
+        if p.tangent_solver:
+            linear = LinearSolve(
+                p.name, slope, count, p.tangent_solver, p.tangent_solver, aux=(), batches=()
+            )
+            return builder.program(linear_solve(linear, [*at, *rest]))
+        return builder.program(inline(dense_solve(slope, count, p.name), [*at, *rest]))
+
+
+def _residual(program: Program, unknowns: int) -> Program:
+    """Return x - y, which is zero at a fixed point."""
+    with Builder("root", closed=True) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        ys = inline(program, xs)
+        unknown = xs[len(xs) - unknowns :]
+        return builder.program([add(x, neg(y)) for x, y in zip(unknown, ys, strict=True)])
+
+
+def _slope(equation: Program, unknowns: int) -> Program:
+    """Return ``(*known, *x, *v) -> ∂F/∂x·v``."""
+    count = len(equation.inputs)
+    active = (*(False for _ in range(count - unknowns)), *(True for _ in range(unknowns)))
+    pushed, _ = jvp(equation, active, (True,) * unknowns)
+    return rearranged(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
+
+
+def _batch(p: Root, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> Sequence[Tracer]:
+    return root(*solvers.batched(p, size, xs, flags))
+
+
+root_p: Final = Primitive(
+    "root",
+    Root,
+    solvers.abstract,
+    solvers.impl,
+    _jvp,
+    None,
+    _batch,
+    facts=Facts(calls_user=True),
+)
+
+
+def root(p: Root, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Return the root that the solver finds, then what it returns beside it."""
+    return bind(root_p, p, *operands)

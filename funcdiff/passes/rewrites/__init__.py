@@ -1,0 +1,1 @@
+"""Identities: each rewrite is a function whose docstring is what it may assume."""

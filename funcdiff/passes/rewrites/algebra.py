@@ -1,0 +1,78 @@
+"""Identities of arithmetic that keep every bit, so that they hold in every program.
+
+Not among them: ``x + 0 = x`` of floating numbers (wrong for -0.0), ``x·0 = 0`` (wrong for inf and
+NaN), and any change in the order of additions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import NONE
+from funcdiff.core.walk import made_by
+from funcdiff.ops.elementwise.complex import conj_p
+from funcdiff.ops.elementwise.mathematics import div, square
+from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.space import add_p, mul_p, neg_p, splat
+
+
+def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · 1 = 1 · x = x, for x that is not complex."""
+    if x.dtype.kind == "c":
+        return None
+    if splat(y) == 1:
+        return x
+    return y if splat(x) == 1 else None
+
+
+def _add_nothing(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + 0 = 0 + x = x, for integers x."""
+    if x.dtype.kind not in "iu":
+        return None
+    if splat(y) == 0:
+        return x
+    return y if splat(x) == 0 else None
+
+
+def _square(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · x = x², for real x: of the square, the derivative is one product."""
+    if x.dtype.kind != "f" or not same(x, y):
+        return None
+    return emit(square.primitive, NONE, x)  # type: ignore[no-any-return]
+
+
+def _divide_by_power_of_two(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x / 2ᵏ = x · 2⁻ᵏ."""
+    number = splat(y)
+    if number is None or y.dtype.kind != "f" or not is_power_of_two(number):
+        return None
+    return emit(mul_p, NONE, x, constant(1 / number, y.type))  # type: ignore[no-any-return]
+
+
+def is_power_of_two(number: Any) -> bool:
+    """Whether a real number is ±2ᵏ, of which the reciprocal is exact, too."""
+    mantissa, exponent = math.frexp(number)
+    return abs(mantissa) == 0.5 and abs(exponent) < 14
+
+
+def _negate_twice(_emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+    """-(-x) = x."""
+    found = made_by(x, neg_p)
+    return found[1][0] if found else None
+
+
+def _conjugate_twice(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """conj(conj(z)) = z."""
+    found = made_by(z, conj_p)
+    return found[1][0] if found else None
+
+
+rules: Final[Rules] = {
+    add_p: (_add_nothing,),
+    mul_p: (_scale_by_one, _square),
+    div.primitive: (_divide_by_power_of_two,),
+    (neg_p, neg_p): (_negate_twice,),
+    (conj_p, conj_p): (_conjugate_twice,),
+}

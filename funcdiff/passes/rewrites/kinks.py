@@ -1,0 +1,96 @@
+"""Roots of sums of squares: norms, whose derivative at 0 has a minimum norm, not 0·∞.
+
+The rewrite puts one operation of the same value for the two; it is made before a program is
+differentiated.  What is smooth in spite of a root is found by `funcdiff.passes.rewrites.radii`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.walk import made, made_by, maker
+from funcdiff.ops.elementwise.complex import conj_p, real_p
+from funcdiff.ops.elementwise.extrema import maximum
+from funcdiff.ops.elementwise.mathematics import div, power, root_of_squares, sqrt, square
+from funcdiff.ops.linalg.radial import known_p, radial_p
+from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.masked import masked_sum_p
+from funcdiff.ops.structure.slicing import slice_p
+from funcdiff.ops.structure.structural import convert_p, permute_p, reshape_p, reverse_p
+from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
+
+_SUMS: Final[dict[Primitive[Any], slice]] = {
+    add_p: slice(None),
+    **dict.fromkeys(
+        (
+            reduce_sum_p, reshape_p, permute_p, reverse_p, broadcast_p, slice_p, convert_p,
+            masked_sum_p, radial_p, known_p,
+        ),
+        slice(1),
+    ),
+}  # fmt: skip
+"""Operations that keep sums of squares what they are, and in which operands."""
+
+
+def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
+    """Whether `x` is visibly a sum of squares of real numbers, so that its root is a norm."""
+    head = maker(x)
+    if head is None or depth == 0 or x.dtype.kind != "f":
+        return False
+    _, xs = made(x, head)
+    if head.primitive in _SUMS:
+        return all(is_sum_of_squares(y, depth - 1) for y in xs[_SUMS[head.primitive]])
+    if head.primitive is square.primitive:
+        return True
+    if head.primitive is power.primitive:
+        exponent = splat(xs[1])
+        return exponent is not None and bool(exponent > 0 and exponent % 2 == 0)
+    if head.primitive is real_p:
+        return _is_product(xs[0], lambda y, z: _are_conjugate(y, z) or _are_conjugate(z, y))
+    if head.primitive is mul_p and any(map(_is_positive, xs)):
+        return all(_is_positive(y) or is_sum_of_squares(y, depth - 1) for y in xs)
+    if head.primitive is div.primitive and _is_positive(xs[1]):
+        return is_sum_of_squares(xs[0], depth - 1)
+    return _is_product(x, same)
+
+
+def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
+    """Whether `x` is a sum of products of each element with that of the same place."""
+    if found := made_by(x, mul_p):
+        return pair(*found[1])
+    found = made_by(x, contract_p)
+    return found is not None and found[0].left == found[0].right and pair(*found[1])
+
+
+def _are_conjugate(y: Tracer, z: Tracer) -> bool:
+    found = made_by(y, conj_p)
+    return found is not None and same(found[1][0], z)
+
+
+def _is_positive(x: Tracer) -> bool:
+    """Whether a factor is certainly no negative number: a literal, or a count of entries."""
+    number = splat(x)
+    if number is not None:
+        return bool(number > 0)
+    if x.dtype.kind in "bu":
+        return True
+    for primitive in (broadcast_p, reshape_p, convert_p, reduce_sum_p):
+        found = made_by(x, primitive)
+        if found:
+            return _is_positive(found[1][0])
+    found = made_by(x, maximum.primitive)
+    return found is not None and any(number == 0 for number in map(splat, found[1]))
+
+
+def _root_of_squares(_emit: Any, _p: Any, s: Tracer) -> Tracer | None:
+    """√(Σ xᵢ²) is the norm of x: its derivative at 0 is 0, not 0·∞."""
+    if s.dtype.kind != "f" or not is_sum_of_squares(s):
+        return None
+    return root_of_squares(s)
+
+
+rules: Final[Rules] = {sqrt.primitive: (_root_of_squares,)}

@@ -1,0 +1,88 @@
+"""Identities of booleans and of choices between operands: every bit is kept."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from funcdiff.core.builder import Tracer
+from funcdiff.core.primitive import NONE
+from funcdiff.core.types import BOOL
+from funcdiff.core.walk import made_by
+from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
+from funcdiff.ops.structure.structural import select_p
+from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.space import splat
+
+_and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not.primitive
+
+
+def _and(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x ∧ true = x, x ∧ false = false, x ∧ x = x."""
+    return _decided(x, y, neutral=True)
+
+
+def _or(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x ∨ false = x, x ∨ true = true, x ∨ x = x."""
+    return _decided(x, y, neutral=False)
+
+
+def _decided(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
+    if x.dtype != BOOL or y.dtype != BOOL:
+        return None
+    for known, other in ((x, y), (y, x)):
+        value = splat(known)
+        if value is not None:
+            return other if bool(value) == neutral else known
+    return x if same(x, y) else None
+
+
+def _not_twice(_emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+    """¬¬x = x."""
+    found = made_by(x, _not_p)
+    return found[1][0] if found and found[1][0].dtype == BOOL else None
+
+
+def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, x, x) = x; a constant mask chooses."""
+    if same(x, y):
+        return x
+    chosen = splat(mask)
+    return None if chosen is None else (x if chosen else y)
+
+
+def _select_negated(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(¬m, x, y) = select(m, y, x)."""
+    found = made_by(mask, _not_p)
+    if not found or found[1][0].dtype != BOOL:
+        return None
+    return emit(select_p, p, found[1][0], y, x)  # type: ignore[no-any-return]
+
+
+def _select_nested(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, select(m, x, y), z) = select(m, x, z), and the same on the other side."""
+    sides = [x, y]
+    for k, side in enumerate(sides):
+        found = made_by(side, select_p)
+        if found and same(found[1][0], mask):
+            sides[k] = found[1][1 + k]
+    if same(sides[0], x) and same(sides[1], y):
+        return None
+    return emit(select_p, p, mask, *sides)  # type: ignore[no-any-return]
+
+
+def _select_booleans(emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, true, false) = m, select(m, false, true) = ¬m."""
+    sides = splat(x), splat(y)
+    if x.dtype != BOOL or None in sides or sides[0] == sides[1]:
+        return None
+    return mask if sides[0] else emit(_not_p, NONE, mask)
+
+
+rules: Final[Rules] = {
+    _and_p: (_and,),
+    _or_p: (_or,),
+    (_not_p, _not_p): (_not_twice,),
+    select_p: (_select_same, _select_booleans),
+    (select_p, _not_p): (_select_negated,),
+    (select_p, select_p): (_select_nested,),
+}

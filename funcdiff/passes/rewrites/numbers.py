@@ -1,0 +1,198 @@
+"""Identities of numbers, for derivatives, where only the number counts.
+
+They are not true of the sign of a zero or a NaN, nor of the NaN that NumPy makes of
+``(∞ + 0j)·(1 + 0j)``; where a partial result over- or underflows, the shorter form is the better.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.walk import made_by, maker
+from funcdiff.ops.axes.indexing import scatter_add_p
+from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.structural import Axis, concatenate_p
+from funcdiff.passes.rewrites.algebra import is_power_of_two
+from funcdiff.passes.rewrites.rewriting import Rule, Rules
+from funcdiff.space import (
+    Axes,
+    Broadcast,
+    add_p,
+    broadcast_p,
+    kept_axes,
+    mul_p,
+    neg_p,
+    reduce_sum_p,
+    splat,
+)
+
+# ---- factors -------------------------------------------------------------------------------------
+
+
+def _scale_by_complex_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · 1 = 1 · x = x, for complex x too."""
+    if splat(y) == 1:
+        return x
+    return y if splat(x) == 1 else None
+
+
+def _scale_by_minus_one(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x · (-1) = (-1) · x = -x, but for the sign of a NaN, which only -x turns."""
+    if x.dtype.kind not in "fc":
+        return None
+    if splat(y) == -1:
+        return emit(neg_p, NONE, x)  # type: ignore[no-any-return]
+    return emit(neg_p, NONE, y) if splat(x) == -1 else None
+
+
+def _scale_twice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """(x · a) · b = x · ab for numbers a and b, if one of them is ±2ᵏ: then ab is exact."""
+    for product, factor in ((x, y), (y, x)):
+        b, found = splat(factor), made_by(product, mul_p)
+        if b is None or not found or x.dtype.kind != "f":
+            continue
+        for k, a in enumerate(map(splat, found[1])):
+            if a is None or not (is_power_of_two(a) or is_power_of_two(b)):
+                continue
+            both = np.multiply(a, b)
+            if np.isfinite(both) and abs(both) >= np.finfo(both.dtype).tiny:
+                found[1][k] = constant(both, x.type)
+                return emit(mul_p, NONE, *found[1])  # type: ignore[no-any-return]
+    return None
+
+
+# ---- repeated values -----------------------------------------------------------------------------
+
+
+def _broadcasting_later(primitive: Primitive[Any]) -> Rule:
+    """Return the rule of an operation of which every element is exactly rounded."""
+
+    def broadcast_later(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+        """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), numbers being broadcast anyhow."""
+        made = [made_by(x, broadcast_p) for x in xs]
+        spread, (first, *_) = next(found for found in made if found)
+        operands = []
+        for x, found in zip(xs, made, strict=True):
+            number = splat(x)
+            if number is None and (not found or found[0] != spread):
+                return None
+            if x.dtype.kind == "c":
+                return None  # of a product of complex numbers every processor has its own rounding
+            small = x.type.with_shape(first.shape)
+            operands.append(found[1][0] if found else constant(number, small))
+        y = emit(primitive, p, *operands)
+        return emit(broadcast_p, spread, y)  # type: ignore[no-any-return]
+
+    return broadcast_later
+
+
+_EXACT: Final = (
+    *(np.add, np.subtract, np.multiply, np.divide, np.negative, np.reciprocal, np.square),
+    *(np.sqrt, np.absolute, np.sign, np.maximum, np.minimum),
+    *(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal),
+    *(np.logical_and, np.logical_or, np.logical_not, np.isnan),
+)
+"""Functions of which IEEE 754 says every bit, however many elements there are."""
+
+
+def _sum_of_repeated(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+    """Σ broadcast(x) over n = 2ᵏ copies is n · x: then no partial sum is rounded."""
+    found = made_by(x, broadcast_p)
+    count = math.prod(x.shape[axis] for axis in p.axes)
+    if not found or set(p.axes) & set(found[0].axes) or count & (count - 1) or not count:
+        return None
+    (origin,), kept = found[1], kept_axes(x.ndim, p.axes)
+    scaled = emit(mul_p, NONE, origin, constant(count, origin.type))
+    if len(kept) == origin.ndim:
+        return scaled  # type: ignore[no-any-return]
+    shape = tuple(x.shape[axis] for axis in kept)
+    spread = Broadcast(shape, tuple(kept.index(axis) for axis in found[0].axes))
+    return emit(broadcast_p, spread, scaled)  # type: ignore[no-any-return]
+
+
+# ---- sums of pieces ------------------------------------------------------------------------------
+
+
+def _accumulate_slice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + add_slice(0, u) = add_slice(x, u), which accumulates in place."""
+    return _accumulated(emit, add_slice_p, x, y)
+
+
+def _accumulate_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + scatter_add(0, u, i) = scatter_add(x, u, i): likewise."""
+    return _accumulated(emit, scatter_add_p, x, y)
+
+
+def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """Add into the operand that can be overwritten, if there is one."""
+    for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
+        found = made_by(padded, primitive)
+        if found and splat(found[1][0]) == 0:
+            return emit(primitive, found[0], total, *found[1][1:])  # type: ignore[no-any-return]
+    return None
+
+
+def _is_written(x: Tracer) -> bool:
+    head = maker(x)
+    return head is not None and head.primitive.facts.in_place is not None
+
+
+_FEW: Final = 16
+"""Pieces up to which they are joined."""
+
+
+def _join_slices(emit: Any, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
+    """add_slice(add_slice(0, u), v) = concatenate(u, v), if the slices make up the array."""
+    cut = [axis for axis, (n, m) in enumerate(zip(u.shape, x.shape, strict=True)) if n != m]
+    if len(cut) != 1 or x.shape[cut[0]] > _FEW * u.shape[cut[0]]:
+        return None
+    (axis,) = cut
+    pieces = {p.starts[axis]: u}
+    start, stop, step = p.starts[axis], p.stops[axis], p.steps[axis]
+    while stop - start < x.shape[axis]:
+        found = made_by(x, add_slice_p)
+        if not found:
+            return None
+        box, (x, piece) = found
+        first, last = box.starts[axis], box.stops[axis]
+        if first == last:
+            continue  # nothing was added, wherever that was
+        if first != stop and last != start:
+            return None
+        step = max(step, *box.steps)
+        pieces[first], start, stop = piece, min(first, start), max(last, stop)
+    if splat(x) != 0 or step != 1 or any(_cut(piece, u, axis) for piece in pieces.values()):
+        return None
+    ordered = [pieces[first] for first in sorted(pieces)]
+    return emit(concatenate_p, Axis(axis), *ordered)  # type: ignore[no-any-return]
+
+
+def _cut(piece: Tracer, other: Tracer, axis: int) -> bool:
+    """Whether two pieces differ along an axis other than `axis`."""
+    pairs = zip(piece.shape, other.shape, strict=True)
+    return any(n != m for k, (n, m) in enumerate(pairs) if k != axis)
+
+
+repeated: Final[Rules] = {
+    (op.primitive, broadcast_p): (_broadcasting_later(op.primitive),)
+    for op in by_ufunc.values()
+    if op.ufunc in _EXACT
+}
+"""These keep every bit, but not how a result lies in memory, nor so the order of a later sum."""
+
+
+rules: Final[Rules] = {
+    **repeated,
+    mul_p: (_scale_by_complex_one, _scale_by_minus_one),
+    (mul_p, mul_p): (_scale_twice,),
+    (reduce_sum_p, broadcast_p): (_sum_of_repeated,),
+    (add_p, add_slice_p): (_accumulate_slice,),
+    (add_p, scatter_add_p): (_accumulate_scattered,),
+    (add_slice_p, add_slice_p): (_join_slices,),
+}

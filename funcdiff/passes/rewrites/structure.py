@@ -1,0 +1,213 @@
+"""Identities of what moves, repeats, converts or contracts: every bit is kept.
+
+Views of views become one view, and a contraction takes its operands and leaves its result in any
+order of axes by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import NONE
+from funcdiff.core.types import real_dtype
+from funcdiff.core.walk import made_by
+from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
+from funcdiff.ops.products.contract import Contraction, contract_p, contraction
+from funcdiff.ops.structure.slicing import Slice, slice_p
+from funcdiff.ops.structure.structural import (
+    Dtype,
+    Permutation,
+    Reversal,
+    Shape,
+    concatenate_p,
+    convert_p,
+    inverse,
+    permute_p,
+    reshape_p,
+    reverse_p,
+)
+from funcdiff.passes.rewrites.rewriting import Rules
+from funcdiff.space import Axes, Broadcast, broadcast_p, mul_p, reduce_sum_p, splat, without
+
+# ---- views ---------------------------------------------------------------------------------------
+
+
+def _reshape_twice(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+    """reshape(reshape(x)) = reshape(x), and x if the shape is its own."""
+    if p.shape == x.shape:
+        return x
+    found = made_by(x, reshape_p)
+    return emit(reshape_p, p, found[1][0]) if found else None
+
+
+def _permute_twice(emit: Any, p: Permutation, x: Tracer) -> Tracer | None:
+    """permute(permute(x)) = permute(x), and x for the identity."""
+    if p.axes == tuple(range(x.ndim)):
+        return x
+    found = made_by(x, permute_p)
+    if not found:
+        return None
+    axes = tuple(found[0].axes[axis] for axis in p.axes)
+    return emit(permute_p, Permutation(axes), found[1][0])  # type: ignore[no-any-return]
+
+
+def _reverse_twice(_emit: Any, p: Reversal, x: Tracer) -> Tracer | None:
+    """reverse(reverse(x)) = x along the same axes."""
+    found = made_by(x, reverse_p)
+    return found[1][0] if found and found[0] == p else None
+
+
+def _broadcast_twice(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
+    """broadcast(broadcast(x)) = broadcast(x)."""
+    found = made_by(x, broadcast_p)
+    if not found:
+        return None
+    axes = tuple(p.axes[axis] for axis in found[0].axes)
+    return emit(broadcast_p, Broadcast(p.shape, axes), found[1][0])  # type: ignore[no-any-return]
+
+
+def _slice_twice(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(slice(x)) = slice(x), and x for all of it."""
+    if p.lengths == x.shape:
+        return x
+    found = made_by(x, slice_p)
+    if not found:
+        return None
+    inner, (origin,) = found
+    boxes = [
+        _composed(first, second, n)
+        for first, second, n in zip(inner.index, p.index, origin.shape, strict=True)
+    ]
+    return emit(slice_p, Slice(*zip(*boxes, strict=True)), origin)  # type: ignore[no-any-return]
+
+
+def _composed(first: slice, second: slice, length: int) -> tuple[int, int, int]:
+    """Return start, stop and step of a slice of a slice of an axis."""
+    places = range(*first.indices(length))[second]
+    start = min(places.start, length)
+    return start, max(start, min(places.stop, length)), places.step
+
+
+def _slice_joined(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(concatenate(…, x, …)) = slice(x), if it lies in one piece."""
+    found = made_by(x, concatenate_p)
+    if not found:
+        return None
+    axis, start = found[0].axis, 0
+    first, stop = p.starts[axis], p.stops[axis]
+    for piece in found[1]:
+        end = start + piece.shape[axis]
+        if start <= first < stop <= end:
+            starts, stops = list(p.starts), list(p.stops)
+            starts[axis], stops[axis] = first - start, stop - start
+            inside = Slice(tuple(starts), tuple(stops), p.steps)
+            return emit(slice_p, inside, piece)  # type: ignore[no-any-return]
+        start = end
+    return None
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+def _convert_twice(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
+    """convert(convert(x)) = convert(x) if the first loses nothing, and x for its own dtype."""
+    if p.dtype == x.dtype:
+        return x
+    found = made_by(x, convert_p)
+    if not found:
+        return None
+    (origin,) = found[1]
+    if not _holds(x.dtype, origin.dtype):
+        return None
+    # of what does not fit an integer, the route decides what it becomes
+    if p.dtype == origin.dtype or p.dtype.kind in "fcb" or origin.dtype.kind == "b":
+        return emit(convert_p, p, origin)  # type: ignore[no-any-return]
+    return None
+
+
+def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
+    """Whether every number of a dtype is one of the other, too."""
+    if narrow.kind in "iu" and wide.kind in "fc":
+        return 8 * narrow.itemsize <= np.finfo(wide).nmant
+    return np.can_cast(narrow, wide, "safe")
+
+
+def _real_of_real(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """real(complex(x)) = x, real(x + iy) = x."""
+    found = made_by(z, convert_p) or made_by(z, join_p)
+    if found and found[1][0].dtype == real_dtype(z.dtype):
+        return found[1][0]
+    return None
+
+
+def _imaginary_of_pair(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+    """imag(x + iy) = y."""
+    found = made_by(z, join_p)
+    if found and found[1][1].dtype == real_dtype(z.dtype):
+        return found[1][1]
+    return None
+
+
+# ---- contractions and sums -----------------------------------------------------------------------
+
+
+def _contract_with_number(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """contract(x, s) = x · s for a scalar s: a product without a sum."""
+    if p.left and p.right:
+        return None
+    array, labels, scalar = (x, p.left, y) if p.left else (y, p.right, x)
+    moved = emit(permute_p, Permutation(tuple(labels.index(k) for k in p.out)), array)
+    spread = scalar if not p.out else emit(broadcast_p, Broadcast(moved.shape, ()), scalar)
+    pair = (moved, spread) if p.left else (spread, moved)
+    return emit(mul_p, NONE, *pair)  # type: ignore[no-any-return]
+
+
+def _contract_permuted(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """contract(permute(x), y) = contract(x, y) with the labels of x permuted."""
+    operands, sides = [x, y], [p.left, p.right]
+    for k, operand in enumerate((x, y)):
+        found = made_by(operand, permute_p)
+        if found:
+            sides[k] = tuple(sides[k][axis] for axis in inverse(found[0].axes))
+            operands[k] = found[1][0]
+    return emit(  # type: ignore[no-any-return]
+        contract_p, contraction(sides[0], sides[1], p.out), *operands
+    )
+
+
+def _sum_of_number(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+    """Σ c = n · c for n times the number c, if no partial sum is rounded."""
+    number = splat(x)
+    if number is None or x.dtype not in _EXACT:
+        return None
+    count = math.prod(x.shape[axis] for axis in p.axes)
+    numerator, _ = float(number).as_integer_ratio() if np.isfinite(number) else (1, 0)
+    odd = numerator // (numerator & -numerator) if numerator else 0
+    total = number * x.dtype.type(count)
+    if count * abs(odd) >= 2 ** np.finfo(x.dtype).nmant or not np.isfinite(total):
+        return None
+    return constant(total + 0, x.type.with_shape(without(x.shape, p.axes)))  # NumPy adds to 0
+
+
+_EXACT: Final = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+rules: Final[Rules] = {
+    reshape_p: (_reshape_twice,),
+    permute_p: (_permute_twice,),
+    (reverse_p, reverse_p): (_reverse_twice,),
+    (broadcast_p, broadcast_p): (_broadcast_twice,),
+    slice_p: (_slice_twice,),
+    (slice_p, concatenate_p): (_slice_joined,),
+    convert_p: (_convert_twice,),
+    (real_p, convert_p): (_real_of_real,),
+    (real_p, join_p): (_real_of_real,),
+    (imag_p, join_p): (_imaginary_of_pair,),
+    contract_p: (_contract_with_number,),
+    (contract_p, permute_p): (_contract_permuted,),
+    reduce_sum_p: (_sum_of_number,),
+}

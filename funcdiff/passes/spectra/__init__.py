@@ -1,0 +1,1 @@
+"""Functions of eigenvalues and singular values, recognised in derivatives."""

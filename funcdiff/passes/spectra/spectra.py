@@ -1,0 +1,347 @@
+"""Functions of a matrix: V·f(w)·Vᴴ and Σ f(w) from `eigh`, U·f(s)·Vᴴ and Σ f(s) from `svd`.
+
+Their derivatives exist at equal values, where those of the values and vectors do not.  The value
+stays as it is computed; `spectral`, `singular_function` and their sums give it the derivatives of
+the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.primitive import Operation, Primitive
+from funcdiff.core.walk import made, made_by, maker
+from funcdiff.ops.elementwise import mathematics
+from funcdiff.ops.elementwise.complex import conj_p
+from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
+from funcdiff.ops.linalg.functions.dilation import SingularFunction
+from funcdiff.ops.linalg.functions.singular_functions import (
+    SingularSum,
+    singular_function,
+    singular_function_p,
+    singular_sum,
+    singular_sum_p,
+)
+from funcdiff.ops.linalg.functions.spectral import (
+    Spectral,
+    SpectralSum,
+    spectral,
+    spectral_p,
+    spectral_sum,
+    spectral_sum_p,
+)
+from funcdiff.ops.linalg.matrices import transposed
+from funcdiff.ops.linalg.singular import svd_p, svdvals_p
+from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.structure.slicing import Slice, slice_p
+from funcdiff.ops.structure.structural import concatenate_p, convert_p, permute_p, reshape_p
+from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.passes.spectra.pointwise import Scale, function_of, values_of
+from funcdiff.space import Axes, broadcast, broadcast_p, mul_p, reduce_sum_p, splat
+from funcdiff.transforms.jvp import jvp
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Vectors of a matrix, scaled, perhaps conjugated, perhaps as rows: what an operand may be.
+
+    `made` are the parameters of the factorization; `left` says which singular vectors they are.
+    """
+
+    a: Tracer
+    made: Any
+    w: Tracer
+    left: bool | None = None
+    as_rows: bool = False
+    conjugate: bool = False
+    scales: tuple[Scale, ...] = ()
+
+    @property
+    def axis(self) -> int:
+        """The axis that numbers the vectors."""
+        return self.a.ndim - (2 if self.as_rows else 1)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes that are those of the values."""
+        return (*range(self.a.ndim - 2), self.axis)
+
+    def scaled(self, scale: Scale | None) -> _Factor | None:
+        """Return the factor with one more scale."""
+        return None if scale is None else replace(self, scales=(*self.scales, scale))
+
+
+# ---- the factors ---------------------------------------------------------------------------------
+
+
+def _factor(x: Tracer) -> _Factor | None:
+    """Recognise scaled vectors."""
+    head = maker(x)
+    read = None if head is None else _READERS.get(head.primitive)
+    if head is not None and read is not None:
+        p, xs = made(x, head)
+        return read(p, *xs)
+    factor = _vectors(x)
+    return factor if factor and x.shape[factor.axis] == factor.w.shape[-1] else None
+
+
+def _vectors(x: Tracer) -> _Factor | None:
+    """Recognise what `eigh` or `svd` returns."""
+    for primitive, place, value in ((eigh_p, 1, 0), (svd_p, 0, 1), (svd_p, 2, 1)):
+        found = _result(x, primitive, place, value)
+        if found:
+            made, a, w = found
+            if primitive is eigh_p:
+                return _Factor(a, made, w)
+            return _Factor(a, made, w, left=not place, as_rows=bool(place), conjugate=bool(place))
+    return None
+
+
+def _result(
+    x: Tracer, primitive: Primitive[Any], place: int, other: int
+) -> tuple[Any, Tracer, Tracer] | None:
+    """Return parameters, operand and another result of the equation that `x` is a result of."""
+    if x.builder is None or not isinstance(x.atom, int) or x.atom < place:
+        return None
+    first = x.atom - place
+    head, *_ = x.builder.entries[first] or (None,)
+    if not isinstance(head, Operation) or head.primitive is not primitive:
+        return None
+    if any(x.builder.entries[first + 1 : x.atom + 1]):
+        return None
+    results = [x.builder.handle(x.builder, first + k, t) for k, t in enumerate(head.results)]
+    found = made_by(results[0], primitive)
+    assert found is not None
+    return found[0], found[1][0], results[other]
+
+
+def _first_ones(p: Slice, x: Tracer) -> _Factor | None:
+    """Recognise the singular vectors that belong to singular values, of as many as rows."""
+    factor = _vectors(x)
+    if factor is None or factor.left is None:
+        return None
+    wanted = list(x.shape)
+    wanted[factor.axis] = factor.w.shape[-1]
+    steps = (1,) * x.ndim
+    return factor if p == Slice((0,) * x.ndim, tuple(wanted), steps) else None
+
+
+def _permuted(p: Any, x: Tracer) -> _Factor | None:
+    factor, stack = _factor(x), range(x.ndim - 2)
+    if factor is None or p.axes != (*stack, x.ndim - 1, x.ndim - 2):
+        return None
+    return replace(factor, as_rows=not factor.as_rows)
+
+
+def _conjugated(_p: Any, x: Tracer) -> _Factor | None:
+    factor = _factor(x)
+    if factor is None:
+        return None
+    scales = tuple(replace(s, conjugate=not s.conjugate) for s in factor.scales)
+    return replace(factor, conjugate=not factor.conjugate, scales=scales)
+
+
+def _multiplied(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
+    for candidate, other in ((x, y), (y, x)):
+        factor = _factor(candidate)
+        if factor:
+            return factor.scaled(_scale(factor, other))
+    return None
+
+
+def _divided(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
+    factor = _factor(x)
+    scale = factor and _scale(factor, y)
+    return factor.scaled(replace(scale, inverse=True)) if factor and scale else None
+
+
+def _scale(factor: _Factor, x: Tracer) -> Scale | None:
+    """Recognise what is equal for all elements of an eigenvector."""
+    if splat(x) is not None:
+        return Scale(constant(splat(x), factor.w.type.with_dtype(x.dtype)))
+    found = made_by(x, broadcast_p)
+    if not found or not set(found[0].axes) <= set(factor.axes):
+        return None
+    p, (inner,) = found
+    if inner.shape == factor.w.shape:
+        return Scale(inner)
+    return Scale(broadcast(inner, factor.w.shape, tuple(map(factor.axes.index, p.axes))))
+
+
+def _contracted(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
+    """Recognise a product with a vector of scales, or with the matrix that has them as diagonal."""
+    sides = (x, p.left, y, p.right), (y, p.right, x, p.left)
+    for candidate, labels, other, others in sides:
+        factor = _factor(candidate)
+        if factor is None:
+            continue
+        numbers = labels[factor.axis]
+        if others == tuple(labels[k] for k in factor.axes):
+            scale: Scale | None = Scale(other)
+            renamed = p.out
+        elif len(others) == 2 and numbers in others and numbers not in p.out:
+            scale = _on_diagonal(other)
+            (named,) = set(others) - {numbers}
+            renamed = tuple(numbers if k == named else k for k in p.out)
+        else:
+            return None
+        flipped = (*labels[:-2], labels[-1], labels[-2])
+        if renamed not in (labels, flipped):
+            return None
+        turned = replace(factor, as_rows=factor.as_rows != (renamed == flipped))
+        return turned.scaled(scale)
+    return None
+
+
+def _on_diagonal(matrix: Tracer) -> Scale | None:
+    """Recognise what `np.diag` records, by what its steps make of a probe."""
+    steps: list[tuple[Callable[..., Any], list[Any], int]] = []
+    converted = made_by(matrix, convert_p)
+    (x,), n = converted[1] if converted else [matrix], matrix.shape[0]
+    while x.shape != (n,):
+        found, step = None, None
+        for primitive in (reshape_p, slice_p, concatenate_p):
+            found = found or made_by(x, primitive)
+            step = step or (found and primitive.impl(found[0]))
+        moving = [k for k, y in enumerate(found[1]) if splat(y) != 0] if found else []
+        if not found or not step or len(moving) != 1:
+            return None
+        zeros = [np.zeros(y.shape) if splat(y) == 0 else None for y in found[1]]
+        steps.append((step, zeros, moving[0]))
+        x = found[1][moving[0]]
+    probe: Any = np.arange(1.0, n + 1)
+    result = probe
+    for function, operands, place in reversed(steps):
+        result = function(*operands[:place], result, *operands[place + 1 :])
+    return Scale(x) if np.array_equal(result, np.diag(probe)) else None
+
+
+_READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
+    permute_p: _permuted,
+    conj_p: _conjugated,
+    convert_p: lambda _p, x: _factor(x),
+    slice_p: _first_ones,
+    mul_p: _multiplied,
+    mathematics.div.primitive: _divided,
+    contract_p: _contracted,
+}
+
+
+# ---- the product ---------------------------------------------------------------------------------
+
+
+def _function_of_matrix(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
+    left, right = _factor(x), _factor(y)
+    if left is None or right is None or not same(left.w, right.w):
+        return None
+    if left.left is not None and left.left == right.left:
+        return None
+    if left.a.dtype.kind == "c" and left.conjugate == right.conjugate:
+        return None
+    stack, number = p.left[: x.ndim - 2], p.left[left.axis]
+    if p.right[: x.ndim - 2] != stack or p.right[right.axis] != number or number in p.out:
+        return None
+    (row,), (column,) = (set(side) - {*stack, number} for side in (p.left, p.right))
+    plain = left
+    if left.conjugate:
+        row, column, plain = column, row, right
+    if p.out[:-2] != stack or row == column:
+        return None
+    body = function_of(left.w, (*left.scales, *right.scales), x.dtype)
+    if body is None:
+        return None
+    flipped = p.out[-2:] == (column, row)
+    value = bind(contract_p, p, x, y)[0]
+    operands = [transposed(value) if flipped else value, left.a, *body.parameters]
+    program = body.builder.program([body.result])
+    if plain.left is None:
+        known = spectral(Spectral(program, plain.made.lower), operands)
+    else:
+        known = singular_function(SingularFunction(program, not plain.left), operands)
+    return transposed(known) if flipped else known
+
+
+# ---- the trace -----------------------------------------------------------------------------------
+
+
+def _sum_of_function(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+    """Σ f(w) is itself, with the derivative of a trace."""
+    w = values_of(x, _values)
+    if w is None or w.shape != x.shape or x.ndim - 1 not in p.axes:
+        return None
+    return _known_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
+
+
+def _inner_product(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """Σ f(w)·g(w) is itself, with the derivative of a trace."""
+    w = values_of(x, _values)
+    axes = tuple(axis for axis, label in enumerate(p.left) if label not in p.out)
+    if w is None or w.shape != x.shape or p.left != p.right or x.ndim - 1 not in axes:
+        return None
+    if p.out != tuple(label for label in p.left if label in p.out):
+        return None
+    return _known_sum(w, [Scale(x), Scale(y)], x.dtype, axes, bind(contract_p, p, x, y)[0])
+
+
+def _values(x: Tracer) -> tuple[Primitive[Any], Any, Tracer] | None:
+    """Recognise eigenvalues and singular values; return of which factorization, and of what."""
+    for alone in _ALONE:
+        found = made_by(x, alone)
+        if found:
+            return alone, found[0], found[1][0]
+    for primitive, place, other in _AMONG:
+        among = _result(x, primitive, place, other)
+        if among:
+            return primitive, *among[:2]
+    return None
+
+
+_ALONE: Final[tuple[Primitive[Any], ...]] = (eigvalsh_p, svdvals_p)
+_AMONG: Final[tuple[tuple[Primitive[Any], int, int], ...]] = ((eigh_p, 0, 1), (svd_p, 1, 0))
+
+
+def _known_sum(
+    w: Tracer, scales: Sequence[Scale], dtype: Any, axes: tuple[int, ...], total: Tracer
+) -> Tracer | None:
+    """Return the total, known to be the sum of the product of the scales."""
+    body, made = function_of(w, scales, dtype), _values(w)
+    if body is None or made is None or any(x.shape == w.shape for x in body.parameters):
+        return None
+    primitive, p, a = made
+    program, operands = body.builder.program([body.result]), [total, a, *body.parameters]
+    if not jvp(program, (True,) * len(program.inputs))[1][0]:
+        return None  # a count, which has no derivative
+    if primitive in (eigh_p, eigvalsh_p):
+        return spectral_sum(SpectralSum(program, p.lower, axes), operands)
+    return singular_sum(SingularSum(program, axes), operands) if dtype.kind == "f" else None
+
+
+def _twice(_emit: Any, _p: Any, y: Tracer, *xs: Tracer) -> Tracer | None:
+    """spectral(spectral(y)) = spectral(y), and the same of sums and of singular values."""
+    for primitive in (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p):
+        found = made_by(y, primitive)
+        if found and same(found[1][1], xs[0]):
+            return y
+    return None
+
+
+primitives: Final = frozenset((
+    eigh_p, eigvalsh_p, svd_p, svdvals_p,
+    spectral_p, spectral_sum_p, singular_function_p, singular_sum_p,
+))  # fmt: skip
+"""What the rules look for: they have nothing to say on a program with none of these."""
+
+rules: Final[Rules] = {
+    contract_p: (_function_of_matrix, _inner_product),
+    reduce_sum_p: (_sum_of_function,),
+    spectral_p: (_twice,),
+    spectral_sum_p: (_twice,),
+    singular_function_p: (_twice,),
+    singular_sum_p: (_twice,),
+}

@@ -1,0 +1,1 @@
+"""Where a linear program is zero by structure, and what follows from that."""

@@ -1,0 +1,339 @@
+"""Zeros that masks make stay zero: an infinite coefficient never meets them.
+
+Where ``np.where(x > 0, np.sqrt(x), 0)`` is differentiated, the cotangent is masked first and then
+multiplied by 1/(2√x), which is infinite at 0: 0·∞ = NaN, although the branch was not taken.  In a
+linear program the two commute, so the mask goes last: ``mask(ct)·c = mask(ct·c)``.  The same holds
+for all zeros that the program knows of (see `funcdiff.passes.supports.support`): what is multiplied
+is masked by its support.
+
+The rules hold for exact zeros that are structural, so they apply only to equations that depend
+on a tangent or cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.types import BOOL
+from funcdiff.core.walk import made_by
+from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
+from funcdiff.ops.axes.recurrence import recurrence_p
+from funcdiff.ops.elementwise.mathematics import div
+from funcdiff.ops.linalg.determinants import adjugate_p
+from funcdiff.ops.linalg.systems import solve_p, triangular_solve_p
+from funcdiff.ops.products.contract import Contraction, Labels, contract_p
+from funcdiff.ops.products.convolution import Convolution, convolve_p
+from funcdiff.ops.products.masked import (
+    masked_contract_p,
+    masked_contraction,
+    masked_convolution,
+    masked_convolve_p,
+)
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
+from funcdiff.ops.user.linear_solve import linear_solve_p, named_solve_p
+from funcdiff.passes.rewrites.rewriting import Rewriter, Rule, Rules
+from funcdiff.passes.supports.following import Supports
+from funcdiff.passes.supports.rules import shifted
+from funcdiff.passes.supports.support import Support
+from funcdiff.space import mul_p, splat, zeros
+
+_MIXING: Final = (adjugate_p, solve_p, triangular_solve_p, named_solve_p)
+"""Operations of which a result depends on all elements of a column, or of a matrix."""
+
+_div_p: Final = div.primitive
+"""Only in rules that users have written: derivatives of the library's own multiply."""
+
+
+def _is_zero(x: Tracer) -> bool:
+    return bool(splat(x) == 0)
+
+
+def _is_finite(c: Tracer) -> bool:
+    """Whether a coefficient is finite for certain: a number, or a choice of two."""
+    chosen = made_by(c, select_p)
+    numbers = [splat(x) for x in (chosen[1][1:] if chosen else [c])]
+    return all(number is not None and np.isfinite(number) for number in numbers)
+
+
+def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
+    """Return mask and value of ``select(mask, value, 0)``, and whether the sides are swapped."""
+    found = made_by(x, select_p)
+    if found is None:
+        return None
+    mask, a, b = found[1]
+    if _is_zero(b):
+        return mask, a, False
+    return (mask, b, True) if _is_zero(a) else None
+
+
+def _mask(emit: Any, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
+    pair = (zeros(value.type), value) if swapped else (value, zeros(value.type))
+    return emit(select_p, NONE, mask, *pair)  # type: ignore[no-any-return]
+
+
+# ---- masks, pads and scatters at hand: the product goes inside -----------------------------------
+
+
+def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, u, 0) · c = select(m, u·c, 0)."""
+    for u, c in ((x, y), (y, x)):
+        found = _masked(u)
+        if found:
+            mask, value, swapped = found
+            return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped=swapped)
+    return None
+
+
+def _divide_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, u, 0) / c = select(m, u / c, 0)."""
+    found = _masked(x)
+    if found is None:
+        return None
+    mask, value, swapped = found
+    return _mask(emit, mask, emit(_div_p, NONE, value, y), swapped=swapped)
+
+
+def _scale_padded(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """add_slice(0, u) · c = add_slice(0, u · slice(c))."""
+    for padded, c in ((x, y), (y, x)):
+        found = made_by(padded, add_slice_p)
+        if found and _is_zero(found[1][0]):
+            p, (zero, u) = found
+            scaled = emit(mul_p, NONE, u, emit(slice_p, p, c))
+            return emit(add_slice_p, p, zero, scaled)  # type: ignore[no-any-return]
+    return None
+
+
+def _scale_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    """scatter_add(0, u, i) · c = scatter_add(0, u · gather(c, i), i), if u is no larger."""
+    for scattered, c in ((x, y), (y, x)):
+        found = made_by(scattered, scatter_add_p)
+        if found and _is_zero(found[1][0]) and found[1][1].type.size <= c.type.size:
+            p, (zero, u, *indices) = found
+            scaled = emit(mul_p, NONE, u, emit(gather_p, p, c, *indices))
+            return emit(scatter_add_p, p, zero, scaled, *indices)  # type: ignore[no-any-return]
+    return None
+
+
+def _contract_padded(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+    """contract(add_slice(0, u), c) = add_slice(0, contract(u, slice(c))), label by label."""
+    for padded, c, labels, others in ((x, y, p.left, p.right), (y, x, p.right, p.left)):
+        found = made_by(padded, add_slice_p)
+        if found and _is_zero(found[1][0]):
+            pad, (_, u) = found
+            bounds = {
+                label: (pad.starts[k], pad.stops[k], pad.steps[k]) for k, label in enumerate(labels)
+            }
+            place = _sliced(bounds, others, c.shape)
+            part = c if place.lengths == c.shape else emit(slice_p, place, c)
+            small = emit(contract_p, p, *((u, part) if padded is x else (part, u)))
+            (result,) = contract_p.abstract(p, x.type, y.type)
+            if small.type is result:
+                return small  # type: ignore[no-any-return]
+            place = _sliced(bounds, p.out, result.shape)
+            return emit(add_slice_p, place, zeros(result), small)  # type: ignore[no-any-return]
+    return None
+
+
+def _convolve_padded(emit: Any, p: Convolution, x: Tracer, y: Tracer) -> Tracer | None:
+    """convolve(add_slice(0, u), c) = convolve(u, c) at other places, if only places are padded."""
+    for k, padded in enumerate((x, y)):
+        found = made_by(padded, add_slice_p)
+        if not found or not _is_zero(found[1][0]):
+            continue
+        pad, (_, u) = found
+        count = len((p.left, p.right)[k])
+        if u.shape[:count] != padded.shape[:count]:
+            continue
+        moved = zip(p.steps, p.offsets, pad.starts[count:], pad.steps[count:], strict=True)
+        places = [_at_slice(k, *axis) for axis in moved]
+        steps, offsets = (tuple(values) for values in zip(*places, strict=True))
+        params = replace(p, steps=steps, offsets=offsets)
+        return emit(convolve_p, params, *((u, y) if k == 0 else (x, u)))  # type: ignore[no-any-return]
+    return None
+
+
+def _reshape_padded(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+    """reshape(add_slice(0, u)) = add_slice(0, reshape(u)), if only axes of length 1 come and go."""
+    found = made_by(x, add_slice_p)
+    if not found or not _is_zero(found[1][0]):
+        return None
+    pad, (_, u) = found
+    axes = zip(x.shape, pad.starts, pad.stops, pad.steps, strict=True)
+    long = [axis for axis in axes if axis[0] != 1]
+    if [n for n in p.shape if n != 1] != [n for n, *_ in long] or not u.type.size:
+        return None
+    bounds = iter(long)
+    moved = [(0, 1, 1) if n == 1 else next(bounds)[1:] for n in p.shape]
+    starts, stops, steps = zip(*moved, strict=True) if moved else ((), (), ())
+    place = Slice(starts, stops, steps)
+    small = emit(reshape_p, Shape(place.lengths), u)
+    return emit(add_slice_p, place, zeros(x.type.with_shape(p.shape)), small)  # type: ignore[no-any-return]
+
+
+def _at_slice(
+    k: int, steps: tuple[int, int, int], offset: int, start: int, step: int
+) -> tuple[tuple[int, int, int], int]:
+    """Put ``start + step·q`` for the place q of an operand into ``a·q + b·t = c·p + o``."""
+    a, b, c = steps
+    moved = (a * step, b, c) if k == 0 else (a, b * step, c)
+    return moved, offset - steps[k] * start
+
+
+def _sliced(
+    bounds: dict[int, tuple[int, int, int]], labels: Labels, shape: tuple[int, ...]
+) -> Slice:
+    """Return the slice of an array at the labels that have bounds, whole at the others."""
+    found = [bounds.get(label, (0, n, 1)) for label, n in zip(labels, shape, strict=True)]
+    starts, stops, steps = zip(*found, strict=True) if found else ((), (), ())
+    return Slice(tuple(starts), tuple(stops), tuple(steps))
+
+
+# ---- any other support: the product is masked by it ----------------------------------------------
+
+
+def _padded(supports: Supports, emit: Any, u: Tracer, support: Support) -> Tracer | None:
+    """Return u = add_slice(0, slice(u)), if its support is a box and a mask would take more."""
+    if not supports.takes_more_than(2, support):
+        return None
+    box = supports.box(support)
+    if box is None:
+        return None
+    return emit(add_slice_p, box, zeros(u.type), emit(slice_p, box, u))  # type: ignore[no-any-return]
+
+
+def _scale_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+        """u · c = select(support(u), u · c, 0), or a padded product."""
+        for u, c in ((x, y), (y, x)):
+            if supports.of(u) is True or _is_finite(c):
+                continue
+            support = supports.settled(u)
+            if isinstance(support, Support):
+                padded = _padded(supports, emit, u, support)
+                if padded is not None:
+                    return emit(mul_p, p, padded, c)  # type: ignore[no-any-return]
+                return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
+        return None
+
+    return rule
+
+
+def _divide_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+        """u / c = select(support(u), u / c, 0)."""
+        if splat(y) is not None:
+            return None
+        support = supports.settled(x)
+        if not isinstance(support, Support):
+            return None
+        return _mask(emit, supports.record(support), bind(_div_p, p, x, y)[0], swapped=False)
+
+    return rule
+
+
+def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
+    def rule(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+        """A⁻¹·B = select(support(A⁻¹·B), A⁻¹·B, 0), and so for all that mixes matrices."""
+        support = supports.result(primitive, p, xs)
+        if support is None:
+            return None
+        return _mask(emit, supports.record(support), bind(primitive, p, *xs)[0], swapped=False)
+
+    return rule
+
+
+def _recurrence_supported(supports: Supports) -> Rule:
+    def rule(emit: Any, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
+        """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
+        support = (
+            None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
+        )
+        if support is None:
+            return None
+        met = supports.record(shifted(support, p.axis))
+        return bind(recurrence_p, p, _mask(emit, met, a, swapped=False), b)[0]
+
+    return rule
+
+
+def _product_supported(
+    supports: Supports, masked_p: Primitive[Any], masked: Callable[[Any, int], Params]
+) -> Rule:
+    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+        """contract(u, c) = masked_contract(u, c, support(u)), and so for convolve."""
+        for k, (u, c) in enumerate(((x, y), (y, x))):
+            if supports.of(u) is True or _is_finite(c):
+                continue
+            support = supports.settled(u)
+            if isinstance(support, Support):
+                mask = supports.record(support)
+                return emit(masked_p, masked(p, k), x, y, mask)  # type: ignore[no-any-return]
+        return None
+
+    return rule
+
+
+rules: Final[Rules] = {
+    (mul_p, select_p): (_scale_masked,),
+    (mul_p, add_slice_p): (_scale_padded,),
+    (mul_p, scatter_add_p): (_scale_scattered,),
+    (contract_p, add_slice_p): (_contract_padded,),
+    (convolve_p, add_slice_p): (_convolve_padded,),
+    (reshape_p, add_slice_p): (_reshape_padded,),
+    (_div_p, select_p): (_divide_masked,),
+}
+
+
+class LinearRewriter(Rewriter):
+    """A rewriter for one walk over a linear program, which keeps track of supports.
+
+    Attributes
+    ----------
+    supports
+        Where what has been recorded may differ from zero.
+    """
+
+    def __init__(self, *tables: Rules) -> None:
+        self.supports: Final = Supports()
+        super().__init__(*tables, rules)
+        self._supported: Final[dict[Primitive[Any], Rule]] = {
+            mul_p: _scale_supported(self.supports),
+            _div_p: _divide_supported(self.supports),
+            recurrence_p: _recurrence_supported(self.supports),
+            contract_p: _product_supported(self.supports, masked_contract_p, masked_contraction),
+            convolve_p: _product_supported(self.supports, masked_convolve_p, masked_convolution),
+            **{primitive: _result_supported(self.supports, primitive) for primitive in _MIXING},
+        }
+
+    def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
+        """Record an equation, or what the rules have for it, and note its support."""
+        ys = super().emit(primitive, params, *xs)
+        self.supports.note(ys, primitive, params, xs)
+        return ys
+
+    def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
+        """Record an equation that no rule rewrites, a product masked by a support."""
+        if primitive is linear_solve_p:
+            return self._solved_by_user(params, xs)
+        rule = self._supported.get(primitive)
+        y = None if rule is None else rule(self._single, params, *xs)
+        return super().record(primitive, params, *xs) if y is None else (y,)
+
+    def _solved_by_user(self, params: Params, xs: Sequence[Tracer]) -> tuple[Tracer, ...]:
+        """Record the solution of an equation: zero for examples without a right-hand side."""
+        supports = self.supports.results(linear_solve_p, params, xs)
+        ys = super().record(linear_solve_p, params, *xs)
+        return tuple(
+            _mask(self._single, self.supports.record(s), y, swapped=False)
+            if isinstance(s, Support)
+            else y
+            for y, s in zip(ys, supports, strict=True)
+        )

@@ -1,0 +1,66 @@
+"""Where a tangent or cotangent may differ from zero, as far as the program tells.
+
+Masks, padding and scattering put zeros in places that the program knows.  Such a support is
+itself a small program of booleans, in which most linear operations stand for themselves: what
+moves numbers moves booleans, a sum becomes "any", an addition "or".  It is kept as a tree and
+recorded only where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.ops.structure.structural import Shape, reshape_p
+from funcdiff.space import splat
+
+
+class Support:
+    """One step of a support: a primitive of booleans applied to supports and known arrays.
+
+    Attributes
+    ----------
+    place
+        Which of the results it is.
+    fixed
+        Whether it depends on shapes only, not on masks or indices.
+    """
+
+    __slots__ = ("fixed", "operands", "params", "place", "primitive", "type")
+    fixed: bool
+    type: ArrayType
+
+    def __init__(
+        self,
+        primitive: Primitive[Any],
+        params: Params,
+        operands: Sequence[Support | Tracer],
+        place: int = 0,
+    ) -> None:
+        self.primitive = primitive
+        self.params = params
+        self.operands = tuple(operands)
+        self.place = place
+        self.fixed = all(
+            x.fixed if isinstance(x, Support) else splat(x) is not None for x in self.operands
+        )
+        self.type = primitive.abstract(params, *(x.type for x in operands))[place]
+
+
+Maybe: TypeAlias = Support | bool
+"""A support; True is everywhere, False nowhere."""
+
+
+def given(mask: Tracer) -> Support:
+    """Return a mask that is recorded as a support."""
+    return Support(reshape_p, Shape(mask.shape), [mask])
+
+
+def booleans(x: Tracer, support: Maybe) -> Support | Tracer:
+    """Return the support of `x` as an operand of booleans."""
+    if isinstance(support, Support):
+        return support
+    return constant(support, ArrayType(x.shape, BOOL))

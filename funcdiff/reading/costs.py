@@ -1,0 +1,323 @@
+"""What a program costs: operations, memory traffic and peak memory, by the user's lines.
+
+The counts follow the program as the interpreter runs it, equation by equation.  Nothing is
+measured: they are sums over types that are known before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from funcdiff.core.liveness import last_uses
+from funcdiff.core.overwriting import functions
+from funcdiff.core.program import Atom, Equation, Program, Var
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
+from funcdiff.ops.control.checkpoint import checkpoint_p
+from funcdiff.ops.control.cond import cond_p
+from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.control.while_loop import while_p
+from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
+from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
+from funcdiff.reading.flops import flops
+from funcdiff.reading.labels import Label, Labels, Path
+
+ELSEWHERE: Final = "elsewhere"
+"""What stands for the line where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one line of the user's costs.
+
+    Attributes
+    ----------
+    place
+        The line, or the line that it is the derivative of.
+    flops, read, written, equations
+        As in `Cost`.
+    """
+
+    place: str
+    flops: float
+    read: int
+    written: int
+    equations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a call costs, counted, not measured.
+
+    Attributes
+    ----------
+    flops
+        Floating-point operations.
+    read, written
+        Bytes that equations read from their operands and write to their results.
+    peak
+        The most bytes that arrays take at any time, those of the arguments included.
+    equations
+        How many equations run.
+    rows
+        The same by the user's lines, those that move the most bytes first.
+    loops
+        How many loops have a length that is not known before they run: of these, one iteration
+        is counted.
+    unknown
+        How many calls of functions there are of which nothing is known.
+    """
+
+    flops: float
+    read: int
+    written: int
+    peak: int
+    equations: int
+    rows: tuple[Row, ...]
+    loops: int
+    unknown: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written."""
+        return self.read + self.written
+
+    def __str__(self) -> str:
+        head = ("flops", "read", "written", "equations", "line")
+        table = [head, *(_cells(row, row.place) for row in self.rows), _cells(self, "total")]
+        widths = [max(len(line[k]) for line in table) for k in range(4)]
+        lines = []
+        for line in table:
+            numbers = [cell.rjust(w) for cell, w in zip(line[:4], widths, strict=True)]
+            lines.append("  ".join([*numbers, line[4]]))
+        lines.append(f"peak memory {_bytes(self.peak)}")
+        if self.loops:
+            lines.append(f"of {_plural(self.loops, 'loop')} of unknown length one iteration counts")
+        if self.unknown:
+            calls = _plural(self.unknown, "call")
+            lines.append(f"{calls} of functions that cannot be looked into count as nothing")
+        return "\n".join(lines)
+
+
+def _cells(row: Row | Cost, place: str) -> tuple[str, ...]:
+    return (
+        _number(row.flops, 1000, ("", "k", "M", "G", "T", "P")),
+        _bytes(row.read),
+        _bytes(row.written),
+        f"{row.equations}",
+        place,
+    )
+
+
+def _bytes(count: float) -> str:
+    return _number(count, 1024, (" B", " KiB", " MiB", " GiB", " TiB", " PiB"))
+
+
+def _number(count: float, step: int, units: Sequence[str]) -> str:
+    """Return a count in three digits and a unit."""
+    unit = 0
+    while count >= step and unit + 1 < len(units):
+        count, unit = count / step, unit + 1
+    plain = (count == int(count) and unit == 0) or count >= 100
+    return f"{count:.0f}{units[unit]}" if plain else f"{count:.3g}{units[unit]}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+# ---- counting --------------------------------------------------------------------------------
+
+
+def cost_of(program: Program, labels: Labels) -> Cost:
+    """Return the cost of a program."""
+    tally = _Tally(labels)
+    peak = tally.run(program, (), 1, ELSEWHERE)
+    rows = [Row(place, *counts) for place, counts in tally.rows.items()]
+    rows.sort(key=lambda row: (-(row.read + row.written), -row.flops))
+    total = [sum(counts[k] for counts in tally.rows.values()) for k in range(4)]
+    return Cost(
+        total[0], int(total[1]), int(total[2]), peak, int(total[3]), tuple(rows), tally.loops,
+        tally.unknown,
+    )  # fmt: skip
+
+
+class _Tally:
+    """Counts in the making."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.rows: dict[str, list[Any]] = {}
+        self.loops = 0
+        self.unknown = 0
+        self._labels = labels
+
+    def run(self, program: Program, path: Path, times: int, around: str) -> int:
+        """Add what running a program so many times costs; return its peak in bytes."""
+        memory = Memory(program)
+        peak = memory.live
+        for index, eq in enumerate(program.equations):
+            label = self._labels.get((path, eq.results[0].number), Label()) if eq.results else None
+            place = (label.place if label else "") or around
+            inner = self._nested(eq, (*path, index), times, place)
+            if inner is None:
+                self._add(place, times, flops(eq), *memory.traffic(index), 1)
+            peak = max(peak, memory.step(index, inner or 0))
+        return peak
+
+    def _add(self, place: str, times: int, *counts: float) -> None:
+        row = self.rows.setdefault(place, [0, 0, 0, 0])
+        for k, count in enumerate(counts):
+            row[k] += times * count
+
+    def _nested(self, eq: Equation, path: Path, times: int, place: str) -> int | None:
+        """Add what programs in an equation cost; return the most memory that one of them adds.
+
+        None if there are none.
+        """
+        if eq.primitive.facts.calls_user:
+            self.unknown += times
+            return None
+        runs = list(_runs(eq, times))
+        if eq.primitive is while_p:
+            self.loops += 1
+        if eq.primitive is scan_p:
+            stacked = size_of(eq.results[eq.params.carries :])  # type: ignore[attr-defined]
+            self._add(place, times, 0, stacked, stacked, 0)
+        if eq.primitive is cond_p:
+            return self._dearest(runs, path, place)
+        added = [
+            self.run(program, (*path, k), count, place) - size_of(program.inputs)
+            for k, program, count in runs
+        ]
+        return max(added) if runs else None
+
+    def _dearest(self, runs: Sequence[tuple[int, Program, int]], path: Path, place: str) -> int:
+        """Add the branch that moves the most bytes."""
+        tallies = []
+        for k, program, count in runs:
+            tally = _Tally(self._labels)
+            peak = tally.run(program, (*path, k), count, place) - size_of(program.inputs)
+            moved = sum(row[1] + row[2] for row in tally.rows.values())
+            tallies.append((moved, k, tally, peak))
+        _, _, dearest, peak = max(tallies, key=lambda entry: entry[:2])
+        for word, row in dearest.rows.items():
+            self._add(word, 1, *row)
+        self.loops += dearest.loops
+        self.unknown += dearest.unknown
+        return peak
+
+
+def _runs(eq: Equation, times: int) -> Iterator[tuple[int, Program, int]]:
+    """Give the programs in an equation, and how often each runs."""
+    p: Any = eq.params
+    if eq.primitive in (custom_p, checkpoint_p):
+        yield 0, p.body, times
+    elif eq.primitive is tangent_p:
+        yield 0, pushed_forward(p.backward, p), times
+    elif eq.primitive is scan_p:
+        yield 0, p.body, times * p.length
+    elif eq.primitive is cond_p:
+        for k, branch in enumerate(p.branches):
+            yield k, branch, times
+    elif eq.primitive is while_p:
+        for k, sweep in enumerate((*p.sweeps, p.test)):
+            yield k, sweep, times
+
+
+# ---- memory ----------------------------------------------------------------------------------
+
+
+def bytes_of(type_: ArrayType) -> int:
+    """Return how many bytes an array takes."""
+    return type_.size * type_.dtype.itemsize
+
+
+def size_of(atoms: Sequence[Atom]) -> int:
+    """Return how many bytes arrays take together; literals take none."""
+    return sum(bytes_of(atom.type) for atom in atoms if isinstance(atom, Var))
+
+
+class Memory:
+    """The arrays of a running program: a view keeps the memory alive that it looks at.
+
+    Attributes
+    ----------
+    live
+        Bytes of the arrays that are alive now, at first those of the inputs, which stay.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._functions = functions(program, last_uses(program))
+        count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
+        self._owner: list[int] = list(range(count))
+        self._stored = [bytes_of(v.type) for v in program.inputs] + [0] * (
+            count - len(program.inputs)
+        )
+        self._follow_views()
+        self._ends = self._last_looks()
+        self.live = size_of(program.inputs)
+
+    def _follow_views(self) -> None:
+        for index, eq in enumerate(self._program.equations):
+            shared = eq.primitive.facts.view or self._in_place(index)
+            for k, v in enumerate(eq.results):
+                source = eq.operands[k] if shared and k < len(eq.operands) else None
+                if isinstance(source, Var):
+                    self._owner[v.number] = self._owner[source.number]
+                    self._stored[v.number] = min(bytes_of(v.type), self._stored[source.number])
+                else:
+                    self._stored[v.number] = bytes_of(v.type)
+
+    def _in_place(self, index: int) -> bool:
+        eq = self._program.equations[index]
+        return (
+            eq.primitive.facts.in_place is not None
+            and self._functions[index] is not eq.operation.function
+        )
+
+    def _last_looks(self) -> list[int]:
+        """Return for each owner the last equation that needs its memory."""
+        last = last_uses(self._program)
+        ends = list(last)
+        for number, owner in enumerate(self._owner):
+            ends[owner] = max(ends[owner], last[number])
+        for v in self._program.inputs:
+            ends[v.number] = len(self._program.equations)
+        return ends
+
+    def traffic(self, index: int) -> tuple[int, int]:
+        """Return how many bytes an equation reads and writes."""
+        eq = self._program.equations[index]
+        if eq.primitive.facts.view:
+            return 0, 0
+        written = sum(bytes_of(v.type) for v in eq.results)
+        operands = [atom for atom in eq.operands if isinstance(atom, Var)]
+        if eq.primitive is gather_p:
+            indices = size_of(eq.operands[1:])
+            return written + indices, written
+        if eq.primitive in (add_slice_p, replace_slice_p, scatter_p, scatter_add_p):
+            touched = bytes_of(eq.operands[1].type)
+            adds = touched if eq.primitive in (add_slice_p, scatter_add_p) else 0
+            copied = 0 if self._in_place(index) else written
+            base = copied if isinstance(eq.operands[0], Var) else 0
+            return base + size_of(eq.operands[1:]) + adds, copied + touched
+        return sum(self._stored[v.number] for v in operands), written
+
+    def step(self, index: int, inside: int) -> int:
+        """Run an equation that needs so many bytes inside; return the bytes at its busiest."""
+        eq = self._program.equations[index]
+        made = [v for v in eq.results if self._owner[v.number] == v.number]
+        self.live += size_of(made)
+        # what a loop stacks is there beside what an iteration needs; other programs make it
+        beside = 0 if eq.primitive in (scan_p, while_p) else size_of(made)
+        busiest = self.live + max(0, inside - beside)
+        used = {self._owner[a.number] for a in eq.operands if isinstance(a, Var)}
+        for owner in used | {v.number for v in made}:
+            if self._ends[owner] == index:
+                self.live -= self._stored[owner]
+                self._ends[owner] = -2  # freed
+        return busiest

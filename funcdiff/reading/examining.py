@@ -1,0 +1,72 @@
+"""A call looked at instead of run: its program, and where that comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from funcdiff.api.calls.invocation import Invocation
+from funcdiff.api.calls.tracing import Trace, record
+from funcdiff.core.builder import Tracer, current_builder, isolated
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.running import as_run
+from funcdiff.errors import InputError, user_frame, user_location
+from funcdiff.passes.simplify import simplify
+from funcdiff.reading.labels import Labels
+from funcdiff.reading.naming import labels_of
+from funcdiff.reading.provenance import Notes, noted
+
+
+class Examined(NamedTuple):
+    """A call that was traced to be looked at.
+
+    Attributes
+    ----------
+    program
+        As `trace` returns it.
+    trace
+        What it was made from.
+    notes
+        Names and lines of the user's.
+    labels
+        Which of them belong to which variable of the program.
+    """
+
+    program: Program
+    trace: Trace
+    notes: Notes
+    labels: Labels
+
+    @classmethod
+    def of(cls, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Examined:
+        """Trace a call of a function.
+
+        Raises
+        ------
+        InputError
+            If something is being traced.
+        """
+        if current_builder() is not None:
+            raise InputError(
+                f"source and cost show a call with concrete arrays, but were used at "
+                f"{user_location()} while something is traced. Call them outside."
+            )
+        invocation = Invocation(args, kwargs)
+
+        def call(tracers: list[Tracer]) -> Any:
+            positional, named = invocation.arguments(tracers)
+            return f(*positional, **named)
+
+        caller = user_frame()
+
+        def examined() -> Examined:
+            with noted(caller) as notes:
+                trace = record(
+                    f, invocation.operands, call, lifts=False, orders=0, taps={},
+                    weak=invocation.weak,
+                )  # fmt: skip
+            program = as_run(simplify(program_of(*trace.recording)))
+            return cls(program, trace, notes, labels_of(notes, program))
+
+        return isolated(examined)

@@ -1,0 +1,343 @@
+"""Operations that hold programs, as statements: loops, branches and functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.errors import ProgramError
+from funcdiff.ops.control.checkpoint import checkpoint_p
+from funcdiff.ops.control.cond import cond_p
+from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.control.while_loop import while_p
+from funcdiff.ops.structure.structural import convert_p
+from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
+from funcdiff.ops.user.linear_solve import linear_solve_p
+from funcdiff.ops.user.opaque import function_of, opaque_p
+from funcdiff.ops.user.root import root_p
+from funcdiff.reading.text.expressions import (
+    build,
+    call,
+    constant,
+    item,
+    items,
+    name,
+    text_of,
+)
+from funcdiff.reading.text.literals import dtype_of, shape_of
+
+if TYPE_CHECKING:
+    from funcdiff.reading.labels import Path
+    from funcdiff.reading.text.writer import Body
+
+Writing: TypeAlias = "Callable[[Body, Equation, Path], None]"
+"""Adds the statements of an equation, which has a path."""
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def _called(b: Body, eq: Equation, function: str) -> None:
+    """Assign the results of a function of the text."""
+    arguments = [b.whole(atom) for atom in eq.operands]
+    targets = ", ".join(b.target(v) for v in eq.results)
+    b.writer.line(f"{targets} = {text_of(call(function, *arguments))}")
+
+
+def _function(b: Body, program: Program, wanted: str, path: Path) -> str:
+    return b.writer.module.function(program, wanted, (*path, 0))
+
+
+def _custom(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    _called(b, eq, _function(b, p.body, p.name, path))
+
+
+def _custom_tangent(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    _called(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent", path))
+
+
+def _checkpoint(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    _called(b, eq, _function(b, p.body, "recomputed", path))
+
+
+# ---- branches ------------------------------------------------------------------------------------
+
+
+def _cond(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    operands = [b.simple(atom) for atom in eq.operands[1:]]
+    tests = _tests(b, eq, len(p.branches))
+    order = range(len(p.branches)) if len(p.branches) != 2 else (1, 0)
+    used = [k for k, v in enumerate(eq.results) if b.is_used(v)]
+    written = []
+    names = {b.label(eq.results[k]).name for k in used}
+    for k in order:
+        with b.writer.apart() as lines, b.writer.indented():
+            outputs = b.writer.write(p.branches[k], operands, (*path, k), plain=names)
+        written.append((lines, [outputs[j] for j in used]))
+    targets = [b.target(eq.results[k]) for k in used]
+    if len(written) == 2 and len(used) == 1 and not any(lines for lines, _ in written):
+        (_, (first,)), (_, (second,)) = written
+        choice = ast.IfExp(tests[0], first, second)
+        b.writer.line(f"{targets[0]} = {text_of(choice)}")
+        return
+    for k, (lines, outputs) in enumerate(written):
+        word = "if" if k == 0 else "elif"
+        b.writer.line(f"{word} {text_of(tests[k])}:" if k < len(tests) else "else:")
+        b.writer.extend(lines)
+        with b.writer.indented():
+            for target, value in zip(targets, outputs, strict=True):
+                b.writer.line(f"{target} = {text_of(value)}")
+
+
+def _tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
+    """Return what decides for each branch but the last one; of two, for the second."""
+    index = eq.operands[0]
+    maker = b.maker(index)
+    if count == 2:
+        if maker is not None and maker.primitive is convert_p:
+            (before,) = maker.operands
+            if before.type.dtype == BOOL and isinstance(before, Var):
+                return [b.whole(before) if b.uses(index) == 1 else b.simple(before)]
+        return [build("i > 0", i=b.whole(index))]
+    i = b.simple(index)
+    first = [build("i <= 0", i=i)] if count > 1 else []
+    return first + [build("i == k", i=i, k=constant(k)) for k in range(1, count - 1)]
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+def _start(
+    b: Body, inputs: Sequence[Var], values: Sequence[ast.expr], path: Path, results: Sequence[Var]
+) -> list[str]:
+    """Assign the first carry to names of their own; return the names."""
+    names = []
+    for v, value, result in zip(inputs, values, results, strict=True):
+        inner, outer = b.writer.module.name(path, v), b.label(result).name
+        word = outer if outer.startswith("d_") else inner or outer
+        names.append(b.writer.new(word or "carry"))
+        b.writer.line(f"{names[-1]} = {text_of(value)}")
+    return names
+
+
+def _next(b: Body, names: Sequence[str], values: Sequence[ast.expr]) -> None:
+    """Assign the next carry, all at once."""
+    changed = [(n, x) for n, x in zip(names, values, strict=True) if text_of(x) != n]
+    if changed:
+        left = ", ".join(n for n, _ in changed)
+        right = text_of(items([x for _, x in changed]) if len(changed) > 1 else changed[0][1])
+        b.writer.line(f"{left} = {right}")
+
+
+def _scan(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    inside = (*path, 0)
+    constants, carry, rows = p.split(eq.operands)
+    inputs = p.split(p.body.inputs)
+    fixed = [b.simple(atom) for atom in constants]
+    arrays = [
+        b.simple(atom, _plural(b.writer.module.name(inside, v)))
+        for atom, v in zip(rows, inputs[2], strict=True)
+    ]
+    first = [b.whole(atom) for atom in carry]
+    names = _start(b, inputs[1], first, inside, eq.results[: p.carries])
+    stacks = []
+    for v, y in zip(eq.results[p.carries :], p.body.outputs[p.carries :], strict=True):
+        t, row = y.type, b.writer.module.name(inside, y) if isinstance(y, Var) else ""
+        word = b.label(v).name
+        stacks.append(b.writer.new(f"{row}s" if row and word in ("", row) else word or "rows"))
+        shape = shape_of((p.length, *t.shape))
+        dtype = [] if t.dtype == FLOAT else [dtype_of(t.dtype)]
+        b.writer.line(f"{stacks[-1]} = {text_of(call('np.empty', shape, *dtype))}")
+    k = b.writer.new("k")
+    steps = f"range({p.length})"
+    b.writer.line(f"for {k} in {f'reversed({steps})' if p.reverse else steps}:")
+    with b.writer.indented():
+        own = [_row(b, x, k, v, inside) for x, v in zip(arrays, inputs[2], strict=True)]
+        outputs = b.writer.write(p.body, [*fixed, *map(name, names), *own], inside)
+        for stack, value in zip(stacks, outputs[p.carries :], strict=True):
+            b.writer.line(f"{stack}[{k}] = {text_of(value)}")
+        _next(b, names, outputs[: p.carries])
+        if not stacks and all(
+            text_of(x) == n for n, x in zip(names, outputs[: p.carries], strict=True)
+        ):
+            b.writer.line("pass")
+    for v, word in zip(eq.results, [*names, *stacks], strict=True):
+        b.define(v, name(word))
+
+
+def _plural(word: str) -> str:
+    return f"{word}s" if word else ""
+
+
+def _row(b: Body, x: ast.expr, k: str, v: Var, path: Path) -> ast.expr:
+    """Assign a row of an array that the loop walks along, if the body has a name for it."""
+    row = item(x, [name(k)])
+    stack = x.id if isinstance(x, ast.Name) else ""
+    single = stack[:-1] if stack.endswith("s") and len(stack) > 1 else "row"
+    word = b.writer.new(b.writer.module.name(path, v) or single)
+    b.writer.line(f"{word} = {text_of(row)}")
+    return name(word)
+
+
+def _while(b: Body, eq: Equation, path: Path) -> None:
+    p: Any = eq.params
+    constants, carries = p.split(eq.operands)
+    fixed = [b.simple(atom) for atom in constants]
+    steps = b.writer.new("steps") if len(p.sweeps) > 1 else ""
+    if steps:
+        b.writer.line(f"{steps} = []")
+    results: list[str] = []
+    count = 0  # of values that a step has by now
+    for k, sweep in enumerate(p.sweeps):
+        inside = (*path, k)
+        inputs = sweep.inputs[p.constants : p.constants + p.carries[k]]
+        first = [b.whole(atom) for atom in carries[k]]
+        names = _start(b, inputs, first, inside, eq.results[len(results) :][: p.carries[k]])
+        results += names
+        if k == 0:
+            _open_while(b, p.test, [*fixed, *map(name, names)], (*path, len(p.sweeps)))
+        row = b.writer.new("step") if k else ""
+        if k:
+            b.writer.line(f"for {row} in {f'reversed({steps})' if p.reverse[k] else steps}:")
+        with b.writer.indented():
+            values = [b.writer.new("value") for _ in range(count)] if k else []
+            if values:
+                left = f"({values[0]},)" if len(values) == 1 else ", ".join(values)
+                b.writer.line(f"{left} = {row}")
+            operands = [*fixed, *map(name, names), *map(name, values)]
+            outputs = b.writer.write(sweep, operands, inside)
+            rows = outputs[p.carries[k] :]
+            if k == 0 and steps:
+                b.writer.line(f"{steps}.append([{', '.join(map(text_of, rows))}])")
+            elif rows:
+                b.writer.line(f"{row} += [{', '.join(map(text_of, rows))}]")
+            _next(b, names, outputs[: p.carries[k]])
+            count += len(rows)
+            if all(text_of(x) == n for n, x in zip(names, outputs, strict=False)) and not rows:
+                b.writer.line("pass")
+    for v, word in zip(eq.results, results, strict=True):
+        b.define(v, name(word))
+
+
+def _open_while(b: Body, test: Program, operands: Sequence[ast.expr], path: Path) -> None:
+    """Write the head of the loop; a test of several statements comes first in the body."""
+    with b.writer.apart() as lines, b.writer.indented():
+        (goes_on,) = b.writer.write(test, operands, path)
+    if not lines:
+        b.writer.line(f"while {text_of(goes_on)}:")
+        return
+    b.writer.line("while True:")
+    b.writer.extend(lines)
+    with b.writer.indented():
+        b.writer.line(f"if {text_of(build('not x', x=goes_on))}:")
+        with b.writer.indented():
+            b.writer.line("break")
+
+
+# ---- functions of the user's that have no text ---------------------------------------------------
+
+One: TypeAlias = Callable[[list[ast.expr]], ast.expr]
+"""From the operands of one example to a call."""
+
+
+def _examples(b: Body, eq: Equation, one: One) -> None:
+    """Assign the results of a call, or, if there are batch axes, of one call for every example."""
+    p: Any = eq.params
+    operands = [b.simple(atom) for atom in eq.operands]
+    if not p.batches:
+        targets = [b.target(v) for v in eq.results]
+        b.writer.line(f"{', '.join(targets)} = {text_of(one(operands))}")
+        return
+    value = _stacked(b, p.batches, operands, len(eq.results), one)
+    b.writer.line(f"{', '.join(b.target(v) for v in eq.results)} = {text_of(value)}")
+
+
+def _stacked(
+    b: Body, batches: Sequence[Any], operands: Sequence[ast.expr], count: int, one: One
+) -> ast.expr:
+    """Write a loop over the examples; return what stacks their results."""
+    (size, flags), *inner = batches
+    if not size:
+        raise ProgramError("a batch of no examples, of a function that has no text, is not written")
+    rows, k = b.writer.new("rows"), b.writer.new("k")
+    b.writer.line(f"{rows} = []")
+    b.writer.line(f"for {k} in range({size}):")
+    with b.writer.indented():
+        own = [item(x, [name(k)]) if on else x for x, on in zip(operands, flags, strict=True)]
+        value = _stacked(b, inner, own, count, one) if inner else one(own)
+        b.writer.line(f"{rows}.append({text_of(value)})")
+    formula = "np.stack(rows)" if count == 1 else "map(np.stack, zip(*rows))"
+    return build(formula, rows=name(rows))
+
+
+def _opaque(b: Body, eq: Equation, _path: Path) -> None:
+    p: Any = eq.params
+    if p.batches and function_of(p).batch is not None:
+        raise ProgramError(
+            f"{p.name} cannot be written as NumPy code: it has a function of its own for batches "
+            "(fd.primitive(..., batch=...)). Write the program of one example, and call it in a "
+            "loop."
+        )
+    types = ", ".join(str(atom.type) for atom in eq.operands)
+    results = ", ".join(map(str, p.results))
+    meaning = f"({types}) -> ({results}), the function declared with fd.primitive"
+    function = b.writer.module.need(p.name, p.name, meaning)
+    _examples(b, eq, lambda xs: call(function, *xs))
+
+
+def _solver(b: Body, eq: Equation, path: Path) -> None:
+    """Call a solver of the user's with a function and where to start, or the right-hand side."""
+    p: Any = eq.params
+    first = len(p.program.inputs) - p.unknowns
+    equation = _function(b, p.program, f"{p.name}_equation", path)
+    meaning = "(function, x) -> x, the solver"
+    if p.unknowns > 1:
+        meaning = f"(function, xs) -> xs, the solver, where xs is a tuple of {p.unknowns}"
+    if p.aux:
+        meaning += f"; it returns (x, aux), with {len(p.aux)} results in aux"
+    solver = b.writer.module.need(p.solver, str(p.solver), meaning)
+    plain = p.unknowns == 1
+
+    def one(xs: list[ast.expr]) -> ast.expr:
+        word = b.writer.new("unknown" if plain else "unknowns")
+        unknown: ast.expr = name(word) if plain else ast.Starred(name(word), ast.Load())
+        function = build(f"lambda {word}: y", y=call(equation, *xs[:first], unknown))
+        found = call(solver, function, xs[first] if plain else items(xs[first:]))
+        if not p.aux:
+            return found
+        b.writer.module.helpers.add(_UNPACKED)
+        return call("_unpacked", found)
+
+    _examples(b, eq, one)
+
+
+_UNPACKED: Final = '''\
+def _unpacked(found):
+    """Return a solution and what comes with it as one tuple."""
+    x, aux = found
+    parts = [part if isinstance(part, tuple) else (part,) for part in (x, aux)]
+    return (*parts[0], *parts[1])
+'''
+
+
+STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
+    custom_p: _custom,
+    tangent_p: _custom_tangent,
+    checkpoint_p: _checkpoint,
+    cond_p: _cond,
+    scan_p: _scan,
+    while_p: _while,
+    opaque_p: _opaque,
+    root_p: _solver,
+    linear_solve_p: _solver,
+}
+"""How equations that hold programs, or functions of the user's, are written."""

@@ -1,0 +1,54 @@
+"""Operations that write into an array, as statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation
+from funcdiff.ops.axes.indexing import scatter_add_p, scatter_p
+from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
+from funcdiff.reading.text.expressions import call, item, items, text_of
+from funcdiff.reading.text.templates import axes_first, index
+
+Statement: TypeAlias = Callable[[Equation, ast.expr, Sequence[ast.expr]], str]
+"""Of an equation, the array that is written into, and the further operands."""
+
+
+def _slice(sign: str) -> Statement:
+    def write(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+        p: Any = eq.params
+        place = item(target, index(eq.operands[0].type, p.index))
+        return f"{text_of(place)} {sign} {text_of(xs[0])}"
+
+    return write
+
+
+def _scatter_add(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+    p: Any = eq.params
+    whole = axes_first(target, eq.operands[0].type.ndim, p.axes)
+    updates, *indices = xs
+    where = indices[0] if len(indices) == 1 else items(indices)
+    return text_of(call("np.add.at", whole, where, updates))
+
+
+def _scatter(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+    """Write at positions; where they may repeat, in the order of the positions, not of memory."""
+    p: Any = eq.params
+    whole = axes_first(target, eq.operands[0].type.ndim, p.axes)
+    updates, *indices = xs
+    if not p.distinct and eq.operands[2].type.ndim:
+        updates = call("np.ascontiguousarray", updates)
+        indices = [call("np.ascontiguousarray", i) for i in indices]
+    return f"{text_of(item(whole, indices))} = {text_of(updates)}"
+
+
+IN_PLACE: Final[dict[Primitive[Any], Statement]] = {
+    add_slice_p: _slice("+="),
+    replace_slice_p: _slice("="),
+    scatter_add_p: _scatter_add,
+    scatter_p: _scatter,
+}
+"""Statements that write into the first operand."""

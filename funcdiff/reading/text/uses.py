@@ -1,0 +1,38 @@
+"""How variables are used: how often, in equations that broadcast, and what is a mere view."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+import numpy as np
+
+from funcdiff.core.program import Equation, Program, Var
+from funcdiff.ops.structure.structural import select_p
+
+
+def is_elementwise(eq: Equation) -> bool:
+    """Whether NumPy broadcasts the operands of an equation by itself."""
+    if eq.primitive is select_p:
+        return True
+    function = eq.operation.function
+    return isinstance(function, np.ufunc) and function.signature is None and len(eq.results) == 1
+
+
+def is_view(value: ast.expr) -> bool:
+    """Whether an expression only looks at an array that has a name."""
+    if isinstance(value, ast.Subscript):
+        parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
+        plain = all(isinstance(part, ast.Slice | ast.Constant) for part in parts)
+        return plain and isinstance(value.value, ast.Name)
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+
+
+def uses_of(program: Program) -> Counter[int]:
+    """Count how often every variable is used by equations whose results are used, or returned."""
+    uses: Counter[int] = Counter()
+    uses.update(atom.number for atom in program.outputs if isinstance(atom, Var))
+    for eq in reversed(program.equations):
+        if any(uses[v.number] for v in eq.results):
+            uses.update(atom.number for atom in eq.operands if isinstance(atom, Var))
+    return uses

@@ -1,0 +1,401 @@
+"""From equations to statements: what gets a name, and what is written where it is used."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.backend.code.broadcasting import left_to_numpy
+from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.errors import ProgramError
+from funcdiff.ops.control.cond import cond_p
+from funcdiff.ops.control.tap import Tap
+from funcdiff.ops.structure.structural import convert_p, select_p
+from funcdiff.reading.labels import Label, Labels, Path
+from funcdiff.reading.text.control import STATEMENTS
+from funcdiff.reading.text.definitions import UnwritableError, definition, parameters, returned
+from funcdiff.reading.text.expressions import (
+    call,
+    is_simple,
+    items,
+    name,
+    public_name,
+    text_of,
+)
+from funcdiff.reading.text.helpers import Helpers
+from funcdiff.reading.text.layout import on_one_line, wrapped
+from funcdiff.reading.text.literals import filled, number, repeated
+from funcdiff.reading.text.names import SHORT_WORDS, LocalNames, Names
+from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.templates import TEMPLATES, expanded
+from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
+
+_INLINED: Final = 44
+"""Characters up to which an expression is written where it is used."""
+_VIEWS: Final = 20
+"""The same for views, which may be written several times."""
+
+
+class Text:
+    """A module in the making: functions, helpers and what it needs from outside."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.names = Names()
+        self.helpers = Helpers(self.names)
+        self.functions: list[str] = []
+        self.needs: dict[str, str] = {}
+        self.labels = labels
+        self._written: dict[Any, str] = {}
+        self._needed: dict[Any, str] = {}
+
+    def function(self, program: Program, wanted: str, path: Path) -> str:
+        """Return the name of a function that runs a program, writing it the first time."""
+        found = self._written.get(program)
+        if found is None:
+            found = self._written[program] = self.names.new(wanted)
+            writer = Writer(self)
+            inputs = [writer.new(self.name(path, v) or f"x{v.number}") for v in program.inputs]
+            results = writer.write(program, [name(word) for word in inputs], path)
+            writer.line(f"return {text_of(items(results) if len(results) > 1 else results[0])}")
+            self.functions.append(f"def {found}({', '.join(inputs)}):\n{writer.text}\n")
+        return found
+
+    def name(self, path: Path, v: Var) -> str:
+        """Return how the user calls a variable, or an empty string."""
+        return self.labels.get((path, v.number), Label()).name
+
+    def need(self, key: Any, wanted: str, meaning: str) -> str:
+        """Return the name of something that the text cannot have, which is to be given."""
+        if key not in self._needed:
+            self._needed[key] = self.names.new(wanted)
+            self.needs[self._needed[key]] = meaning
+        return self._needed[key]
+
+
+class Writer:
+    """The statements of a function."""
+
+    def __init__(self, text: Text) -> None:
+        self.module = text
+        self._names: LocalNames = text.names.scope()
+        self._lines: list[str] = []
+        self._depth = 1
+        self._place = ""
+
+    @property
+    def text(self) -> str:
+        """The statements."""
+        return "\n".join(self._lines)
+
+    def new(self, wanted: str) -> str:
+        """Return a new name."""
+        return self._names.new(wanted)
+
+    def reserve(self, word: str) -> None:
+        """Take the name of a parameter."""
+        self._names.reserve(word)
+
+    def line(self, text: str) -> None:
+        """Add a statement."""
+        self._lines.extend(wrapped(text, self._depth))
+
+    def comment(self, place: str) -> None:
+        """Say where the statements that follow come from, if it is somewhere else."""
+        if place and place != self._place:
+            self._place = place
+            self.line(f"# {on_one_line(place)}")
+
+    def assign(self, target: str, value: ast.expr, place: str = "") -> None:
+        """Add an assignment."""
+        self.comment(place)
+        self.line(f"{target} = {text_of(value)}")
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        """Indent what is added."""
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    @contextmanager
+    def apart(self) -> Iterator[list[str]]:
+        """Collect what is added in a list of its own."""
+        (before, self._lines), place = (self._lines, []), self._place
+        yield self._lines
+        self._lines, self._place = before, place
+
+    def extend(self, lines: Sequence[str]) -> None:
+        """Add lines that were collected."""
+        self._lines.extend(lines)
+
+    def simple(self, value: ast.expr, wanted: str = "t") -> ast.expr:
+        """Return a name, or a number, for an expression."""
+        if is_simple(value):
+            return value
+        target = self.new(wanted)
+        self.assign(target, value)
+        return name(target)
+
+    def write(
+        self,
+        program: Program,
+        operands: Sequence[ast.expr],
+        path: Path,
+        plain: Collection[str] = (),
+    ) -> list[ast.expr]:
+        """Add the statements of a program; return its outputs.
+
+        Names in `plain` are those that the outputs will get: no statement is made to give them.
+        """
+        return Body(self, program, operands, path, plain).write()
+
+
+class Body:
+    """A program that is being written.
+
+    Attributes
+    ----------
+    writer
+        Where its statements go.
+    path
+        Where the program is.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        program: Program,
+        operands: Sequence[ast.expr],
+        path: Path,
+        plain: Collection[str],
+    ) -> None:
+        self.writer = writer
+        self.path = path
+        self._program = program
+        self._env: dict[int, ast.expr] = dict(enumerate(operands))
+        self._uses = uses_of(program)
+        self._made = {v.number: eq for eq in program.equations for v in eq.results}
+        self._views = left_to_numpy(program, is_elementwise)
+        self._owned: set[int] = set()
+        self._labels = writer.module.labels
+        self._plain = plain
+
+    def write(self) -> list[ast.expr]:
+        """Add the statements; return the outputs."""
+        for index, eq in enumerate(self._program.equations):
+            if any(self._uses[v.number] for v in eq.results):
+                self._equation(index, eq)
+        return [self.whole(atom) for atom in self._program.outputs]
+
+    # ---- what statements need --------------------------------------------------------------------
+
+    def label(self, v: Var) -> Label:
+        """Return what is known of a variable."""
+        found = self._labels.get((self.path, v.number), Label())
+        return Label("", found.place) if found.name in self._plain else found
+
+    def uses(self, atom: Atom) -> int:
+        """Return how often a variable is used."""
+        return 0 if isinstance(atom, Literal) else self._uses[atom.number]
+
+    def is_used(self, v: Var) -> bool:
+        """Whether something needs a variable."""
+        return self._uses[v.number] > 0
+
+    def maker(self, atom: Atom) -> Equation | None:
+        """Return the equation that makes a variable."""
+        return None if isinstance(atom, Literal) else self._made.get(atom.number)
+
+    def whole(self, atom: Atom) -> ast.expr:
+        """Return an operand as an array of its own shape."""
+        return filled(atom) if isinstance(atom, Literal) else self._env[atom.number]
+
+    def simple(self, atom: Atom, wanted: str = "") -> ast.expr:
+        """Return an operand as a name, or a number."""
+        value = self.writer.simple(self.whole(atom), wanted or self.wanted(atom))
+        if isinstance(atom, Var):
+            self._env[atom.number] = value
+        return value
+
+    def wanted(self, atom: Atom) -> str:
+        """Return a fitting name for an atom."""
+        if isinstance(atom, Literal):
+            return "constant"
+        return self.label(atom).name or self._short(atom)
+
+    def define(self, v: Var, value: ast.expr) -> None:
+        """Let an expression stand for a variable."""
+        self._env[v.number] = value
+
+    def target(self, v: Var) -> str:
+        """Return a new name for a variable, which stands for it from now on."""
+        if not self.is_used(v):
+            return "_"
+        found = self.writer.new(self.wanted(v))
+        self._env[v.number] = name(found)
+        return found
+
+    # ---- equations -----------------------------------------------------------------------------
+
+    def _equation(self, index: int, eq: Equation) -> None:
+        if eq.primitive in STATEMENTS:
+            self.writer.comment(self.label(eq.results[0]).place)
+            STATEMENTS[eq.primitive](self, eq, (*self.path, index))
+        elif eq.primitive in IN_PLACE:
+            self._written_into(eq)
+        elif eq.results[0].number in self._views:
+            (x,), (y,) = eq.operands, eq.results
+            if self._uses[y.number] > 1:
+                self.simple(x)
+            self.define(y, expanded(eq, self.whole(x), len(self._views[y.number])))
+        else:
+            self._expression(eq)
+
+    def _expression(self, eq: Equation) -> None:
+        value = self._value(eq)
+        if len(eq.results) > 1:
+            if isinstance(value, ast.Call) and text_of(value.func) == "tuple":
+                (value,) = value.args
+            self.writer.comment(self.label(eq.results[0]).place)
+            targets = ", ".join(self.target(v) for v in eq.results)
+            self.writer.line(f"{targets} = {text_of(value)}")
+            return
+        (y,) = eq.results
+        if self._is_inlined(y, value):
+            self.define(y, value)
+        else:
+            place = self.label(y).place
+            self.writer.comment(place)
+            self.writer.line(f"{self.target(y)} = {text_of(value)}")
+
+    def _is_inlined(self, y: Var, value: ast.expr) -> bool:
+        """Whether an expression is written where the variable is used."""
+        if is_simple(value) and isinstance(value, ast.Name):
+            return True
+        if self._only_decides(y):
+            return True
+        length = len(text_of(value))
+        if is_view(value) and length <= _VIEWS:
+            return True
+        return self._uses[y.number] == 1 and not self.label(y).name and length <= _INLINED
+
+    def _only_decides(self, y: Var) -> bool:
+        """Whether a boolean was converted for nothing but to choose branches, which need none."""
+        eq = self._made[y.number]
+        if eq.primitive is not convert_p or eq.operands[0].type.dtype != BOOL or y.type.shape:
+            return False
+        choices = [e for e in self._program.equations if e.primitive is cond_p]
+        two = [e for e in choices if e.operands[0] == y and len(e.params.branches) == 2]  # type: ignore[attr-defined]
+        return len(two) == self._uses[y.number]
+
+    def _value(self, eq: Equation) -> ast.expr:
+        """Return an equation as an expression."""
+        template = TEMPLATES.get(eq.primitive)
+        if template is not None:
+            found = template(eq, [self._distinct(eq, x) for x in self._operands(eq)])
+            if found is not None:
+                return found
+        try:
+            return self._implementation(eq)
+        except UnwritableError as error:
+            raise ProgramError(
+                f"{eq.primitive.name} cannot be written as NumPy code: {error}. Its program is "
+                f"fd.trace(f)(...), with the equation\n{eq}"
+            ) from error
+
+    def _implementation(self, eq: Equation) -> ast.expr:
+        """Return a call of the implementation, or, if that is one line, the line."""
+        function: Any = eq.operation.function
+        xs = self._operands(eq)
+        helpers = self.writer.module.helpers
+        public = public_name(function)
+        if public is not None:
+            return call(public, *xs)
+        if not isinstance(function, FunctionType) or returned(definition(function)) is None:
+            return call(helpers.function(function, eq.primitive.name), *xs)
+        words, variadic = parameters(function)
+        body = returned(definition(function))
+        assert body is not None
+        counts = Counter(n.id for n in ast.walk(body) if isinstance(n, ast.Name))
+        pairs = zip(words, eq.operands, strict=False)
+        parts = {
+            word: self.simple(atom) if counts[word] > 1 else x
+            for (word, atom), x in zip(pairs, xs, strict=False)
+        }
+        return helpers.expression(function, parts, xs[len(words) :] if variadic else ())
+
+    def _distinct(self, eq: Equation, x: ast.expr) -> ast.expr:
+        """Give a matrix product a name where it would stand beside another sign of its rank."""
+        if eq.primitive.name in ("mul", "div", "contract") and isinstance(x, ast.BinOp):
+            mixed = isinstance(x.op, ast.MatMult) or eq.primitive.name == "contract"
+            return self.writer.simple(x, "product") if mixed else x
+        return x
+
+    def _operands(self, eq: Equation) -> list[ast.expr]:
+        """Return the operands; a number among arrays of its dtype is a Python number."""
+        function = eq.operation.function
+        dtypes = {atom.type.dtype for atom in eq.operands if isinstance(atom, Var)}
+        elementwise = is_elementwise(eq)
+        found = []
+        for atom in eq.operands:
+            if isinstance(atom, Var):
+                found.append(self._env[atom.number])
+            elif elementwise and dtypes:
+                weak = atom.type.dtype in dtypes and isinstance(function, np.ufunc)
+                weak = weak or (eq.primitive is select_p and atom.type.dtype in {*dtypes, FLOAT})
+                found.append(number(atom.value, weak=weak))
+            else:
+                found.append(repeated(atom))
+        return found
+
+    def _written_into(self, eq: Equation) -> None:
+        """Add statements that write into an array: a new one, or one that nobody else has."""
+        first, (y,) = eq.operands[0], eq.results
+        owned = isinstance(first, Var) and first.number in self._owned
+        self.writer.comment(self.label(y).place)
+        if owned and isinstance(first, Var) and self._uses[first.number] == 1:
+            self._env[y.number] = self._env[first.number]
+            target = self._env[y.number]
+        else:
+            value = self.whole(first)
+            value = value if isinstance(first, Literal) else call("np.array", value)
+            found = self.writer.new(self.wanted(self._last_written(y)))
+            self.writer.line(f"{found} = {text_of(value)}")
+            target = self._env[y.number] = name(found)
+        self._owned.add(y.number)
+        xs = [self.whole(atom) for atom in eq.operands[1:]]
+        self.writer.line(IN_PLACE[eq.primitive](eq, target, xs))
+
+    def _last_written(self, y: Var) -> Var:
+        """Return what becomes of an array after all that is written into it."""
+        while self._uses[y.number] == 1:
+            user = next((eq for eq in self._program.equations if y in eq.operands), None)
+            if user is None or user.primitive not in IN_PLACE or user.operands[0] != y:
+                break
+            (y,) = user.results
+        return y
+
+    def _short(self, v: Var) -> str:
+        """Return a short name that tells the kind of a variable."""
+        eq = self._made.get(v.number)
+        if eq is None:
+            return f"x{v.number}"
+        if isinstance(eq.params, Tap):
+            return eq.params.name
+        word = SHORT_WORDS.get(eq.primitive.name, "")
+        if word:
+            return word
+        (operand, *others) = eq.operands or (None,)
+        plain = getattr(eq.params, "name", eq.primitive.name)
+        if not others and isinstance(operand, Var):
+            inner = self._env.get(operand.number)
+            if isinstance(inner, ast.Name) and len(inner.id) + len(plain) < 14:
+                return f"{plain}_{inner.id}"
+        return "t"

@@ -1,0 +1,108 @@
+"""`source` and `cost`: what a function, or its derivative, computes, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from funcdiff.api.calls.arguments import check_function
+from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.signatures import P
+from funcdiff.reading.costs import Cost, cost_of
+from funcdiff.reading.examining import Examined
+from funcdiff.reading.interfaces import interface
+from funcdiff.reading.text.module import module
+
+
+def source(f: Callable[P, Any]) -> Callable[P, str]:
+    r"""Return a function that shows a call as NumPy code instead of running it.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays.  Derivatives work too: ``source(grad(f))(x)``
+        is the gradient as a person would have written it.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning the text of a module with one function of these
+        arguments.  It runs with NumPy alone (and ``scipy.special`` where that is called), and
+        computes the bits that `funcdiff.evaluate` does with ``trace(f)``.  Arguments keep their
+        containers; results are rebuilt as tuples, lists and dicts, of classes as dicts of their
+        fields.  Small arrays that `f` closes over are written out; those of more than 16
+        elements are parameters, to be given by keyword.
+
+    Raises
+    ------
+    InputError
+        When called while something is traced, or if a part of an argument cannot be reached by
+        an expression such as ``params["w"]``.
+    ProgramError
+        When called, if an operation has no text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> def energy(x):
+    ...     y = np.sin(x)
+    ...     return np.sum(y * y)
+    >>> text = fd.source(fd.grad(energy))(np.array([0.1, 0.2]))
+    >>> print("\n".join(text.split("\n")[-8:-1]))
+        # ...:2: y = np.sin(x)
+        y = np.sin(x)
+        # derivative of line 3: return np.sum(y * y)
+        d_y = 2.0 * y
+        # derivative of line 2: y = np.sin(x)
+        d_x = d_y * np.cos(x)
+        return d_x
+    """
+    check_function(f, "source")
+
+    @named_after(f, "source")
+    def text(*args: P.args, **kwargs: P.kwargs) -> str:
+        examined = Examined.of(f, args, kwargs)
+        return module(examined.program, interface(f, examined, args, kwargs), examined.labels)
+
+    return text
+
+
+def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
+    """Return a function that counts what a call costs instead of running it.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays.  Derivatives work too: ``cost(grad(f))(x)``.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning an immutable object with the number of floating-point
+        operations (``flops``), of bytes that are read and written (``read``, ``written`` and,
+        together, ``bytes``), the most bytes that arrays take at any time (``peak``), and the
+        number of equations (``equations``).  ``rows`` has the same by lines of the user's; printed,
+        they are a table.  What is counted is said in the guide to reading code.
+
+    Raises
+    ------
+    InputError
+        When called while something is traced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> counted = fd.cost(lambda x, y: np.sum(x @ y))(np.ones((20, 30)), np.ones((30, 40)))
+    >>> counted.flops, counted.read, counted.written, counted.equations
+    (48800, 20800, 6408, 2)
+    """
+    check_function(f, "cost")
+
+    @named_after(f, "cost")
+    def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:
+        examined = Examined.of(f, args, kwargs)
+        return cost_of(examined.program, examined.labels)
+
+    return counted
