@@ -13,8 +13,8 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, statements, unrolling
-from funcdiff.backend.numbers.attempts import Attempt
 from funcdiff.backend.numbers.estimates import worth_unrolling
+from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program

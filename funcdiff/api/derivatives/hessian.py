@@ -23,7 +23,7 @@ from funcdiff.api.calls.signatures import (
     Yes,
 )
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.dense import jacobian_of_call
+from funcdiff.api.derivatives.blocks import jacobian_of_call
 from funcdiff.api.derivatives.scalars import gradient_function, parts_of
 
 

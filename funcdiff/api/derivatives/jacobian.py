@@ -22,8 +22,7 @@ from funcdiff.api.calls.signatures import (
     Yes,
 )
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.blocks import Mode
-from funcdiff.api.derivatives.dense import jacobian_of_call
+from funcdiff.api.derivatives.blocks import Mode, jacobian_of_call
 
 
 @overload

@@ -13,9 +13,9 @@ from funcdiff.api.calls.differentiated import Inputs, call_traced, like_inputs
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import Argnames, Argnums, Primals, Y
 from funcdiff.api.calls.tracing import Trace, lasting, run
-from funcdiff.api.derivatives.linearity import has_rules
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
+from funcdiff.api.derivatives.queries import has_rules
 from funcdiff.core.builder import Tracer
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program

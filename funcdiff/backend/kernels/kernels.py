@@ -29,7 +29,7 @@ from funcdiff.backend.code.source import LARGE, Source, index_text, target
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.kernels.memory import arrange
-from funcdiff.backend.numbers.attempts import Attempt
+from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
 from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised

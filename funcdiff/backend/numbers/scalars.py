@@ -2,7 +2,7 @@
 
 Python's operators and `math` cost a twentieth of a NumPy call.  They agree with NumPy up to the
 last bit, where they do not raise: ``1.0 / 0.0``, ``math.log(-1.0)``, ``math.exp(1000.0)``.  Who
-calls such code lets NumPy compute what it would have computed.
+calls such code tries it first, and lets NumPy compute what it would have computed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Literal
+from funcdiff.core.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
@@ -137,3 +139,45 @@ def literal(atom: Literal) -> str:
         return "math.inf" if value > 0 else "(-math.inf)"
     text = repr(value)
     return f"({text})" if text.startswith("-") else text
+
+
+_TRIES: Final = 8
+"""How often a function may raise before it is no longer tried."""
+
+
+class Attempt:
+    """A function of arrays that runs a quick one, or a sure one where the quick one raises.
+
+    Parameters
+    ----------
+    quick
+        Raises `ArithmeticError` or `ValueError` for numbers that it does not know the result of.
+    sure
+        Makes the function that knows it, when it is needed.
+
+    Attributes
+    ----------
+    quick
+        The quick function; who calls it by itself gives the operands to the `Attempt` if it raises.
+    """
+
+    def __init__(self, quick: Callable[..., Any], sure: Callable[[], Callable[..., Any]]) -> None:
+        self.quick = quick
+        self._make = sure
+        self._failures = 0
+
+    def __call__(self, *operands: Any) -> Any:
+        """Return the results."""
+        if self._failures < _TRIES:
+            try:
+                return self.quick(*operands)
+            except (ArithmeticError, ValueError):
+                self._failures += 1
+                if self._failures == _TRIES:
+                    self.quick = self
+        numbers = [np.float64(x) if type(x) is float else x for x in operands]
+        return quiet(self._sure, *numbers)
+
+    @computed
+    def _sure(self) -> Callable[..., Any]:
+        return self._make()

@@ -18,9 +18,8 @@ import numpy as np
 
 from funcdiff.backend.code.products import reducing
 from funcdiff.backend.code.source import Source
-from funcdiff.backend.numbers.attempts import Attempt
 from funcdiff.backend.numbers.estimates import REARRANGING, worth_unrolling
-from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, expression, literal
+from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices

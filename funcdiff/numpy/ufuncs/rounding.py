@@ -14,9 +14,8 @@ from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.memory.mutation import store
 from funcdiff.numpy.shapes.shape import normalized_axis
-from funcdiff.ops.bessel import bessel_i0
 from funcdiff.ops.elementwise.complex import imag, imaginary_part, join, real
-from funcdiff.ops.sinc import normalized_sinc
+from funcdiff.ops.elementwise.special import bessel_i0, normalized_sinc
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert
 

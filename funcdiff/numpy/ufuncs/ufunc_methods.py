@@ -27,8 +27,8 @@ from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.numpy.ufuncs import ufunc_keywords
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.axes import accumulation
+from funcdiff.ops.axes.accumulation import by_extremum, running
 from funcdiff.ops.axes.indexing import gather
-from funcdiff.ops.axes.running import by_extremum, running
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.slicing import slice_along

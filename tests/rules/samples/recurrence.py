@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.axes.accumulation import accumulate
+from funcdiff.ops.axes.accumulation import accumulate, running
 from funcdiff.ops.axes.recurrence import recurrence
-from funcdiff.ops.axes.running import running
 from funcdiff.ops.axes.sorting import origins
 from funcdiff.ops.families import by_ufunc
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
