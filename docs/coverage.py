@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from docs.declarations import partial_derivatives, refused_keywords
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.messages import foreign, refusals
 from funcdiff.numpy.traced.array import Array

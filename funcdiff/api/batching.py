@@ -12,10 +12,10 @@ from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.signatures import P, Y
 from funcdiff.api.calls.tracing import rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.core.builder import Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program

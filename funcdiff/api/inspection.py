@@ -13,9 +13,9 @@ from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.signatures import P, X
 from funcdiff.api.calls.tracing import record
-from funcdiff.core.builder import Tracer
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify
 

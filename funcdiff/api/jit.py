@@ -38,11 +38,12 @@ from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
-from funcdiff.core.builder import Tracer, current_builder
 from funcdiff.core.evaluate import owned, repeatable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
+from funcdiff.core.scope import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, InternalError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -222,7 +223,7 @@ class JittedFunction(Generic[P, R]):
                 statics.append(leaf)
                 types.append(None)
         outside = current_builder()
-        pending = outside.pending if outside is not None else 0  # how deep rules are traced
+        pending = outside.policy.pending if outside is not None else 0  # how deep rules are traced
         observed = outside is not None and outside.taps is not None
         try:
             fixed = (*map(static_key, statics), static_key(static))

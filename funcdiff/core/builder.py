@@ -1,18 +1,18 @@
-"""The builder records what is done to tracers; a tracer is a handle on one atom.
+"""The builder records what is done to tracers.
 
 Recording is hot: an equation costs a look-up, a tuple and a handle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
-from typing import Any, ClassVar, Final, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from funcdiff.core import effects, memory_errors
+from funcdiff.core.concrete import Values
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
 from funcdiff.core.program import Literal, Program, literal
 from funcdiff.core.recording import (
@@ -23,72 +23,22 @@ from funcdiff.core.recording import (
     observer,
     program_of,
 )
+from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Snapshots
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError, user_location
-
-R = TypeVar("R")
-
-_UNKNOWN: Final[Any] = object()
-"""Stands for the value of what depends on an input without one."""
+from funcdiff.errors import EscapedTracerError, InternalError, user_location
 
 direct: Final[dict[Any, Any]] = {}
 """What the front end records straight away, by function and operand types."""
 
-_current: Final[ContextVar[Builder | None]] = ContextVar("funcdiff_builder", default=None)
-current_builder = _current.get
 
-
-class Tracer:
-    """A handle on an atom of a program being recorded.
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a builder records, and what may be asked of its tracers.
 
     Attributes
     ----------
-    builder
-        The builder that records the program; None if the atom is a literal.
-    atom
-        Number of a variable of that builder, or a literal.
-    type
-        Shape and dtype.
-
-    The handle may be pointed at another atom: that is how ``x += y`` changes what every name
-    bound to `x` sees while the program stays pure.
-    """
-
-    __slots__ = ("__weakref__", "atom", "builder", "type", "views")
-    weak: ClassVar[bool] = False
-    """Whether this stands for a Python number, whose dtype gives way to that of an array."""
-    views: Any
-    """What the front end knows of the handles that share this one's memory, once it has any."""
-
-    def __init__(self, builder: Builder | None, atom: Ref, type_: ArrayType) -> None:
-        self.builder = builder
-        self.atom = atom
-        self.type = type_
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype of the array."""
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.type.shape)
-
-
-class Builder:
-    """Records equations into a program; a context manager that makes itself the innermost.
-
-    Parameters
-    ----------
-    name
-        What is traced, shown in messages.
     closed
         Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
         a user's function captures them as further inputs.
@@ -108,6 +58,40 @@ class Builder:
         the program may still be differentiated, for a rule may be transposed, too.
     severed
         Whether no derivative goes through the program, so that concrete values may leave it.
+    """
+
+    closed: bool = False
+    hoists: bool = False
+    shares: bool = False
+    lifts: bool = False
+    eager: bool = False
+    located: bool = False
+    pending: int = 0
+    severed: bool = False
+
+
+OPEN: Final = Policy()
+"""A function of the user's: what comes from outside is captured."""
+
+CLOSED: Final = Policy(closed=True)
+"""Code of ours that stands for itself: each equation as it comes, nothing from outside."""
+
+SHARED: Final = Policy(closed=True, shares=True)
+"""A transform or a pass: what is computed twice is computed once."""
+
+HOISTING: Final = Policy(hoists=True, shares=True)
+"""The inner of two: what it records goes to the outer one as far as it can."""
+
+
+class Builder:
+    """Records equations into a program; a context manager that makes itself the innermost.
+
+    Parameters
+    ----------
+    name
+        What is traced, shown in messages.
+    policy
+        What is recorded, and what may be asked: see `Policy`.
     taps
         Where names given to values are noted; None if nobody asks for them, so that naming a
         value records nothing.
@@ -130,55 +114,38 @@ class Builder:
     """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
     def __init__(
-        self,
-        name: object,
-        *,
-        closed: bool = False,
-        hoists: bool = False,
-        shares: bool = False,
-        lifts: bool = False,
-        eager: bool = False,
-        located: bool = False,
-        pending: int = 0,
-        severed: bool = False,
-        taps: dict[str, Any] | None = None,
+        self, name: object, policy: Policy = OPEN, *, taps: dict[str, Any] | None = None
     ) -> None:
         self.name = name
-        looking = None if closed or hoists else observer.get()  # only at the user's functions
+        self.policy = policy
+        asked = not (policy.closed or policy.hoists)  # it is a function of the user's
+        looking = observer.get() if asked else None
         self.entries: list[Entry] = [] if looking is None else looking.entries()
-        if located:
+        if policy.located:
             self.entries = LocatedEntries()
         self.captures: list[Any] = []
-        self.closed = closed
-        self.hoists = hoists
-        self.lifts = lifts
-        self.eager = eager
-        self.pending = pending
-        self.severed = severed
         self.taps = taps
         self.parent: Builder | None = None
-        self.shares = shares
-        self._shared: dict[tuple[Any, ...], Any] | None = {} if shares else None
-        self.direct: dict[Any, Any] = {} if shares else direct
+        self._shared: dict[tuple[Any, ...], Any] | None = {} if policy.shares else None
+        self.direct: dict[Any, Any] = {} if policy.shares else direct
         self.numbers: dict[tuple[Any, ArrayType], Ref] = {}
         self.refused: tuple[type[Exception], str] | None = None
         self.layouts: list[tuple[Ref, int, Any]] = []
         self.exports = False
         self._captured: dict[tuple[int, Ref], int] = {}
         self._outside: dict[int, Any] = {}
-        self._inputs: dict[int, Any] = {}
-        self._values: list[Any] = []
+        self.values = Values(name, self.entries, eager=policy.eager)
         self._snapshots = Snapshots()
         self._outer: list[Builder | None] = []
 
     def __enter__(self) -> Builder:
-        self.parent = _current.get()
+        self.parent = innermost.get()
         self._outer.append(self.parent)  # a token would keep the whole context alive
-        _current.set(self)
+        innermost.set(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _current.set(self._outer.pop())
+        innermost.set(self._outer.pop())
         self.layouts.clear()  # of handles that refer to this builder
         self._snapshots.release(exception[1])
         memory_errors.explain(exception[1], exports=self.exports)
@@ -202,7 +169,7 @@ class Builder:
         """
         number = len(self.entries)
         self.entries.append((type_,))
-        self._inputs[number] = value
+        self.values.inputs[number] = value
         if weak:
             return self.weak_handle(self, number, type_)
         return (self.array_handle if type_.shape else self.scalar_handle)(self, number, type_)
@@ -229,7 +196,7 @@ class Builder:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""
         if x.builder is self or x.builder is None:
             return x.atom
-        if self.closed or not self._encloses(x.builder):
+        if self.policy.closed or not self._encloses(x.builder):
             raise escaped(x)
         key = (id(x.builder), x.atom)
         number = self._captured.get(key)
@@ -242,7 +209,7 @@ class Builder:
 
     def capture(self, array: np.ndarray[Any, Any] | np.generic) -> Tracer:
         """Make a concrete array an input, with the value that it has now."""
-        if self.closed or self.hoists:
+        if self.policy.closed or self.policy.hoists:
             raise InternalError(f"a rule captured array data in {self}: this is a bug in funcdiff")
         number = self._snapshots.find(array)
         if number is None:
@@ -283,15 +250,13 @@ class Builder:
 
     def given(self, number: int) -> Any:
         """Return the value of an input: an array, a tracer from outside, or None without one."""
-        return self._inputs[number]
+        return self.values.inputs[number]
 
     def _encloses(self, outer: Builder | None) -> bool:
         builder: Builder | None = self
         while builder is not None and builder is not outer:
-            builder = None if builder.closed else builder.parent
+            builder = None if builder.policy.closed else builder.parent
         return builder is not None
-
-    # ---- concrete values -------------------------------------------------------------------
 
     def value(self, atom: Ref) -> Any:
         """Return the concrete value of an atom, evaluating what has been recorded so far.
@@ -301,66 +266,7 @@ class Builder:
         ConcreteValueError
             If this trace has no values.
         """
-        if isinstance(atom, Literal):
-            return atom.array
-        values = self._values
-        for number in range(len(values), atom + 1):
-            if number < len(values):  # a further result of the equation before
-                continue
-            op, *refs = self.entries[number]
-            if isinstance(op, ArrayType):
-                values.append(self._input_value(number))
-                continue
-            operands = list(map(self._known, refs))
-            if any(x is _UNKNOWN for x in operands):
-                values.extend(_UNKNOWN for _ in op.results)
-                continue
-            result = self._asked(op, operands) if op.calls_user else op.function(*operands)
-            if len(op.results) == 1:
-                values.append(result)
-            else:
-                values.extend(result)
-        found = values[atom]
-        if found is _UNKNOWN:
-            raise ConcreteValueError(
-                f"{self.name} was asked for a concrete value at {user_location()}, but it is "
-                "traced without values (inside vmap, cond, scan or jit). Write np.where(c, a, b) "
-                "or fd.cond(c, f, g, x) instead of if, fd.scan or fd.while_loop instead of while; "
-                "under jit, name what decides in static_argnames, or leave jit out."
-            )
-        return found
-
-    def _asked(self, op: Operation, operands: Sequence[Any]) -> Any:
-        """Return a value of the user's code, which is not called again when the program runs."""
-        with effects.asking(self):
-            return op.function(*operands)
-
-    def first_failure(self) -> str | None:
-        """Evaluate what has been recorded; return the place of the first equation that raises."""
-        assert isinstance(self.entries, LocatedEntries)
-        for number, place in enumerate(self.entries.places):
-            try:
-                self.value(number)
-            except Exception:
-                return place
-        return None
-
-    def _known(self, atom: Ref) -> Any:
-        return atom.array if isinstance(atom, Literal) else self._values[atom]
-
-    def _input_value(self, number: int) -> Any:
-        value = self._inputs[number]
-        if isinstance(value, Tracer):
-            if isinstance(value.atom, Literal):
-                return value.atom.array
-            assert value.builder is not None
-            try:
-                return value.builder.value(value.atom)
-            except ConcreteValueError:
-                return _UNKNOWN
-        if value is None or not self.eager:
-            return _UNKNOWN
-        return value
+        return self.values.of(atom, self)
 
     # ---- the end ---------------------------------------------------------------------------
 
@@ -375,41 +281,6 @@ class Builder:
         return program_of(tuple(self.entries), refs)
 
 
-def isolated(function: Callable[[], R]) -> R:
-    """Call a function in a context of its own: however that ends, no builder of it stays open.
-
-    An interrupt may arrive between any two steps of Python, also while a builder is being opened
-    or closed; Python leaves a context as one step.  Context variables that the user's code has
-    set stay set, unless it is interrupted.
-    """
-    context = copy_context()
-    interrupted = True
-    try:
-        result = context.run(function)
-        interrupted = False
-    except Exception:
-        interrupted = False
-        raise
-    finally:
-        if not interrupted:
-            for variable, value in context.items():
-                if variable is not _current and variable.get(None) is not value:
-                    variable.set(value)
-        del context  # which a traceback would keep alive
-    return result
-
-
-@contextmanager
-def suspended() -> Iterator[None]:
-    """Let no builder record: code that runs with concrete arrays is no part of a trace."""
-    outer = _current.get()
-    _current.set(None)
-    try:
-        yield
-    finally:
-        _current.set(outer)
-
-
 def constant(value: Any, type_: ArrayType) -> Tracer:
     """Return a literal: the number `value` filled to a type."""
     return Builder.handle(None, literal(value, type_), type_)
@@ -417,11 +288,11 @@ def constant(value: Any, type_: ArrayType) -> Tracer:
 
 def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[Tracer, ...]:
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
-    builder = _current.get()
+    builder = innermost.get()
     if builder is None:
         raise escaped(*operands)
     op = operation(primitive, params, tuple([x.type for x in operands]))
-    while builder.hoists and builder not in [x.builder for x in operands]:
+    while builder.policy.hoists and builder not in [x.builder for x in operands]:
         assert builder.parent is not None
         builder = builder.parent
     return builder.record(

@@ -13,7 +13,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
 
 if TYPE_CHECKING:
-    from funcdiff.core.builder import Tracer
+    from funcdiff.core.tracer import Tracer
 
 P = TypeVar("P", bound="Params")
 

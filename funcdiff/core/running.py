@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, Builder, bind
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import nested, walk
 
 
@@ -37,7 +38,7 @@ def as_run(program: Program) -> Program:
             return xs[: len(eq.results)]
         return bind(eq.primitive, _inside(eq.params), *xs)
 
-    with Builder("as_run", closed=True) as builder:
+    with Builder("as_run", CLOSED) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 

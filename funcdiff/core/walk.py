@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, SHARED, Builder, bind
 from funcdiff.core.primitive import Operation, Params, Primitive
 from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError
 
 
@@ -85,7 +86,7 @@ def opened(program: Program, body: Callable[[Equation], Program | None]) -> Prog
         inner = body(eq)
         return bind(eq.primitive, eq.params, *xs) if inner is None else walk(inner, xs, rule)
 
-    with Builder("opened", closed=True) as builder:
+    with Builder("opened", CLOSED) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 
@@ -94,7 +95,7 @@ def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) 
 
     `inputs` must name every input that the chosen outputs need.
     """
-    with Builder("rearranged", closed=True, shares=True) as builder:
+    with Builder("rearranged", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
         places = needed(program, outputs)
         for index, eq in enumerate(program.equations):

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import operand
 from funcdiff.nn.sliding import Counts, Layout, Padding, check_layout, sliding

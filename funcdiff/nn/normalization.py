@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.nn.operands import Countable, Float, floating
 from funcdiff.numpy.border.promotion import matched
 from funcdiff.scipy.normalization import log_of_sum, log_shares, shares

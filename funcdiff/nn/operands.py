@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array as traced_array

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements
 
 

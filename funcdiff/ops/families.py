@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
 

@@ -14,10 +14,11 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, Final, cast
 
-from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.builder import SHARED, Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Atom, Equation, Program, used
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import needed, walk
 from funcdiff.errors import NotDifferentiableError
@@ -55,7 +56,7 @@ def simplify(program: Program, values: Mask = ()) -> Program:
     It is no longer than the one given, but for the product with a number that a contraction may be.
     Outputs that are not marked in `values` are coefficients of derivatives; by default none are.
     """
-    with Builder("simplify", closed=True, shares=True) as builder:
+    with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(simplified(program, xs, values))
 
@@ -150,7 +151,7 @@ def simplify_linear(program: Program, linear: Mask) -> Program:
         The same linear function, in which an infinite coefficient never meets a zero that a mask
         has put in its place.
     """
-    with Builder("simplify", closed=True, shares=True) as builder:
+    with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(simplified_linear(program, xs, linear))
 
@@ -160,7 +161,7 @@ def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supporte
     """Simplify a linear program that other equations hold: see `passes.supports.nesting`."""
     rewriter = masking.LinearRewriter(*_numbers)
     supports = rewriter.supports
-    with Builder("simplify", closed=True, shares=True) as builder:
+    with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         for x, flag in zip(xs, given, strict=True):
             if flag:

@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, Builder, bind
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Literal, Program, Var
 from funcdiff.core.recording import Ref
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
@@ -133,7 +134,7 @@ def _enter_cotangents(
     """Enter the cotangents of what a function with a scalar result recorded."""
     builder = recorded.builder
     results = [y.type for y in recorded.outputs[:1]]
-    if not builder.eager or not results or results[0].shape or results[0].dtype.kind != "f":
+    if not builder.policy.eager or not results or results[0].shape or results[0].dtype.kind != "f":
         return
     arrays = [values.of(builder, number) for number in inputs_of(builder)]
     if any(x is UNKNOWN for x in arrays):
@@ -178,7 +179,7 @@ def _cotangents(recorded: Recorded, arrays: Sequence[Any]) -> dict[int, Any]:
     outer = recorded.builder
     refs = (outer.ref(recorded.outputs[0]),)
     numbers: list[int] = []
-    with Builder("cotangents", closed=True) as builder:
+    with Builder("cotangents", CLOSED) as builder:
         handles: list[Tracer] = []
         for number, entry in enumerate(outer.entries):
             if not entry:

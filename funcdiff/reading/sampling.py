@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
 from funcdiff.core.program import Literal
 from funcdiff.core.recording import Ref
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.reading.provenance import Recorded, content
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_shapes, fit, shape_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import Traced, matched
 from funcdiff.ops.special.logistic import excess
 from funcdiff.ops.structure.structural import stop_gradient

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import SHARED, Builder, Policy
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
@@ -111,7 +111,7 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
 
 def _traced(f: Callable[..., Any], args: Sequence[Any], order: int) -> _Case:
     operands: list[Any] = [concrete(x) for x in args]
-    with Builder(getattr(f, "__name__", "f"), pending=2 * order) as builder:
+    with Builder(getattr(f, "__name__", "f"), Policy(pending=2 * order)) as builder:
         xs = [builder.input(ArrayType(x.shape, x.dtype), x) for x in operands]
         outputs = [array(leaf) for leaf in pytree.flatten(f(*xs))[0]]
         program = builder.program(outputs)
@@ -260,7 +260,7 @@ def _derivatives(case: _Case) -> list[_Case]:
     split = linearize(case.program, active)
     linear = (True,) * sum(active) + (False,) * split.residuals
     turned = transpose(split.linear, linear)
-    with Builder("vjp", closed=True, shares=True) as builder:
+    with Builder("vjp", SHARED) as builder:
         xs = [builder.input(t) for t in case.program.input_types]
         residuals = inline(split.primal, xs)[len(split.mask) :]
         cts = [builder.input(t) for t in split.linear.output_types]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
@@ -49,7 +50,7 @@ def jvp(program: Program, active: Mask, wanted: Mask = ()) -> tuple[Program, Mas
     mask
         Which outputs have a tangent.
     """
-    with Builder("jvp", closed=True, shares=True) as builder:
+    with Builder("jvp", SHARED) as builder:
         xs = [builder.input(v.type) for v in program.inputs]
         ts = [builder.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
         ys, tangents = push(program, xs, ts)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import CLOSED, HOISTING, SHARED, Builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program, used
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.space import instantiate
 from funcdiff.transforms.jvp import Mask, push
@@ -44,9 +45,9 @@ def linearize(program: Program, active: Mask, wanted: Mask = ()) -> Linearized:
 
     `active` and `wanted` are as in `jvp`.
     """
-    with Builder("linearize", closed=True, shares=True) as outer:
+    with Builder("linearize", SHARED) as outer:
         xs = [outer.input(v.type) for v in program.inputs]
-        with Builder("linearize", hoists=True, shares=True) as inner:
+        with Builder("linearize", HOISTING) as inner:
             ts = [inner.input(x.type) if on else None for x, on in zip(xs, active, strict=True)]
             ys, tangents = push(program, xs, ts, split=True)
             for k, want in enumerate(wanted):
@@ -64,7 +65,7 @@ def _prune(linear: Program, tangents: int, residuals: list[Tracer]) -> tuple[Pro
     keep = [k for k, v in enumerate(linear.inputs[tangents:]) if v in needed]
     if len(keep) == len(residuals):
         return linear, residuals
-    with Builder("linearize", closed=True) as builder:
+    with Builder("linearize", CLOSED) as builder:
         operands = [builder.input(v.type) for v in linear.inputs[:tangents]]
         places = {k: builder.input(residuals[k].type) for k in keep}
         operands += [places.get(k, x) for k, x in enumerate(residuals)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Atom, Literal, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate
 from funcdiff.transforms.jvp import Mask
@@ -36,7 +37,7 @@ def transpose(program: Program, linear: Mask, present: Mask = ()) -> Program:
         and outputs ``ct_x``, one for each linear input.
     """
     present = present or (True,) * len(program.outputs)
-    with Builder("transpose", closed=True, shares=True) as builder:
+    with Builder("transpose", SHARED) as builder:
         xs = [
             None if flag else builder.input(v.type)
             for v, flag in zip(program.inputs, linear, strict=True)

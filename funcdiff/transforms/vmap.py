@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import walk
 from funcdiff.errors import InternalError
 from funcdiff.space import align
@@ -38,7 +39,7 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
     mask
         Which outputs have the batch axis.
     """
-    with Builder("vmap", closed=True, shares=True) as builder:
+    with Builder("vmap", SHARED) as builder:
         xs = [
             builder.input(v.type.with_shape((size, *v.type.shape)) if flag else v.type)
             for v, flag in zip(program.inputs, batched, strict=True)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import Builder, Policy, bind, constant
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.primitive import Params, Primitive, primitives
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.structure import structural
@@ -26,7 +27,7 @@ def type_named(text: str) -> ArrayType:
 
 def recorded(f: Callable[..., Sequence[Tracer]], *types: str, shares: bool = False) -> Program:
     """Return the program of a function of tracers."""
-    with Builder("test", closed=True, shares=shares) as builder:
+    with Builder("test", Policy(closed=True, shares=shares)) as builder:
         return builder.program(f(*[builder.input(type_named(t)) for t in types]))
 
 
@@ -95,7 +96,7 @@ def scalars(dtype: np.dtype[Any]) -> st.SearchStrategy[Any]:
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """Draw a small program with literals and several outputs."""
-    with Builder("random", closed=True, shares=draw(st.booleans())) as builder:
+    with Builder("random", Policy(closed=True, shares=draw(st.booleans()))) as builder:
         names = draw(st.lists(st.sampled_from(_TYPES), min_size=1, max_size=3))
         values = [builder.input(type_named(name)) for name in names]
         for _ in range(draw(st.integers(0, 8))):

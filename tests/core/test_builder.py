@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, Tracer, bind, constant, current_builder
+from funcdiff.core.builder import CLOSED, Builder, Policy, bind, constant
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.primitive import NONE
 from funcdiff.core.program import literal
+from funcdiff.core.scope import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError
 from funcdiff.ops.elementwise.mathematics import cos, exp, sin
@@ -27,7 +29,7 @@ F64, F64_3 = type_named("f64[]"), type_named("f64[3]")
 
 
 def test_a_recording_becomes_a_program_without_dead_equations() -> None:
-    with Builder("test", closed=True) as builder:
+    with Builder("test", CLOSED) as builder:
         x, unused = builder.input(F64), builder.input(F64_3)
         cos(x)
         sin(unused)
@@ -38,7 +40,7 @@ def test_a_recording_becomes_a_program_without_dead_equations() -> None:
 
 
 def test_inputs_added_late_come_before_all_results() -> None:
-    with Builder("test", closed=True) as builder:
+    with Builder("test", CLOSED) as builder:
         y = sin(builder.input(F64))
         z = builder.input(F64)
         program = builder.program([add(y, z)])
@@ -115,7 +117,7 @@ def test_a_tracer_is_captured_through_every_level_between() -> None:
 def test_a_literal_is_captured_by_nobody() -> None:
     with Builder("outer"):
         two = constant(2, F64)
-        with Builder("inner", closed=True) as inner:
+        with Builder("inner", CLOSED) as inner:
             program = inner.program([mul(inner.input(F64), two)])
     assert len(program.inputs) == 1
 
@@ -129,9 +131,12 @@ def test_an_array_is_captured_once() -> None:
         assert len(builder.captures) == 2
 
 
-@pytest.mark.parametrize("options", [{"closed": True}, {"hoists": True}])
-def test_a_transform_that_captures_an_array_is_a_bug(options: Any) -> None:
-    with Builder("rule", **options) as builder, pytest.raises(InternalError, match="bug in"):
+@pytest.mark.parametrize("policy", [CLOSED, Policy(hoists=True)])
+def test_a_transform_that_captures_an_array_is_a_bug(policy: Policy) -> None:
+    with (
+        Builder("rule", policy) as builder,
+        pytest.raises(InternalError, match="bug in"),
+    ):
         builder.capture(np.zeros(3))
 
 
@@ -139,7 +144,7 @@ def test_a_transform_that_captures_an_array_is_a_bug(options: Any) -> None:
 
 
 def test_a_lifted_number_becomes_an_input_with_its_value() -> None:
-    with Builder("test", lifts=True) as builder:
+    with Builder("test", Policy(lifts=True)) as builder:
         lifted = builder.lift(literal(0.3, F64_3))
     assert lifted.type is F64_3
     (value,) = builder.captures
@@ -148,7 +153,7 @@ def test_a_lifted_number_becomes_an_input_with_its_value() -> None:
 
 def test_functions_that_differ_in_a_lifted_number_have_equal_recordings() -> None:
     def recording(step: float) -> Any:
-        with Builder("test", lifts=True) as builder:
+        with Builder("test", Policy(lifts=True)) as builder:
             x: Any = builder.input(F64_3)
             return builder.recording([x * step])
 
@@ -160,9 +165,9 @@ def test_functions_that_differ_in_a_lifted_number_have_equal_recordings() -> Non
 
 
 def test_an_equation_without_inner_values_is_hoisted_and_its_result_captured() -> None:
-    with Builder("outer", closed=True) as outer:
+    with Builder("outer", CLOSED) as outer:
         x = outer.input(F64)
-        with Builder("inner", hoists=True) as inner:
+        with Builder("inner", Policy(hoists=True)) as inner:
             t = inner.input(F64)
             program = inner.program([mul(t, cos(sin(x)))])
         residuals = outer.program(inner.captures)
@@ -171,7 +176,7 @@ def test_an_equation_without_inner_values_is_hoisted_and_its_result_captured() -
 
 
 def test_an_equation_of_literals_alone_is_hoisted() -> None:
-    with Builder("outer", closed=True) as outer, Builder("inner", hoists=True) as inner:
+    with Builder("outer", CLOSED) as outer, Builder("inner", Policy(hoists=True)) as inner:
         (y,) = bind(add_p, NONE, zeros(F64), zeros(F64))
         assert y.builder is outer
         assert not inner.entries
@@ -233,7 +238,7 @@ def test_an_inner_tracer_does_not_pass_to_the_outer_trace() -> None:
 def test_a_closed_trace_takes_nothing_from_outside() -> None:
     with Builder("outer") as outer:
         x = outer.input(F64)
-        with Builder("rule", closed=True), pytest.raises(EscapedTracerError):
+        with Builder("rule", CLOSED), pytest.raises(EscapedTracerError):
             sin(x)
 
 
@@ -309,7 +314,7 @@ def test_a_tracer_does_not_work_in_another_thread() -> None:
 
 
 def test_an_eager_trace_knows_its_values() -> None:
-    with Builder("test", eager=True) as builder:
+    with Builder("test", Policy(eager=True)) as builder:
         x = builder.input(F64, np.float64(0.5))
         y = exp(sin(x))
         assert isinstance(y.atom, int)

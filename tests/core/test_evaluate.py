@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import CLOSED, Builder, bind, constant
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import Executable, evaluate, executable
 from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, InternalError
 from funcdiff.ops.axes.indexing import scatter_add
 from funcdiff.ops.elementwise.mathematics import cos, sin
@@ -207,7 +208,7 @@ def test_a_value_that_is_used_elsewhere_is_not_overwritten(
 
 def chain_of(length: int) -> Program:
     """Return a program of so many equations, each with its own use of what came before."""
-    with Builder("chain", closed=True) as builder:
+    with Builder("chain", CLOSED) as builder:
         x = builder.input(type_named("f64[]"))
         y = x
         for k in range(length // 2):

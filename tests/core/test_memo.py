@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from funcdiff.core import memo
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.memo import Memoised, caches, memoised
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.mathematics import sin
 from tests.core.programs import recorded, type_named
 
@@ -32,7 +33,7 @@ def chain(length: int) -> Program:
 
 def recording(length: int) -> Recording:
     """Return a recording of one input and some equations."""
-    with Builder("test", closed=True) as builder:
+    with Builder("test", CLOSED) as builder:
         x = builder.input(type_named("f64[]"))
         for _ in range(length):
             x = sin(x)

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, suspended
+from funcdiff.core.builder import Builder, Policy
+from funcdiff.core.scope import suspended
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
 from funcdiff.numpy.border.values import concrete_value
@@ -202,7 +204,7 @@ def _each_once(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _traced(function: Any, given: Any) -> tuple[Any, Any]:
     """Return what a call gives with traced arrays, and what its arguments hold then."""
-    with Builder("a test of NumPy's", eager=True) as builder:
+    with Builder("a test of NumPy's", Policy(eager=True)) as builder:
 
         def entered(x: np.ndarray[Any, Any]) -> Tracer:
             return as_array(builder.input(ArrayType(x.shape, x.dtype), x))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg import degeneracy, determinants, factorizations, systems

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
 from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.indexing import Indexed, Written, gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.axes.recurrence import recurrence_p
@@ -221,7 +222,7 @@ def _supported(sample: Sample) -> tuple[Program, list[Any]]:
     """Return a program of a result and its support, and what is given of its inputs."""
     supports = Supports()
     given: list[np.ndarray[Any, Any] | None] = []
-    with Builder("a test", closed=True, shares=True) as builder:
+    with Builder("a test", SHARED) as builder:
         xs = []
         for operand in sample.operands:
             if isinstance(operand, np.ndarray):
@@ -252,7 +253,7 @@ def _noted(supports: Supports, primitive: Primitive[Any], params: Params, *xs: T
 @pytest.mark.parametrize("primitive", [add_p, sub.primitive, join_p], ids=str)
 def test_a_sum_with_what_is_zero_has_the_support_of_the_other(primitive: Primitive[Any]) -> None:
     supports = Supports()
-    with Builder("a test", closed=True, shares=True) as builder:
+    with Builder("a test", SHARED) as builder:
         x, mask = builder.input(_masked(3, 4)), builder.input(ArrayType((3, 4), BOOL))
         masked = _noted(supports, select_p, NONE, mask, x, zeros(x.type))
         for xs in ((masked, zeros(x.type)), (zeros(x.type), masked)):
@@ -354,7 +355,7 @@ def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
     """Although the sum is multiplied, so asked for its support, at every step."""
     emitted = _counted(monkeypatch)
     supports = Supports()
-    with Builder("a test", closed=True, shares=True) as builder:
+    with Builder("a test", SHARED) as builder:
         u = builder.input(ArrayType((1,), REAL))
         i = builder.input(ArrayType((1,), np.dtype(np.int64)))
         total = zeros(ArrayType((LENGTH + 1,), REAL))
@@ -371,7 +372,7 @@ def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
 def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     emitted = _counted(monkeypatch)
     supports = Supports()
-    with Builder("a test", closed=True, shares=True) as builder:
+    with Builder("a test", SHARED) as builder:
         u = builder.input(ArrayType((1,), REAL))
         total = zeros(ArrayType((LENGTH,), REAL))
         for k in range(LENGTH):
@@ -411,7 +412,7 @@ COEFFICIENTS: list[Callable[[Any], Any]] = [
 
 def _masks(coefficient: Callable[[Any], Any]) -> int:
     """Return how many masks there are in the product of padding, turned around, and a number."""
-    with Builder("a test", closed=True) as builder:
+    with Builder("a test", CLOSED) as builder:
         u, x = builder.input(ArrayType((2,), REAL)), builder.input(ArrayType((3,), REAL))
         padded = reverse(add_slice(zeros(x.type), u, Slice((0,), (2,), (1,))), (0,))
         program = builder.program([np.multiply(padded, coefficient(x))])  # type: ignore[call-overload]

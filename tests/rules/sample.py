@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 
@@ -52,6 +52,6 @@ def flags(*shape: int) -> Any:
 
 def body(f: Callable[..., Any], *like: Any) -> Program:
     """Return the program of a function of arrays like the given ones, which returns a tuple."""
-    with Builder("body", closed=True) as builder:
+    with Builder("body", CLOSED) as builder:
         types = [ArrayType(np.shape(x), np.asarray(x).dtype) for x in like]
         return builder.program(f(*map(builder.input, types)))

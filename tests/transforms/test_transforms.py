@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, NotDifferentiableError
 from funcdiff.ops.elementwise.mathematics import cos, exp, sin
 from funcdiff.ops.products.contract import contract

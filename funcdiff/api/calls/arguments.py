@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import array

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand, type_of
 from funcdiff.api.calls.tracing import Trace
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, user_location
 from funcdiff.pytree.walks import MismatchError, leaves_like

@@ -11,7 +11,7 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import differentiable, is_array_without_axes, is_numeric, type_of
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, record
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.numpy.memory import mutation

@@ -17,14 +17,16 @@ from funcdiff.api.calls.arguments import (
     traced,
     type_of,
 )
-from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.builder import Builder, Policy
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import executable, owned, repeatable
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, observer
+from funcdiff.core.scope import current_builder, isolated
 from funcdiff.core.snapshot import check_arguments, impression
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
@@ -136,12 +138,13 @@ def record(
     """
     name = FunctionName(f)
     outside = current_builder()
-    lifts = lifts and (outside is None or outside.lifts)
+    lifts = lifts and (outside is None or outside.policy.lifts)
     if pending is None:
-        pending = 2 * orders + (outside.pending if outside is not None else 0)
+        pending = 2 * orders + (outside.policy.pending if outside is not None else 0)
     if taps is None and outside is not None:
         taps = outside.taps
-    builder = Builder(name, lifts=lifts, eager=eager, pending=pending, severed=severed, taps=taps)
+    policy = Policy(lifts=lifts, eager=eager, pending=pending, severed=severed)
+    builder = Builder(name, policy, taps=taps)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
@@ -169,9 +172,9 @@ def record(
                 looking.recorded(builder, operands, outputs)
 
         def located() -> str | None:
-            with Builder(name, eager=True, located=True) as again:
+            with Builder(name, Policy(eager=True, located=True)) as again:
                 call(_inputs(again, given, operands, weak, operands))
-                return again.first_failure() if eager else None
+                return again.values.first_failure(again) if eager else None
 
         def locate() -> str | None:
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]

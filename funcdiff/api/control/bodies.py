@@ -11,8 +11,10 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
 from funcdiff.api.calls.tracing import Trace, record, run
-from funcdiff.core.builder import Builder, Tracer, current_builder, isolated
+from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.program import Program
+from funcdiff.core.scope import current_builder, isolated
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -26,7 +28,7 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
         return list(rule(traced(operands)))
 
     def recorded() -> Program:
-        with Builder("control flow", closed=True) as builder:
+        with Builder("control flow", CLOSED) as builder:
             return builder.program(rule([builder.input(type_of(x)) for x in operands]))
 
     return run(isolated(recorded), operands)

@@ -26,9 +26,10 @@ from funcdiff.api.control.bodies import (
     record_body,
     same_leaf,
 )
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
@@ -214,7 +215,7 @@ def _with_captures(
 ) -> Program:
     """Return a branch that also takes (and ignores) the captures of the other branches."""
     own = len(program.inputs) - operands
-    with Builder("cond", closed=True) as builder:
+    with Builder("cond", CLOSED) as builder:
         xs = [builder.input(t) for t in program.input_types[:operands]]
         values = [builder.input(t) for t in captured]
         return builder.program(inline(program, [*xs, *values[start : start + own]]))

@@ -17,8 +17,8 @@ from funcdiff.api.calls.signatures import Array, Carry
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, is_array, preserving, record_body, untraced
 from funcdiff.api.control.scanning import scan
-from funcdiff.core.builder import Tracer
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.control.sweeps import Assembly, applied

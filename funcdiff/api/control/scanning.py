@@ -16,9 +16,11 @@ from funcdiff.api.calls.arguments import FunctionName, check_function, described
 from funcdiff.api.calls.signatures import Array, Carry, Differentiable, X, Y
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import Operands, emit, record_body
-from funcdiff.core.builder import Builder, Tracer, isolated
+from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.scope import isolated
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, OutputError, user_location
@@ -129,7 +131,7 @@ def scan(
 
 def _constants_first(program: Program, count: int) -> Program:
     """Return a body that takes what it closes over before its `count` own inputs."""
-    with Builder("scan", closed=True) as builder:
+    with Builder("scan", CLOSED) as builder:
         constants = [builder.input(t) for t in program.input_types[count:]]
         own = [builder.input(t) for t in program.input_types[:count]]
         return builder.program(inline(program, [*own, *constants]))
@@ -220,9 +222,9 @@ def _segment_body(p: Scan, length: int, operands: Sequence[Tracer]) -> Program:
     constants, carry, rows = p.split([x.type for x in operands])
     types: list[ArrayType] = [*constants, *carry, *(t.with_shape(t.shape[1:]) for t in rows)]
     loop = Scan(p.body, p.constants, p.carries, length, p.reverse)
-    with Builder("scan", closed=True) as builder:
+    with Builder("scan", CLOSED) as builder:
         inner = builder.program(scan_op(loop, [builder.input(t) for t in types]))
-    with Builder("scan", closed=True) as builder:
+    with Builder("scan", CLOSED) as builder:
         return builder.program(checkpoint_op(inner, [builder.input(t) for t in types]))
 
 

@@ -19,10 +19,11 @@ from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomor
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
-from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.builder import SHARED, Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
@@ -121,7 +122,7 @@ def jacobian_passes(
     *_, size = _starts(derivative.sources)
     chunk = min(chunk_size, size)
     types = derivative.split.linear.input_types[count:]
-    with Builder("jacobian", closed=True, shares=True) as builder:
+    with Builder("jacobian", SHARED) as builder:
         start, *residuals = [builder.input(t) for t in (_NUMBER, *types)]
         vectors = _unit_vectors(derivative.sources, start, chunk)
         outputs = inline(derivative.stacked, derivative.operands(vectors, residuals))
@@ -137,7 +138,7 @@ def jacobian_program(
     """Derive the Jacobian in one pass: its blocks, the results if wanted, auxiliary outputs."""
     program = simplify(program_of(*recording))
     derivative = _derivative(program, count, results, mode, None)
-    with Builder("jacobian", closed=True, shares=True) as builder:
+    with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in program.input_types]
         values = inline(derivative.split.primal, operands)
         outputs, residuals = values[: len(program.outputs)], values[len(program.outputs) :]
@@ -173,7 +174,7 @@ def _is_forward(xs: Sequence[ArrayType], ys: Sequence[ArrayType], mode: Mode) ->
 
 def _cut(xs: Sequence[ArrayType], ys: Sequence[ArrayType], size: int, *, forward: bool) -> Program:
     """Return the program that cuts stacked images into blocks of shape ``(*y.shape, *x.shape)``."""
-    with Builder("jacobian", closed=True, shares=True) as builder:
+    with Builder("jacobian", SHARED) as builder:
         targets = ys if forward else xs
         images = [builder.input(t.with_shape((size, *t.shape))) for t in targets]
         if forward:

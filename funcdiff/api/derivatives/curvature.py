@@ -21,7 +21,7 @@ from funcdiff.api.derivatives.products import (
     vjp,
 )
 from funcdiff.api.derivatives.scalars import gradient_function
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 
 
 @overload

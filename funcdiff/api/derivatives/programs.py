@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.builder import SHARED, Builder, constant
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import conj
@@ -34,7 +35,7 @@ def split_results(
     if results == len(program.outputs):
         return linearized(program, count, complete=complete)
     split = linearized(selected(program, slice(results)), count, complete=complete)
-    with Builder("linearize", closed=True, shares=True) as builder:
+    with Builder("linearize", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         values = inline(split.primal, xs)
         others = inline(selected(program, slice(results, None)), xs)
@@ -89,7 +90,7 @@ def gradient_program(
     # what is derived on the way is not worth keeping: the gradient is
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     split = linearize.__wrapped__(program, active)
-    with Builder("grad", closed=True, shares=True) as builder:
+    with Builder("grad", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         exact = (wants_value, *(True for _ in program.outputs[1:]))
         primal = simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
@@ -118,11 +119,11 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
     derived = selected(program, slice(results))
     for _ in range(n):
         pushed, _ = push_program(derived, active, (True,) * results)
-        with Builder("derivative", closed=True, shares=True) as builder:
+        with Builder("derivative", SHARED) as builder:
             xs = [builder.input(t) for t in types]
             outputs = inline(pushed, [*xs, constant(1, types[place])])
             derived = simplify(builder.program(outputs[results:]))
-    with Builder("derivative", closed=True, shares=True) as builder:
+    with Builder("derivative", SHARED) as builder:
         xs = [builder.input(t) for t in types]
         others = inline(selected(program, slice(results, None)), xs)
         return simplify(builder.program([*inline(derived, xs), *others]))
@@ -155,7 +156,7 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
     program = simplify(program_of(*recording))
     split = split_results(program, count, results)
     types, mask = program.output_types[:results], split.mask
-    with Builder("vjp", closed=True, shares=True) as builder:
+    with Builder("vjp", SHARED) as builder:
         residuals = [builder.input(t) for t in split.linear.input_types[count:]]
         cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
@@ -173,7 +174,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
     pushed, _ = push_program(program, active, wanted)
-    with Builder("jvp", closed=True, shares=True) as builder:
+    with Builder("jvp", SHARED) as builder:
         outputs = inline(pushed, [builder.input(t) for t in pushed.input_types])
         pushed = builder.program(outputs[: total + results])
     linear = (False,) * len(program.inputs) + (True,) * count
@@ -204,7 +205,7 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
     if any(dependent(point, active)) or hides(program, active, trusts_rules=True):
         return None
     types = program.input_types
-    with Builder("transpose", closed=True, shares=True) as builder:
+    with Builder("transpose", SHARED) as builder:
         known = [builder.input(t) for t in types[count:]]
         cts = [builder.input(t) for t in program.output_types]
         residuals = inline(point, [*map(zeros, types[:count]), *known])

@@ -14,13 +14,13 @@ from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import Argnames, Argnums, P
 from funcdiff.api.calls.tracing import rebuild, record
-from funcdiff.core.builder import Tracer
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import nested, opened
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import is_weak

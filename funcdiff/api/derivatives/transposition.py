@@ -16,11 +16,11 @@ from funcdiff.api.calls.tracing import Trace, lasting, run
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
 from funcdiff.api.derivatives.queries import has_rules
-from funcdiff.core.builder import Tracer
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 

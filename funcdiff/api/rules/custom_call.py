@@ -19,9 +19,10 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
 from funcdiff.api.control.bodies import preserving
 from funcdiff.api.rules.rule_results import like_result, matched, shown
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, Builder, bind
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, user_location
@@ -57,7 +58,7 @@ class Call:
     ) -> Any:
         """Trace the function and its rules, and record the call as one equation."""
         body = self._traced(function, self._applied(function), pending=0, who=self.name)
-        pending = self.builder.pending - 1  # of rules that may be transposed
+        pending = self.builder.policy.pending - 1  # of rules that may be transposed
         traces = [body]
         programs_jvp: tuple[Program, ...] = ()
         programs_vjp: tuple[Program, ...] = ()
@@ -248,7 +249,7 @@ class Call:
             operands = len(program.inputs) - own
             last = operands - self._leading(trace, traces)
             given = program.input_types[:operands]
-            with Builder("custom", closed=True) as builder:
+            with Builder("custom", CLOSED) as builder:
                 front = [builder.input(t) for t in given[: operands - last]]
                 captured = [builder.input(t) for t in types]
                 back = [builder.input(t) for t in given[operands - last :]]

@@ -17,10 +17,11 @@ from funcdiff.api.rules.solving import (
     evaluated,
     rebuilt,
 )
-from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.builder import SHARED, Builder
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.core.scope import current_builder
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.tap import Tap
@@ -196,12 +197,12 @@ def _taken_apart(program: Program, count: int) -> _LinearMap | None:
     if any(dependent(split.primal, active)[outputs:]):
         return None
     at_zero = _at_zero(split.primal, count)
-    with Builder("linear_map", closed=True, shares=True) as builder:
+    with Builder("linear_map", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         vs = [builder.input(t) for t in program.input_types[first:]]
         residuals = inline(at_zero, given)[outputs:]
         slope = builder.program(inline(split.linear, [*vs, *residuals]))
-    with Builder("linear_map", closed=True, shares=True) as builder:
+    with Builder("linear_map", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         bs = [builder.input(t) for t in program.input_types[first:]]
         constants = inline(at_zero, given)
@@ -212,7 +213,7 @@ def _taken_apart(program: Program, count: int) -> _LinearMap | None:
 def _at_zero(program: Program, count: int) -> Program:
     """Return a program whose last inputs are zero."""
     first = len(program.inputs) - count
-    with Builder("linear_map", closed=True, shares=True) as builder:
+    with Builder("linear_map", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         return builder.program(
             inline(program, [*given, *(zeros(t) for t in program.input_types[first:])])

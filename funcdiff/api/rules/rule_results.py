@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import operand, traced
 from funcdiff.api.calls.tracing import Trace, rebuild
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
 from funcdiff.ops.user.custom_rules import smooth

@@ -10,10 +10,10 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, type_of
 from funcdiff.api.calls.tracing import Trace, record
-from funcdiff.core.builder import Tracer
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import rearranged
 from funcdiff.errors import InputError, OutputError, user_location

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import name_of
 from funcdiff.api.rules.solving import Calls
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.solvers import Run, entered

@@ -11,9 +11,10 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import described
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.rules.solution import Unknowns, fitted
-from funcdiff.core.builder import Tracer, suspended
 from funcdiff.core.evaluate import executable, owned
 from funcdiff.core.program import Program
+from funcdiff.core.scope import suspended
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.values import known

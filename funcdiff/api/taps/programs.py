@@ -8,11 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.derivatives.programs import gradient_program
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Operation, Params
 from funcdiff.core.program import Equation, Program, Var
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, nested, opened, walk
 from funcdiff.errors import InputError, user_location
@@ -67,7 +68,7 @@ def values_program(recording: Recording, wanted: tuple[Named, ...]) -> Program:
             return xs
         return bind(eq.primitive, eq.params, *xs)
 
-    with Builder("tap_values", closed=True, shares=True) as builder:
+    with Builder("tap_values", SHARED) as builder:
         walk(program, [builder.input(t) for t in program.input_types], rule)
         return simplify(builder.program([found[p] for name in wanted for p in name.taps]))
 
@@ -85,7 +86,7 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
     types = {eq.params: eq.results[0].type for eq in program.equations if _is_tap(eq)}
     taps = [p for name in wanted for p in name.taps]
     _check_differentiable(taps, types, wanted)
-    with Builder("tap_grads", closed=True) as builder:
+    with Builder("tap_grads", CLOSED) as builder:
         added = {p: builder.input(types[p]) for p in taps}
 
         def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -98,7 +99,7 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
     derived = gradient_program(moved, len(taps), holomorphic=False, wants_value=False)
     if derived.program is None:
         return Gradients(None, derived.output)
-    with Builder("tap_grads", closed=True, shares=True) as builder:
+    with Builder("tap_grads", SHARED) as builder:
         nothing = [constant(np.negative(types[p].dtype.type(0)), types[p]) for p in taps]
         xs = [builder.input(t) for t in program.input_types]
         return Gradients(builder.program(inline(derived.program, [*nothing, *xs])), None)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border import integers
 from funcdiff.numpy.border.values import constant_value, formatted, index_value, text, truth

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import as_number
 from funcdiff.numpy.border.values import concrete_value

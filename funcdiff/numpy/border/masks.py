@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import default

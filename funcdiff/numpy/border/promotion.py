@@ -12,8 +12,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, constant, current_builder, direct, escaped
+from funcdiff.core.builder import Builder, constant, direct, escaped
 from funcdiff.core.program import Literal, literal
+from funcdiff.core.scope import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
@@ -77,7 +79,7 @@ def scalar(value: Any, type_: ArrayType) -> Traced:
     ref = builder.numbers.get((value, type_))
     if ref is None:
         number = _literal(type(value).__name__, value, type_)
-        lifted = builder.lifts and value not in SPECIAL_NUMBERS and type_.differentiable
+        lifted = builder.policy.lifts and value not in SPECIAL_NUMBERS and type_.differentiable
         ref = builder.numbers[value, type_] = builder.lift(number).atom if lifted else number
     return builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
 from funcdiff.core.recording import Ref
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import LostDerivativeError, TracerError
 from funcdiff.ops.structure.structural import stop_gradient_p
 
@@ -68,12 +69,12 @@ def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Builder]:
     They are those whose derivative it has or, otherwise, those without values that it needs.
     """
     builder = x.builder
-    if builder is None or (of_derivative and builder.severed):
+    if builder is None or (of_derivative and builder.policy.severed):
         return
     for number in _inputs(builder, x.atom, of_derivative=of_derivative):
         outside = builder.captured(number) if of_derivative else builder.given(number)
         traced = isinstance(outside, Tracer)
-        if outside is None or (not of_derivative and (traced or not builder.eager)):
+        if outside is None or (not of_derivative and (traced or not builder.policy.eager)):
             yield builder
         if traced:
             yield from traces_of(outside, of_derivative=of_derivative)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
 from funcdiff.numpy.border.swallowing import remember, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
@@ -90,7 +90,7 @@ def is_constant(x: Tracer) -> bool:
     So it is with integers and booleans, with what came through `stop_gradient`, and with all that
     is computed from such values and plain arrays alone.
     """
-    if x.builder is None or x.builder.severed:
+    if x.builder is None or x.builder.policy.severed:
         return True
     return not x.type.differentiable or next(traces_of(x, of_derivative=True), None) is None
 

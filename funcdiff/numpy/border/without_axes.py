@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
+from funcdiff.core.tracer import Tracer
 
 OF_ARRAYS: Final[frozenset[Callable[..., Any]]] = frozenset(
     {

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.errors import (
     LostDerivativeError,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, refuse
 from funcdiff.numpy.border.promotion import array, promoted
 from funcdiff.numpy.border.values import known

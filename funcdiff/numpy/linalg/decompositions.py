@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.linalg.systems import matrix_stack, square_matrices

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.dispatch import default, implements

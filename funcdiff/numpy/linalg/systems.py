@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import (
     array,
@@ -156,7 +156,7 @@ def _cut(x: Tracer, place: Any, index: Any, key: Any) -> Any:
         before = len(builder.entries)
         result = apply(x, basic(x.shape, normalized(place)))
         chain = [entry[0] for entry in builder.entries[before:]]
-        if key is not None and x.builder is builder and not builder.shares and chain:
+        if key is not None and x.builder is builder and not builder.policy.shares and chain:
             remember(key, chain)
     if key is not None and not result.shape:  # a number, and no array without axes
         return mutation.fresh(x) if result is x else result

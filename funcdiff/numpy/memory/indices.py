@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.memory import from_values

@@ -13,9 +13,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, current_builder
+from funcdiff.core.builder import Builder
 from funcdiff.core.program import Literal
 from funcdiff.core.recording import Ref
+from funcdiff.core.scope import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import made_by
 from funcdiff.errors import ConcreteValueError

@@ -16,7 +16,8 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported

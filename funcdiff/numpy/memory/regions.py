@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.elementwise.complex import imag, join, real

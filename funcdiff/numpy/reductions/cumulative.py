@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, real_dtype
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements

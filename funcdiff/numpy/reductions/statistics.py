@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements

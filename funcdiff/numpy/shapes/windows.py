@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.lib.stride_tricks import sliding_window_view
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.scope import current_builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS

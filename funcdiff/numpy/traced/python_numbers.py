@@ -14,7 +14,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import Builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import as_number, is_weak

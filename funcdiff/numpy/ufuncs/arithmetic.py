@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant, direct
+from funcdiff.core.builder import Builder, bind, constant, direct
 from funcdiff.core.primitive import NONE, operation
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import ufuncs, unsupported

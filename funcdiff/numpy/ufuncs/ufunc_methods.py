@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.builder import CLOSED, Builder, constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import call, default, unsupported
@@ -220,7 +221,7 @@ def _folded(
         steps = accumulation.accumulate(step, every, 0)
         last = reshape(slice_along(steps, 0, n, n + 1), first.shape)
         return [last, slice_along(steps, 0, 1, n + 1)] if stacks else [last]
-    with Builder("fold", closed=True) as builder:
+    with Builder("fold", CLOSED) as builder:
         total, row = builder.input(first.type), builder.input(first.type)
         inputs = [total, row]
         result = apply(ufunc, total, row)

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.overwriting import on_copy
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.structural import iota, permute, select

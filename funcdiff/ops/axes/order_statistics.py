@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import scatter_add, take_along
 from funcdiff.ops.axes.reductions import mean_of_marked

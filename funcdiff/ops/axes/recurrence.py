@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, reverse

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Equation, Program, Var, used
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk
 from funcdiff.ops.control.tap import Tap, tap_p
@@ -67,7 +68,7 @@ def _recomputing(
     returned which operands those are, and values of which taps.
     """
     first = len(split.primal.inputs)
-    with Builder("checkpoint", closed=True, shares=True) as builder:
+    with Builder("checkpoint", SHARED) as builder:
         xs = [builder.input(t) for t in split.primal.input_types]
         # what is tapped is replaced together with the result of the tap: they are equal
         replaced: dict[Any, Tracer] = {}

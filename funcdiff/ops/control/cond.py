@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import operations
@@ -108,7 +109,7 @@ def _residual_slots(splits: Sequence[Linearized]) -> tuple[list[ArrayType], list
 
 def _with_residuals(split: Linearized, slots: Sequence[ArrayType], place: Sequence[int]) -> Program:
     """Return the primal branch with its residuals in their slots, zeros in the others."""
-    with Builder("cond", closed=True, shares=True) as builder:
+    with Builder("cond", SHARED) as builder:
         outputs = inline(split.primal, [builder.input(t) for t in split.primal.input_types])
         count = len(split.mask)
         filled: list[Tracer] = [zeros(t) for t in slots]
@@ -120,7 +121,7 @@ def _with_residuals(split: Linearized, slots: Sequence[ArrayType], place: Sequen
 def _from_residuals(
     split: Linearized, tangents: int, slots: Sequence[ArrayType], place: Sequence[int]
 ) -> Program:
-    with Builder("cond", closed=True, shares=True) as builder:
+    with Builder("cond", SHARED) as builder:
         ts = [builder.input(t) for t in split.linear.input_types[:tangents]]
         filled = [builder.input(t) for t in slots]
         return builder.program(inline(split.linear, [*ts, *(filled[k] for k in place)]))

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Atom, Literal, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.families import several
@@ -242,7 +243,7 @@ def _transpose_around_known(
     known = [k for group in given for k in group]
     moving = [k for k in places[1] if linear[k]]
     step = rearranged(p.body, known, [k - p.constants for k in given[1]])
-    with Builder("scan", closed=True, shares=True) as builder:
+    with Builder("scan", SHARED) as builder:
         inputs = [builder.input(t) for t in step.input_types]
         before = inputs[len(given[0]) : len(given[0]) + len(given[1])]
         recorder = builder.program([*inline(step, inputs), *before])
@@ -278,7 +279,7 @@ def _transposed_body(
     sums = [t for t, flag in zip(types[0], summed, strict=True) if flag]
     outputs = [t for t, flag in zip(p.body.output_types, arrived, strict=True) if flag]
     carries = sum(arrived[: p.carries])
-    with Builder("scan", closed=True, shares=True) as builder:
+    with Builder("scan", SHARED) as builder:
         groups = (constants, sums, outputs[:carries], rows, outputs[carries:])
         c, s, ct_carry, x, ct_y = ([builder.input(t) for t in group] for group in groups)
         results = spread(inline(pulled, [*c, *x, *ct_carry, *ct_y]), linear)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import SHARED, Builder
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program, used
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.transforms.jvp import Mask
@@ -104,7 +105,7 @@ class Assembly:
     def add(self, carry: Sequence[ArrayType], step: Step, *, reverse: bool) -> range:
         """Add a sweep; return the places of the rows that it leaves."""
         groups = (self.constants, carry, self.rows)
-        with Builder("while_loop", closed=True, shares=True) as builder:
+        with Builder("while_loop", SHARED) as builder:
             after, rows = step(*([builder.input(t) for t in group] for group in groups))
             self._sweeps.append(builder.program([*after, *rows]))
         self._carries.append(len(carry))
@@ -116,7 +117,7 @@ class Assembly:
     def loop(self, test: Callable[[list[Tracer], list[Tracer]], Tracer]) -> While:
         """Return the loop; ``test(constants, carry)`` decides if it goes on."""
         carry = self._sweeps[0].input_types[len(self.constants) :]
-        with Builder("while_loop", closed=True, shares=True) as builder:
+        with Builder("while_loop", SHARED) as builder:
             groups = [[builder.input(t) for t in group] for group in (self.constants, carry)]
             decision = builder.program([test(*groups)])
         p = While(

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import linear
 from funcdiff.space import Maybe
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from funcdiff.core.builder import Tracer
 from funcdiff.core.dependence import dependent
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.control.sweeps import Assembly, Step, While, applied, input_flags
 from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.axes.reductions import reduce_any

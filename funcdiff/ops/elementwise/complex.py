@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.elementwise.mathematics import reciprocal

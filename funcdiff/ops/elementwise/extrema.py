@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Params
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import (
     equal,
     greater,

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import Elementwise, elementwise
 
 _UNARY: Final = (

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import real_part

@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import factorial
 
-from funcdiff.core.builder import Builder, Tracer, constant
+from funcdiff.core.builder import SHARED, Builder, constant
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.ops.linalg.degeneracy import reciprocal_gaps
 from funcdiff.ops.linalg.matrices import matmul
@@ -31,7 +32,7 @@ from funcdiff.transforms.jvp import jvp
 def partial(body: Program, k: int, direction: complex = 1) -> Program:
     """Return the derivative by one input, as a program of the same inputs."""
     pushed, mask = jvp(body, tuple(place == k for place in range(len(body.inputs))))
-    with Builder("partial", closed=True, shares=True) as builder:
+    with Builder("partial", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
         if not mask[0]:
             return builder.program([zeros(t) for t in body.output_types])
@@ -42,7 +43,7 @@ def taylor(body: Program, order: int) -> Program:
     """Return f⁽ʳ⁾/r! by the first input, r the order."""
     for _ in range(order):
         body = partial(body, 0)
-    with Builder("taylor", closed=True, shares=True) as builder:
+    with Builder("taylor", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
         (y,) = inline(body, xs)
         return builder.program([mul(y, constant(1 / factorial(order), y.type))])

@@ -20,8 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, complex_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.linalg.degeneracy import (

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Facts, Params
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import equal

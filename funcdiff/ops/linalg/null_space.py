@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import diagonal_op, linear

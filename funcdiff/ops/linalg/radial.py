@@ -20,10 +20,11 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
 from funcdiff.core.program import Equation, Literal, Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline, walk
 from funcdiff.ops.elementwise.complex import modulus
@@ -186,7 +187,7 @@ def _quotient(body: Program) -> Program:
     """Return Dg, of a power of the radius without a quotient."""
     n = _exponent(body)
     slope = partial(body, 0)
-    with Builder("radial", closed=True, shares=True) as builder:
+    with Builder("radial", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
         r, out = xs[0], body.output_types[0]
         if n is not None:
@@ -221,7 +222,7 @@ def _limit(body: Program, order: int, *, kink: bool) -> Program:
     slopes = [body]
     for _ in range(2 * order):
         slopes.append(partial(slopes[-1], 0))
-    with Builder("radial", closed=True, shares=True) as builder:
+    with Builder("radial", SHARED) as builder:
         parameters = [builder.input(t) for t in body.input_types[1:]]
         zero = constant(0, body.input_types[0])
         values = [spread(f, [zero, *parameters], ()) for f in slopes]

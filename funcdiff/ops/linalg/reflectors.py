@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import diagonal_op

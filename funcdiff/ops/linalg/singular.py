@@ -20,8 +20,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and

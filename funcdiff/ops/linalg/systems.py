@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.matrices import matmul, square, transposed, triangle
 from funcdiff.ops.structure.structural import permute, reshape

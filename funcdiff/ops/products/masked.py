@@ -13,8 +13,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import linear
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction

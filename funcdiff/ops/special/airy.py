@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.space import Maybe
 

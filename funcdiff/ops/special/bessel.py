@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.parameters import numbered_by, undefined
 from funcdiff.space import Maybe

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise
 from funcdiff.space import Maybe

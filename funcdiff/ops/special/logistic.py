@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import elementwise
 from funcdiff.ops.special.family import special
 

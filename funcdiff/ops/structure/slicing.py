@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.overwriting import on_copy
 from funcdiff.core.primitive import Facts, Params, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
 from funcdiff.space import Maybe, align, zeros

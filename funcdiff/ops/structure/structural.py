@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Types
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.structure.slicing import slice_along

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program, used
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.errors import NotDifferentiableError
@@ -109,7 +110,7 @@ def _restricted(jvp: Program, active: tuple[bool, ...]) -> Program:
     if all(active):
         return jvp
     known = len(jvp.inputs) - len(active)
-    with Builder("custom", closed=True) as builder:
+    with Builder("custom", CLOSED) as builder:
         xs = [builder.input(t) for t in jvp.input_types[:known]]
         ts = [
             builder.input(t) if on else zeros(t)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
@@ -47,7 +48,7 @@ def _tangent_impl(p: Tangent) -> Callable[..., Any]:
 def pushed_forward(backward: Program, p: Tangent) -> Program:
     """Return the tangent equation as a program of the same operands."""
     known = p.residuals + p.captures
-    with Builder("custom", closed=True, shares=True) as builder:
+    with Builder("custom", SHARED) as builder:
         kept = [builder.input(t) for t in backward.input_types[:known]]
         types = p.jvp[0].input_types[: p.primals] if p.jvp else ()
         xs = [builder.input(t) for t in types]

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
@@ -70,7 +71,7 @@ def _tangent(program: Program, p: LinearSolve, active: Mask) -> Program:
     first = solvers.known(p)
     types = program.input_types
     moves, right = active[:first], active[first:]
-    with Builder("linear_solve", closed=True, shares=True) as builder:
+    with Builder("linear_solve", SHARED) as builder:
         at = [builder.input(t) for t in types]
         ts = spread((builder.input(t) for t, on in zip(types, active, strict=True) if on), active)
         rest = [instantiate(t, v) for t, v in zip(ts[first:], types[first:], strict=True)]
@@ -172,7 +173,7 @@ def dense_solve(program: Program, unknowns: int, name: str) -> Program:
     """
     first = len(program.inputs) - unknowns
     types = program.input_types[first:]
-    with Builder("dense_solve", closed=True, shares=True) as builder:
+    with Builder("dense_solve", SHARED) as builder:
         given = [builder.input(t) for t in program.input_types[:first]]
         right = [builder.input(t) for t in types]
         if unknowns == 1 and not types[0].shape and types[0].dtype.kind == "f":

@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, suspended
+from funcdiff.core.builder import bind
 from funcdiff.core.effects import called_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.scope import suspended
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
 from funcdiff.ops.families import several

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import CLOSED, SHARED, Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
@@ -68,7 +69,7 @@ def _tangent(program: Program, p: Root, active: Mask) -> Program:
     equation = _residual(program, count) if p.fixed else program
     none, every = (False,) * count, (True,) * count
     pushed, _ = jvp(equation, (*active, *none), every)
-    with Builder("root", closed=True, shares=True) as builder:
+    with Builder("root", SHARED) as builder:
         at = [builder.input(t) for t in program.input_types]
         ts = [builder.input(t) for t, on in zip(program.input_types, active, strict=False) if on]
         rest = [neg(t) for t in inline(pushed, [*at, *ts])[count:]]
@@ -83,7 +84,7 @@ def _tangent(program: Program, p: Root, active: Mask) -> Program:
 
 def _residual(program: Program, unknowns: int) -> Program:
     """Return x - y, which is zero at a fixed point."""
-    with Builder("root", closed=True) as builder:
+    with Builder("root", CLOSED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         ys = inline(program, xs)
         unknown = xs[len(xs) - unknowns :]

@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError

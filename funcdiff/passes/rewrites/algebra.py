@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square

@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.primitive import NONE, Operation, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops
@@ -132,7 +133,7 @@ def _derivatives(
     numbers = [t.with_shape(()) for t in types]
     if not all(t.differentiable for t in numbers):
         return None
-    with Builder("radius", closed=True, shares=True) as builder:
+    with Builder("radius", SHARED) as builder:
         program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
         xs = [constant(x, t) for x, t in zip(values, numbers, strict=True)]
         first = [partial(program, k) for k in range(len(xs))]

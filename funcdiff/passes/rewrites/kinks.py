@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops.elementwise.complex import conj_p, real_p
 from funcdiff.ops.elementwise.extrema import maximum

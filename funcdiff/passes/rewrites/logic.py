@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import NONE
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker
 from funcdiff.ops.axes.indexing import scatter_add_p
 from funcdiff.ops.families import by_ufunc

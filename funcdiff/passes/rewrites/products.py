@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer
 from funcdiff.core.primitive import NONE
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
 from funcdiff.ops.structure.slicing import add_slice_p

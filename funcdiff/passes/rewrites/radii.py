@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, made, made_by, maker
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import imag, modulus_p, real
@@ -134,7 +135,7 @@ class RadialRewriter(Rewriter):
         """Return (Σ xᵢ²)ⁿᐟ² as the function rⁿ of the norm."""
         r = self._single(ops.root_of_squares.primitive, NONE, s)
         radius = Radius(r.atom)  # type: ignore[arg-type]
-        with Builder("radial", closed=True) as builder:
+        with Builder("radial", CLOSED) as builder:
             number = builder.input(r.type.with_shape(()))
             power = number if n == 1 else ops.power(number, constant(n, number.type))
             body = builder.program([power])
@@ -207,7 +208,7 @@ class _Body:
     """
 
     def __init__(self, rewriter: RadialRewriter, radius: Radius, r: Tracer) -> None:
-        self.builder = Builder("radial", closed=True, shares=True)
+        self.builder = Builder("radial", SHARED)
         self.parameters: list[Tracer] = []
         self._rewriter = rewriter
         self._radius = radius

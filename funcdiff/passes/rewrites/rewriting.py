@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker
 from funcdiff.space import splat
 

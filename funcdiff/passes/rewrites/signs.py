@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.products.contract import contract_p

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.primitive import Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p, imag_p, real_p
@@ -48,7 +49,7 @@ class Body:
     """
 
     def __init__(self, w: Tracer) -> None:
-        self.builder = Builder("spectral", closed=True, shares=True)
+        self.builder = Builder("spectral", SHARED)
         self.w = w
         self.result = self.builder.input(w.type)
         self.parameters: list[Tracer] = []

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind, constant
+from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Operation, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made, made_by, maker
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj_p

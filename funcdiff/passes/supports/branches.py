@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import SHARED, Builder
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program, used
 from funcdiff.core.walk import inline, rearranged
@@ -37,7 +37,7 @@ def extended_cond(p: Cond, call: Call, simplify: Simplify) -> Extended:
 def _completed_branch(found: Supported, mask: Mask) -> Program:
     if found.mask == mask:
         return found.program
-    with Builder("cond", closed=True, shares=True) as builder:
+    with Builder("cond", SHARED) as builder:
         xs = [builder.input(t) for t in found.program.input_types]
         results = inline(found.program, xs)
         ys, supports = results[: len(mask)], iter(results[len(mask) :])

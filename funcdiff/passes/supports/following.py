@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import SHARED, Builder
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.indexing import scatter_add_p
 from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.elementwise.logic import logical_not, logical_or
@@ -180,7 +181,7 @@ class Supports:
             return self._evaluated[1]
         inner = Supports()
         arrays = []
-        with Builder("a support", closed=True, shares=True) as builder:
+        with Builder("a support", SHARED) as builder:
             if self._evaluated is not None:
                 node, array = self._evaluated
                 inner._recorded[id(node)] = node, builder.input(node.type)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcdiff.core.builder import Builder, Tracer
+from funcdiff.core.builder import SHARED, Builder
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.control import scan, transposed_sweeps
@@ -76,7 +77,7 @@ def _scanned(
     """Put the supports next to what they are of: constants, carry, rows and results."""
     types = p.split(p.body.input_types)
     count = len(found.mask)
-    with Builder("scan", closed=True, shares=True) as builder:
+    with Builder("scan", SHARED) as builder:
         xs: list[Tracer] = []
         supports: list[Tracer] = []
         for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):

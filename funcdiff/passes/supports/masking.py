@@ -18,8 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p

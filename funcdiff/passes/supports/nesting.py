@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import Tracer, bind
+from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.restricted_loops import restricted_scan, restricted_while

@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.axes.recurrence import recurrence_p

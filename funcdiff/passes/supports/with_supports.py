@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import Tracer, constant
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.passes.supports.support import Maybe, Support
 from funcdiff.transforms.jvp import Mask

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.structure.slicing import Slice
 
 _Tiles = tuple[tuple[int, ...], dict[tuple[int, ...], bool], bool]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.products.contract import Labels, contract
 from funcdiff.ops.products.masked import masked_contract, masked_sum
 from funcdiff.ops.structure.structural import select

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcdiff.core.builder import Tracer
+from funcdiff.core.tracer import Tracer
 from funcdiff.ops.products.convolution import Convolution, convolve, sequences
 from funcdiff.ops.products.masked import masked_convolve
 from funcdiff.ops.structure.structural import select

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from funcdiff.core.builder import Builder, Tracer, bind, constant
+from funcdiff.core.builder import SHARED, Builder, bind, constant
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import real_part
@@ -141,7 +142,7 @@ def _sum_jvp(
 
 def _slope_of_present(body: Program, dtype: Any) -> Program:
     """Return f', and zero where one more parameter is."""
-    with Builder("slope", closed=True, shares=True) as builder:
+    with Builder("slope", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
         present = builder.input(xs[0].type)
         (y,) = inline(partial(body, 0), xs)

@@ -21,9 +21,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Tracer, bind
+from funcdiff.core.builder import SHARED, Builder, bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
@@ -268,7 +269,7 @@ def _sum_jvp(
 
 def _converted(body: Program, dtype: Any) -> Program:
     """Return the program with a result of another dtype."""
-    with Builder("converted", closed=True, shares=True) as builder:
+    with Builder("converted", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
         return builder.program([convert(inline(body, xs)[0], dtype)])
 

@@ -1,0 +1,117 @@
+"""Concrete values of what is being recorded, computed when somebody asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from funcdiff.core import effects
+from funcdiff.core.primitive import Operation
+from funcdiff.core.program import Literal
+from funcdiff.core.recording import LocatedEntries, Ref
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, user_location
+
+if TYPE_CHECKING:
+    from funcdiff.core.builder import Builder
+    from funcdiff.core.recording import Entry
+
+_UNKNOWN: Final[Any] = object()
+"""Stands for the value of what depends on an input without one."""
+
+
+class Values:
+    """The values of a trace's variables, as far as they have been asked for.
+
+    Parameters
+    ----------
+    name
+        What is traced, for messages.
+    entries
+        What has been recorded, which grows.
+    eager
+        Whether the values of inputs may be looked at; those of tracers are always asked for.
+
+    Attributes
+    ----------
+    inputs
+        By number: a concrete value, a tracer of an enclosing builder, or None.
+    """
+
+    def __init__(self, name: object, entries: list[Entry], *, eager: bool) -> None:
+        self.inputs: dict[int, Any] = {}
+        self._name = name
+        self._entries = entries
+        self._eager = eager
+        self._values: list[Any] = []
+
+    def of(self, atom: Ref, builder: Builder) -> Any:
+        """Return the concrete value of an atom of a builder, which has these values.
+
+        Raises
+        ------
+        ConcreteValueError
+            If this trace has no values.
+        """
+        if isinstance(atom, Literal):
+            return atom.array
+        values = self._values
+        for number in range(len(values), atom + 1):
+            if number < len(values):  # a further result of the equation before
+                continue
+            op, *refs = self._entries[number]
+            if isinstance(op, ArrayType):
+                values.append(self._input_value(number))
+                continue
+            operands = list(map(self._known, refs))
+            if any(x is _UNKNOWN for x in operands):
+                values.extend(_UNKNOWN for _ in op.results)
+                continue
+            result = _asked(op, operands, builder) if op.calls_user else op.function(*operands)
+            if len(op.results) == 1:
+                values.append(result)
+            else:
+                values.extend(result)
+        found = values[atom]
+        if found is _UNKNOWN:
+            raise ConcreteValueError(
+                f"{self._name} was asked for a concrete value at {user_location()}, but it is "
+                "traced without values (inside vmap, cond, scan or jit). Write np.where(c, a, b) "
+                "or fd.cond(c, f, g, x) instead of if, fd.scan or fd.while_loop instead of while; "
+                "under jit, name what decides in static_argnames, or leave jit out."
+            )
+        return found
+
+    def first_failure(self, builder: Builder) -> str | None:
+        """Evaluate what has been recorded; return the place of the first equation that raises."""
+        assert isinstance(self._entries, LocatedEntries)
+        for number, place in enumerate(self._entries.places):
+            try:
+                self.of(number, builder)
+            except Exception:
+                return place
+        return None
+
+    def _known(self, atom: Ref) -> Any:
+        return atom.array if isinstance(atom, Literal) else self._values[atom]
+
+    def _input_value(self, number: int) -> Any:
+        value = self.inputs[number]
+        if isinstance(value, Tracer):
+            if isinstance(value.atom, Literal):
+                return value.atom.array
+            assert value.builder is not None
+            try:
+                return value.builder.value(value.atom)
+            except ConcreteValueError:
+                return _UNKNOWN
+        if value is None or not self._eager:
+            return _UNKNOWN
+        return value
+
+
+def _asked(op: Operation, operands: Sequence[Any], builder: Builder) -> Any:
+    """Return a value of the user's code, which is not called again when the program runs."""
+    with effects.asking(builder):
+        return op.function(*operands)

@@ -1,0 +1,51 @@
+"""Which builder is the innermost, in this context; and that none stays open, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from funcdiff.core.builder import Builder
+
+R = TypeVar("R")
+
+innermost: Final[ContextVar[Builder | None]] = ContextVar("funcdiff_builder", default=None)
+current_builder = innermost.get
+
+
+def isolated(function: Callable[[], R]) -> R:
+    """Call a function in a context of its own: however that ends, no builder of it stays open.
+
+    An interrupt may arrive between any two steps of Python, also while a builder is being opened
+    or closed; Python leaves a context as one step.  Context variables that the user's code has
+    set stay set, unless it is interrupted.
+    """
+    context = copy_context()
+    interrupted = True
+    try:
+        result = context.run(function)
+        interrupted = False
+    except Exception:
+        interrupted = False
+        raise
+    finally:
+        if not interrupted:
+            for variable, value in context.items():
+                if variable is not innermost and variable.get(None) is not value:
+                    variable.set(value)
+        del context  # which a traceback would keep alive
+    return result
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Let no builder record: code that runs with concrete arrays is no part of a trace."""
+    outer = innermost.get()
+    innermost.set(None)
+    try:
+        yield
+    finally:
+        innermost.set(outer)
