@@ -10,7 +10,7 @@ from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_fore
 from funcdiff.api.calls.axes import batch_size, leaf_axes, moved_in, moved_out
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.signatures import P, Y
-from funcdiff.api.calls.tracing import rebuild, record, run
+from funcdiff.api.calls.tracing import inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
@@ -101,7 +101,7 @@ def vmap(
                 error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
                 raise
 
-        trace = record(f, moved, call, eager=False, types=types, orders=0)
+        trace = record(f, moved, call, inside(0, eager=False), types=types)
         program, varies = _batched_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)

@@ -12,7 +12,7 @@ from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.signatures import P, X
-from funcdiff.api.calls.tracing import record
+from funcdiff.api.calls.tracing import inside, record
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
@@ -57,7 +57,7 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
             return f(*positional, **named)
 
         recorded = record(
-            f, invocation.operands, call, lifts=False, orders=0, taps={}, weak=invocation.weak
+            f, invocation.operands, call, inside(0, lifts=False), taps={}, weak=invocation.weak
         )
         return simplify(program_of(*recorded.recording))
 

@@ -31,7 +31,7 @@ from funcdiff.api.calls.arguments import (
     refuse_foreign,
     type_of,
 )
-from funcdiff.api.calls.tracing import Trace, lasting, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, inside, lasting, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
 from funcdiff.backend.checking import checked
@@ -267,9 +267,7 @@ class JittedFunction(Generic[P, R]):
             self._function,
             kind.operands,
             preserving(call, f"jit: {FunctionName(self._function)}", lambda k: f"args{paths[k]}"),
-            eager=False,
-            lifts=False,
-            orders=0,
+            inside(0, eager=False, lifts=False),
             types=[type_of(x) for x in kind.operands],
             weak=[is_weak(leaf) for leaf in leaves if is_numeric(leaf)],
         )

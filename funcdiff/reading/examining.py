@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from funcdiff.api.calls.invocation import Invocation
-from funcdiff.api.calls.tracing import Trace, record
+from funcdiff.api.calls.tracing import Trace, inside, record
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.running import as_run
@@ -64,7 +64,7 @@ class Examined(NamedTuple):
         def examined() -> Examined:
             with noted(caller) as notes:
                 trace = record(
-                    f, invocation.operands, call, lifts=False, orders=0, taps={},
+                    f, invocation.operands, call, inside(0, lifts=False), taps={},
                     weak=invocation.weak,
                 )  # fmt: skip
             program = as_run(simplify(program_of(*trace.recording)))

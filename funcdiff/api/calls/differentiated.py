@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import differentiable, is_array_without_axes, is_numeric, type_of
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, record
+from funcdiff.api.calls.tracing import Trace, inside, record
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -89,7 +89,7 @@ def call_traced(
     """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
     inputs, call = call_parts(f, selection, args, kwargs)
     return inputs, record(
-        f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, orders=orders, weak=inputs.weak
+        f, inputs.operands, call, inside(orders), has_aux=has_aux, keeps_aux=True, weak=inputs.weak
     )
 
 

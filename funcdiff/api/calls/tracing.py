@@ -89,19 +89,38 @@ class Aux(NamedTuple):
         return rebuild(self.structure, self.numeric, values, self.others)
 
 
+def inside(
+    orders: int = 1, *, eager: bool = True, lifts: bool = True, severed: bool = False
+) -> Policy:
+    """Return how a function of the user's is recorded inside the present trace, if there is one.
+
+    Parameters
+    ----------
+    orders
+        How many times what is recorded will be differentiated on account of this trace.
+    eager, lifts, severed
+        As `Policy` has them; numbers are not lifted where the enclosing trace lifts none.
+    """
+    outer = current_builder()
+    if outer is None:
+        return Policy(eager=eager, lifts=lifts, severed=severed, pending=2 * orders)
+    return Policy(
+        eager=eager,
+        lifts=lifts and outer.policy.lifts,
+        severed=severed,
+        pending=2 * orders + outer.policy.pending,
+    )
+
+
 def record(
     f: Callable[..., Any],
     operands: Sequence[Any],
     call: Callable[[list[Tracer]], Any],
+    policy: Policy | None = None,
     *,
     has_aux: bool = False,
     keeps_aux: bool = False,
-    eager: bool = True,
-    lifts: bool = True,
     types: Sequence[Any] | None = None,
-    orders: int = 1,
-    pending: int | None = None,
-    severed: bool = False,
     taps: dict[str, Any] | None = None,
     weak: Sequence[bool] = (),
 ) -> Trace:
@@ -115,22 +134,14 @@ def record(
         Values of the inputs.
     call
         Puts tracers where the operands were and calls the function.
+    policy
+        What is recorded, and what may be asked; that of `inside` unless given.
     has_aux
         Whether the function returns a pair ``(result, aux)``.
     keeps_aux
         Whether what is not traced in `aux` is no output, and stays as it is.
-    eager
-        Whether the values of the inputs may be looked at (``if x > 0``).
-    lifts
-        Whether numbers that may differ from call to call become inputs.
     types
         Types of the inputs, if they are not those of the operands.
-    orders
-        How many times what is recorded will be differentiated on account of this trace.
-    pending
-        As `Builder` has it, if that does not follow from the enclosing trace.
-    severed
-        Whether no derivative goes through, so that concrete values may be taken out.
     taps
         Where names given to values are noted, if not where the enclosing trace does.
     weak
@@ -138,18 +149,15 @@ def record(
     """
     name = FunctionName(f)
     outside = current_builder()
-    lifts = lifts and (outside is None or outside.policy.lifts)
-    if pending is None:
-        pending = 2 * orders + (outside.policy.pending if outside is not None else 0)
+    policy = policy or inside()
     if taps is None and outside is not None:
         taps = outside.taps
-    policy = Policy(lifts=lifts, eager=eager, pending=pending, severed=severed)
     builder = Builder(name, policy, taps=taps)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
-        # without `eager` the operands are stacks or first values, not those of the inputs
-        values = operands if eager else [None for _ in operands]
+        # if it is not eager, the operands are stacks or first values, not those of the inputs
+        values = operands if policy.eager else [None for _ in operands]
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
             before = impression(operands)
@@ -174,7 +182,7 @@ def record(
         def located() -> str | None:
             with Builder(name, Policy(eager=True, located=True)) as again:
                 call(_inputs(again, given, operands, weak, operands))
-                return again.values.first_failure(again) if eager else None
+                return again.values.first_failure(again) if policy.eager else None
 
         def locate() -> str | None:
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]

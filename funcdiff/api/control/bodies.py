@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
-from funcdiff.api.calls.tracing import Trace, record, run
+from funcdiff.api.calls.tracing import Trace, inside, record, run
 from funcdiff.core.builder import CLOSED, Builder
 from funcdiff.core.program import Program
 from funcdiff.core.scope import current_builder, isolated
@@ -50,7 +50,7 @@ def record_body(
 ) -> Trace:
     """Trace a function as a body: without values, and with every number in its place."""
     return record(
-        f, operands, call, has_aux=has_aux, eager=False, lifts=False, types=types, orders=0,
+        f, operands, call, inside(0, eager=False, lifts=False), has_aux=has_aux, types=types,
         weak=weak,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, traced
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
+from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, standing_for
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
 from funcdiff.core.program import Program
@@ -109,7 +109,7 @@ def _traced(f: Callable[..., Any], invocation: Invocation, names: tuple[str, ...
         f,
         invocation.operands,
         preserving(call, f"{FunctionName(f)} is checkpointed, but", invocation.path),
-        orders=0,
+        inside(0),
         taps={} if names and noted is None else noted,
         weak=invocation.weak,
     )

@@ -13,7 +13,7 @@ from funcdiff.api.calls.differentiated import call_traced, called
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import Argnames, Argnums, P
-from funcdiff.api.calls.tracing import rebuild, record
+from funcdiff.api.calls.tracing import inside, rebuild, record
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
@@ -96,7 +96,7 @@ def depends_on(
             return called(f, args, kwargs, places, pytree.unflatten(structure, moved))
 
         weak = [is_weak(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
-        trace = record(f, operands, call, orders=int(derivative), weak=weak)
+        trace = record(f, operands, call, inside(int(derivative)), weak=weak)
         counts = [sum(map(is_numeric, pytree.flatten(x)[0])) for x in chosen]
         others = [False for _ in trace.others]
         found = []

@@ -19,7 +19,7 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
 from funcdiff.api.control.bodies import preserving
 from funcdiff.api.rules.rule_results import like_result, matched, shown
-from funcdiff.core.builder import CLOSED, Builder, bind
+from funcdiff.core.builder import CLOSED, Builder, Policy, bind
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
@@ -95,12 +95,10 @@ class Call:
             preserving(
                 call, who or f"{FunctionName(f)}, a rule of {self.name},", "its input {}".format
             ),
-            has_aux=has_aux,
-            lifts=False,
-            types=self.types if types is None else types,
-            pending=pending,
             # what is pending on the last level is a transpose, no derivative
-            severed=pending <= 1,
+            Policy(eager=True, pending=pending, severed=pending <= 1),
+            has_aux=has_aux,
+            types=self.types if types is None else types,
             weak=self.weak if weak is None else weak,
         )
 

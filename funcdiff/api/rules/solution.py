@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, type_of
-from funcdiff.api.calls.tracing import Trace, record
+from funcdiff.api.calls.tracing import Trace, inside, record
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -107,7 +107,7 @@ def traced_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Prog
         return f(pytree.unflatten(x.structure, tracers))
 
     trace = record(
-        f, x.leaves, call, eager=False, lifts=False, types=x.types, orders=0
+        f, x.leaves, call, inside(0, eager=False, lifts=False), types=x.types
     )  # fmt: skip
     _check_result(trace, f, x, name)
     return _captures_first(program_of(*trace.recording), len(x.types)), trace.captures

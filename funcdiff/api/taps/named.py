@@ -11,7 +11,7 @@ from funcdiff.api.calls.arguments import FunctionName, check_function, is_numeri
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.signatures import P, RealScalar, X
-from funcdiff.api.calls.tracing import Trace, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
 from funcdiff.core.scope import current_builder
@@ -237,7 +237,7 @@ def _traced(
 
     severed = not orders and current_builder() is None
     trace = record(
-        f, invocation.operands, call, orders=orders, severed=severed, taps=taps,
+        f, invocation.operands, call, inside(orders, severed=severed), taps=taps,
         weak=invocation.weak,
     )  # fmt: skip
     return invocation, trace, taps
