@@ -36,12 +36,3 @@ def test_the_slope_on_a_cut_is_that_of_the_side_of_the_zero(f: Callable[[Any], A
     for z in ON_CUTS:
         found = every_call(fd.grad(f, holomorphic=True), np.complex128(z))
         np.testing.assert_allclose(found, _quotient(f, z), rtol=1e-8, err_msg=repr(z))
-
-
-@pytest.mark.parametrize("x", [1 - 1e-10, -1 + 1e-10])
-def test_the_slope_of_arcsin_keeps_its_digits_near_its_ends(x: float) -> None:
-    exact = 1 / np.sqrt((1 - abs(x)) * (1 + abs(x)))
-    slope: Any = fd.grad(np.arcsin)(x)
-    np.testing.assert_allclose(slope, exact, rtol=1e-15)
-    slope = fd.grad(np.arccos)(x)
-    np.testing.assert_allclose(slope, -exact, rtol=1e-15)

@@ -78,8 +78,9 @@ def clip(
         limits = np.iinfo(x.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
-    if not (out is None or isinstance(out, Tracer)):
-        return mutation.store("np.clip", x, out)  # which refuses an ordinary array
+    (written,) = out if isinstance(out, tuple) else (out,)
+    if not (written is None or isinstance(written, Tracer)):
+        return mutation.store("np.clip", x, written)  # which refuses an ordinary array
     if out is not None or keywords:
         return _clipped(x, low, high, {"out": out, **keywords})
     if low is None and high is None:
