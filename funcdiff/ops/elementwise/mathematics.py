@@ -157,8 +157,9 @@ def _slope_of_tan(x: Any, y: Any) -> Any:
 def _slope_of_arcsin(x: Any, y: Any) -> Any:
     """1/√(1 - x²).
 
-    Of complex numbers by the roots of two factors: each has its cut where arcsin has one, and the sign of a zero imaginary
-    part, which says on which side of it x is, outlasts ``x - (-1)`` and ``-(x - 1)``.
+    Of complex numbers by the roots of two factors: each has its cut where arcsin has one, and the
+    sign of a zero imaginary part, which says on which side of it x is, outlasts ``x - (-1)`` and
+    ``-(x - 1)``.
     """
     if x.dtype.kind != "c":
         return 1 / np.sqrt(1 - x * x)
