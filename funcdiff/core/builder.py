@@ -135,7 +135,7 @@ class Builder:
         self._captured: dict[tuple[int, Ref], int] = {}
         self._outside: dict[int, Any] = {}
         self.values = Values(name, self.entries, eager=policy.eager)
-        self._snapshots = Snapshots()
+        self._taken: Snapshots | None = None
         self._outer: list[Builder | None] = []
 
     def __enter__(self) -> Builder:
@@ -147,8 +147,10 @@ class Builder:
     def __exit__(self, *exception: object) -> None:
         innermost.set(self._outer.pop())
         self.layouts.clear()  # of handles that refer to this builder
-        self._snapshots.release(exception[1])
-        memory_errors.explain(exception[1], exports=self.exports)
+        if self._taken is not None:
+            self._taken.release(exception[1])
+        if exception[1] is not None:
+            memory_errors.explain(exception[1], exports=self.exports)
 
     def __repr__(self) -> str:
         return f"the trace of {self.name}"
@@ -222,6 +224,13 @@ class Builder:
         """Note a read-only array that NumPy or the user gets for a traced one."""
         self.exports = True
         self._snapshots.lend(array)
+
+    @property
+    def _snapshots(self) -> Snapshots:
+        """The arrays that were captured or lent; most traces have none."""
+        if self._taken is None:
+            self._taken = Snapshots()
+        return self._taken
 
     def lift(self, lit: Literal) -> Tracer:
         """Make a number that may differ from call to call an input of the literal's type.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -102,14 +103,16 @@ def inside(
         As `Policy` has them; numbers are not lifted where the enclosing trace lifts none.
     """
     outer = current_builder()
-    if outer is None:
-        return Policy(eager=eager, lifts=lifts, severed=severed, pending=2 * orders)
-    return Policy(
-        eager=eager,
-        lifts=lifts and outer.policy.lifts,
-        severed=severed,
-        pending=2 * orders + outer.policy.pending,
-    )
+    pending = 2 * orders
+    if outer is not None:
+        lifts = lifts and outer.policy.lifts
+        pending += outer.policy.pending
+    return _policy(eager, lifts, severed, pending)
+
+
+@lru_cache(maxsize=64)
+def _policy(eager: bool, lifts: bool, severed: bool, pending: int) -> Policy:  # noqa: FBT001
+    return Policy(eager=eager, lifts=lifts, severed=severed, pending=pending)
 
 
 def record(
