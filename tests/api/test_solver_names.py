@@ -93,3 +93,27 @@ def test_a_solver_is_forgotten_with_the_programs_that_call_it() -> None:
     with pytest.raises(errors.ProgramError, match=r"solver 'shift.*' of f, which is not known"):
         evaluate(unknown, [3.0, 1.0])
     assert kept == calling(named)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_a_solver_binds_anew_outside_of_it_stays_bound(nested: bool) -> None:
+    calls = 0
+
+    def plain(f: Any, x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return newton(f, x)
+
+    def around(f: Any, x: Any) -> Any:
+        def count() -> None:
+            nonlocal calls
+            calls += 1
+
+        count()
+        return newton(f, x)
+
+    solve = around if nested else plain
+    slope = fd.grad(lambda a: fd.custom_root(lambda x: x * x - a, 1.0, solve))
+    for k in range(1, 9):
+        np.testing.assert_allclose(slope(2.0), 0.5 / np.sqrt(2), rtol=1e-12)
+        assert calls == k

@@ -7,9 +7,10 @@ values that they close over.
 
 from __future__ import annotations
 
+import dis
 import functools
 from collections.abc import Callable, Hashable
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -75,6 +76,8 @@ class _Unique:
 def _frozen_function(
     f: FunctionType, what: str, above: tuple[int, ...]
 ) -> tuple[Hashable, FunctionType]:
+    if _rebinds(f.__code__):
+        raise _NotComparableError
     try:
         contents = [cell.cell_contents for cell in f.__closure__ or ()]
     except ValueError as error:  # a cell that is still empty
@@ -88,6 +91,19 @@ def _frozen_function(
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, cells)
     copy.__kwdefaults__ = f.__kwdefaults__
     return key, copy
+
+
+@functools.lru_cache(maxsize=256)
+def _rebinds(code: CodeType) -> bool:
+    """Whether code binds anew what it closes over (``nonlocal``): of a copy, that would be lost."""
+    own = any(
+        step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+        for step in dis.get_instructions(code)
+    )
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return own or any(
+        _rebinds(part) and not set(part.co_freevars) <= set(code.co_cellvars) for part in inner
+    )
 
 
 def _frozen_partial(
