@@ -18,7 +18,7 @@ from funcdiff.ops.axes.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.control.tap import tap_p
 from funcdiff.ops.elementwise.logic import logical_and, logical_or
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.linalg.degeneracy import distinct_p, gauge_p, settled_p, shared_p
+from funcdiff.ops.linalg.degeneracy import blocks_p, distinct_p, gauge_p, settled_p, shared_p
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.eigen import existing_p
 from funcdiff.ops.linalg.functions.dilation import singular_derivative_p
@@ -246,6 +246,15 @@ def _averaged(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Suppo
     return Support(broadcast_p, Broadcast(xs[0].shape, tuple(range(axis))), [some])
 
 
+def _of_blocks(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequence[Maybe]:
+    """The eigenvalues of a matrix of zeros are zeros; its eigenvectors are not."""
+    if not isinstance(supports[0], Support):
+        return [supports[0], True]
+    axes = tuple(range(xs[0].ndim - 2))
+    some = _any(Axes((xs[0].ndim - 2, xs[0].ndim - 1)), xs, supports)
+    return [Support(broadcast_p, Broadcast(xs[0].shape[:-1], axes), [some]), True]
+
+
 def _one_by_one(*rules: Rule) -> RuleOfSeveral:
     """Return the rule of an operation that does something of its own to each of the operands."""
 
@@ -321,6 +330,7 @@ _QUOTIENTS: Final = frozenset({
 })  # fmt: skip
 
 SEVERAL: Final[dict[Primitive[Any], RuleOfSeveral]] = {
+    blocks_p: _of_blocks,
     settled_p: _one_by_one(_averaged, _first),
     singular_derivative_p: _one_by_one(_first, _first),
     linear_solve_p: _solved_by_user,
