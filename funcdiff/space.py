@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive
-from funcdiff.core.program import Literal
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 

@@ -38,11 +38,11 @@ from funcdiff.backend.checking import checked
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
+from funcdiff.core.builder import current_builder
 from funcdiff.core.evaluate import owned, repeatable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
-from funcdiff.core.scope import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, InternalError, user_location

@@ -5,82 +5,28 @@ Recording is hot: an equation costs a look-up, a tuple and a handle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from funcdiff.core import effects, memory_errors
+from funcdiff.core.atoms import Entry, Literal, Ref, literal
 from funcdiff.core.concrete import Values
+from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, Params, Primitive, operation
-from funcdiff.core.program import Literal, Program, literal
-from funcdiff.core.recording import (
-    Entry,
-    LocatedEntries,
-    Recording,
-    Ref,
-    observer,
-    program_of,
-)
+from funcdiff.core.program import Program
+from funcdiff.core.recording import LocatedEntries, Recording, observer, program_of
 from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Snapshots
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import EscapedTracerError, InternalError, user_location
 
+current_builder: Final[Callable[[], Builder | None]] = innermost.get
+
 direct: Final[dict[Any, Any]] = {}
 """What the front end records straight away, by function and operand types."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What a builder records, and what may be asked of its tracers.
-
-    Attributes
-    ----------
-    closed
-        Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
-        a user's function captures them as further inputs.
-    hoists
-        Whether an equation that touches none of this builder's values goes to the enclosing
-        builder.  This is the whole of partial evaluation.
-    shares
-        Whether an equation recorded before is found again instead of recorded anew.
-    lifts
-        Whether Python numbers, but for a few small ones, become inputs (see `lift`).
-    eager
-        Whether inputs have concrete values, so that ``if x > 0`` can be decided.
-    located
-        Whether the place in the user's code of every equation is noted.
-    pending
-        How many levels deep derivative rules of the user's are traced: two for every time that
-        the program may still be differentiated, for a rule may be transposed, too.
-    severed
-        Whether no derivative goes through the program, so that concrete values may leave it.
-    """
-
-    closed: bool = False
-    hoists: bool = False
-    shares: bool = False
-    lifts: bool = False
-    eager: bool = False
-    located: bool = False
-    pending: int = 0
-    severed: bool = False
-
-
-OPEN: Final = Policy()
-"""A function of the user's: what comes from outside is captured."""
-
-CLOSED: Final = Policy(closed=True)
-"""Code of ours that stands for itself: each equation as it comes, nothing from outside."""
-
-SHARED: Final = Policy(closed=True, shares=True)
-"""A transform or a pass: what is computed twice is computed once."""
-
-HOISTING: Final = Policy(hoists=True, shares=True)
-"""The inner of two: what it records goes to the outer one as far as it can."""
 
 
 class Builder:
@@ -158,7 +104,7 @@ class Builder:
     # ---- recording -------------------------------------------------------------------------
 
     @staticmethod
-    def handle(builder: Builder | None, atom: Ref, type_: ArrayType) -> Tracer:
+    def handle(builder: Recorder | None, atom: Ref, type_: ArrayType) -> Tracer:
         """Return a handle on an atom: without axes, that of a scalar."""
         kind = Builder.array_handle if type_.shape else Builder.scalar_handle
         return kind(builder, atom, type_)
@@ -261,7 +207,7 @@ class Builder:
         """Return the value of an input: an array, a tracer from outside, or None without one."""
         return self.values.inputs[number]
 
-    def _encloses(self, outer: Builder | None) -> bool:
+    def _encloses(self, outer: Recorder | None) -> bool:
         builder: Builder | None = self
         while builder is not None and builder is not outer:
             builder = None if builder.policy.closed else builder.parent
@@ -297,7 +243,7 @@ def constant(value: Any, type_: ArrayType) -> Tracer:
 
 def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[Tracer, ...]:
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
-    builder = innermost.get()
+    builder = current_builder()
     if builder is None:
         raise escaped(*operands)
     op = operation(primitive, params, tuple([x.type for x in operands]))

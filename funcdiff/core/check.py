@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import primitives
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var, lines
+from funcdiff.core.program import Equation, Program, lines
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import VerificationError
 

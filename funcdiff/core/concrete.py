@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from funcdiff.core import effects
+from funcdiff.core.atoms import Entry, Literal, Ref
 from funcdiff.core.primitive import Operation
-from funcdiff.core.program import Literal
-from funcdiff.core.recording import LocatedEntries, Ref
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.recording import LocatedEntries
+from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
-
-if TYPE_CHECKING:
-    from funcdiff.core.builder import Builder
-    from funcdiff.core.recording import Entry
 
 _UNKNOWN: Final[Any] = object()
 """Stands for the value of what depends on an input without one."""
@@ -46,7 +42,7 @@ class Values:
         self._eager = eager
         self._values: list[Any] = []
 
-    def of(self, atom: Ref, builder: Builder) -> Any:
+    def of(self, atom: Ref, builder: Recorder) -> Any:
         """Return the concrete value of an atom of a builder, which has these values.
 
         Raises
@@ -83,7 +79,7 @@ class Values:
             )
         return found
 
-    def first_failure(self, builder: Builder) -> str | None:
+    def first_failure(self, builder: Recorder) -> str | None:
         """Evaluate what has been recorded; return the place of the first equation that raises."""
         assert isinstance(self._entries, LocatedEntries)
         for number, place in enumerate(self._entries.places):
@@ -111,7 +107,7 @@ class Values:
         return value
 
 
-def _asked(op: Operation, operands: Sequence[Any], builder: Builder) -> Any:
+def _asked(op: Operation, operands: Sequence[Any], builder: Recorder) -> Any:
     """Return a value of the user's code, which is not called again when the program runs."""
     with effects.asking(builder):
         return op.function(*operands)

@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Literal, Program, Var
+from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.core.walk import nested

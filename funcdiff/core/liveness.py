@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from funcdiff.core.program import Atom, Program, Var
+from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.program import Program
 
 
 class Step(Protocol):

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.atoms import Var
 from funcdiff.core.primitive import Variant
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 
 
 def on_copy(in_place: Variant) -> Variant:

@@ -25,9 +25,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, primitives
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tokens import Reader, Token, near_misses, shown
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, user_location

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
-
-if TYPE_CHECKING:
-    from funcdiff.core.tracer import Tracer
 
 P = TypeVar("P", bound="Params")
 
 Types: TypeAlias = tuple[ArrayType, ...]
-Tracers: TypeAlias = "Sequence[Tracer]"
+Tracers: TypeAlias = Sequence[Tracer]
 Tangents: TypeAlias = "Sequence[Tracer | None]"
 
 primitives: Final[dict[str, Primitive[Any]]] = {}

@@ -16,13 +16,12 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeAlias
 
+from funcdiff.core.atoms import Entry, Literal, Ref, Var
 from funcdiff.core.primitive import Operation
-from funcdiff.core.program import Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
 
-Ref: TypeAlias = int | Literal
-Entry: TypeAlias = tuple[Any, ...]
 Recording: TypeAlias = tuple[tuple[Entry, ...], tuple[Ref, ...]]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from funcdiff.core.builder import CLOSED, Builder, bind
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer

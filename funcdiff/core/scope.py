@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Final, TypeVar
-
-if TYPE_CHECKING:
-    from funcdiff.core.builder import Builder
+from typing import Any, Final, TypeVar
 
 R = TypeVar("R")
 
-innermost: Final[ContextVar[Builder | None]] = ContextVar("funcdiff_builder", default=None)
-current_builder = innermost.get
+innermost: Final[ContextVar[Any]] = ContextVar("funcdiff_builder", default=None)
 
 
 def isolated(function: Callable[[], R]) -> R:

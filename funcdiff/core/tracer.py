@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from funcdiff.core.recording import Ref
+from funcdiff.core.atoms import Entry, Ref
+from funcdiff.core.policy import Policy
 from funcdiff.core.types import ArrayType
 
-if TYPE_CHECKING:
-    from funcdiff.core.builder import Builder
+
+class Recorder(Protocol):
+    """What tracers know of the builder that records what is done to them."""
+
+    name: object
+    policy: Policy
+    entries: list[Entry]
+    captures: list[Any]
+    refused: tuple[type[Exception], str] | None
+    layouts: list[tuple[Ref, int, Any]]
+    direct: dict[Any, Any]
+    numbers: dict[tuple[Any, ArrayType], Ref]
+
+    def value(self, atom: Ref, /) -> Any:
+        """Return the concrete value of an atom, if there is one."""
+
+    def captured(self, number: int, /) -> Any:
+        """Return what was captured in an input, or None."""
+
+    def given(self, number: int, /) -> Any:
+        """Return the value of an input, or None."""
+
+    def origin(self, number: int, /) -> tuple[Any, list[Ref]] | None:
+        """Return the operation that makes a variable, and its operands; None of an input."""
 
 
 class Tracer:
@@ -35,7 +58,7 @@ class Tracer:
     views: Any
     """What the front end knows of the handles that share this one's memory, once it has any."""
 
-    def __init__(self, builder: Builder | None, atom: Ref, type_: ArrayType) -> None:
+    def __init__(self, builder: Recorder | None, atom: Ref, type_: ArrayType) -> None:
         self.builder = builder
         self.atom = atom
         self.type = type_

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from funcdiff.core.builder import CLOSED, SHARED, Builder, bind
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Operation, Params, Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError
 
@@ -65,7 +67,7 @@ def made(x: Tracer, head: Operation) -> tuple[Any, list[Tracer]]:
     assert isinstance(atom, int)
     refs = builder.entries[atom][1:]
     return head.params, [
-        builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
+        Builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
         for ref, type_ in zip(refs, head.operands, strict=True)
     ]
 

@@ -14,9 +14,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Primitive
-from funcdiff.core.program import Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import made_by

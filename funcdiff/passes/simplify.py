@@ -14,10 +14,12 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, Final, cast
 
-from funcdiff.core.builder import SHARED, Builder, constant
+from funcdiff.core.atoms import Atom
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Atom, Equation, Program, used
+from funcdiff.core.program import Equation, Program, used
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import needed, walk

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
-from funcdiff.core.program import Atom, Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
 from funcdiff.ops.control.checkpoint import checkpoint_p

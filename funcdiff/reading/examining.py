@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.tracing import Trace, inside, record
+from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.running import as_run
-from funcdiff.core.scope import current_builder, isolated
+from funcdiff.core.scope import isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify

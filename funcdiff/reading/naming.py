@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import CLOSED, Builder, bind
+from funcdiff.core.atoms import Literal, Ref, Var
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.evaluate import Executable
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Literal, Program, Var
-from funcdiff.core.recording import Ref
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.cond import Cond

@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.atoms import Entry
 from funcdiff.core.builder import Builder
-from funcdiff.core.recording import Entry, observer
+from funcdiff.core.recording import observer
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_frame
 

@@ -8,10 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.program import Literal
-from funcdiff.core.recording import Ref
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.reading.provenance import Recorded, content
 
@@ -39,7 +37,7 @@ class Values:
         """Take note of what the inputs of a function are like."""
         self._operands[id(recorded.builder)] = recorded.operands
 
-    def of(self, builder: Builder, ref: Ref) -> Any:
+    def of(self, builder: Recorder, ref: Ref) -> Any:
         """Return the value of an atom, or `UNKNOWN`."""
         if isinstance(ref, Literal):
             return ref.array
@@ -50,7 +48,7 @@ class Values:
         found = self._found[id(builder)]
         return found[ref] if ref < len(found) else UNKNOWN
 
-    def _evaluate(self, builder: Builder) -> None:
+    def _evaluate(self, builder: Recorder) -> None:
         found = self._found[id(builder)]
         given = [*self._operands.get(id(builder), ()), *builder.captures]
         count = 0
@@ -61,7 +59,7 @@ class Values:
             elif entry:
                 found.extend(self._results(builder, entry))
 
-    def _input(self, builder: Builder, type_: ArrayType, k: int, given: Sequence[Any]) -> Any:
+    def _input(self, builder: Recorder, type_: ArrayType, k: int, given: Sequence[Any]) -> Any:
         if k >= len(given):
             return UNKNOWN
         x = given[k]
@@ -78,14 +76,14 @@ class Values:
             self.of_examples.add(id(builder))
         return x if (x.shape, x.dtype) == (type_.shape, type_.dtype) else UNKNOWN
 
-    def _outer(self, x: Tracer, inner: Builder) -> Any:
+    def _outer(self, x: Tracer, inner: Recorder) -> Any:
         assert x.builder is not None
         value = self.of(x.builder, x.atom)
         if id(x.builder) in self.of_examples:
             self.of_examples.add(id(inner))
         return value
 
-    def _results(self, builder: Builder, entry: Sequence[Any]) -> list[Any]:
+    def _results(self, builder: Recorder, entry: Sequence[Any]) -> list[Any]:
         op, *refs = entry
         operands = [self.of(builder, ref) for ref in refs]
         nothing = [UNKNOWN for _ in op.results]
@@ -119,7 +117,7 @@ def fingerprint(x: Any) -> tuple[Any, ...]:
     return x.shape, x.dtype, f"{total.real:.{digits}e}", f"{total.imag:.{digits}e}"
 
 
-def inputs_of(builder: Builder) -> list[int]:
+def inputs_of(builder: Recorder) -> list[int]:
     """Return the numbers of the inputs of a recording."""
     pairs = enumerate(builder.entries)
     return [k for k, entry in pairs if entry and isinstance(entry[0], ArrayType)]

@@ -10,11 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.builder import SHARED, Builder, Policy
+from funcdiff.core.atoms import Literal
+from funcdiff.core.builder import Builder
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
-from funcdiff.core.program import Literal, Program
+from funcdiff.core.policy import SHARED, Policy
+from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import CLOSED, HOISTING, SHARED, Builder
+from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED, HOISTING, SHARED
 from funcdiff.core.program import Program, used
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
-from funcdiff.core.program import Atom, Literal, Program
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcdiff.core.builder import SHARED, Builder, bind
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import walk

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 import funcdiff as fd
 from funcdiff.api.calls.invocation import Invocation
+from funcdiff.core.atoms import literal
 from funcdiff.core.builder import bind
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.primitive import NONE, Params, Primitive, primitives
-from funcdiff.core.program import Equation, Program, literal
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.opaque import Opaque, function_of

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import CLOSED, Builder, Policy, bind, constant
+from funcdiff.core.atoms import literal
+from funcdiff.core.builder import Builder, bind, constant, current_builder
 from funcdiff.core.check import check
 from funcdiff.core.evaluate import evaluate
+from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.primitive import NONE
-from funcdiff.core.program import literal
-from funcdiff.core.scope import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.errors import ConcreteValueError, EscapedTracerError, InternalError

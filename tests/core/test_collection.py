@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.collection import pause
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.scope import current_builder
 
 
 def test_a_pause_ends_with_its_context() -> None:

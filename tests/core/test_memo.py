@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from funcdiff.core import memo
-from funcdiff.core.builder import CLOSED, Builder
+from funcdiff.core.builder import Builder
 from funcdiff.core.memo import Memoised, caches, memoised
 from funcdiff.core.parse import parse
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording
 from funcdiff.core.tracer import Tracer

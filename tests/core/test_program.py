@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive
-from funcdiff.core.program import Literal, Program, literal, used
+from funcdiff.core.program import Program, used
 from funcdiff.errors import ProgramError
 from funcdiff.ops.elementwise.mathematics import cos, sin
 from funcdiff.space import add, mul

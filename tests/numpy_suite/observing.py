@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, Policy
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import Policy
 from funcdiff.core.scope import suspended
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.parse import parse
+from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import CLOSED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 

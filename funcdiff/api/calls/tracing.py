@@ -18,14 +18,15 @@ from funcdiff.api.calls.arguments import (
     traced,
     type_of,
 )
-from funcdiff.core.builder import Builder, Policy
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import executable, owned, repeatable
+from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, observer
-from funcdiff.core.scope import current_builder, isolated
+from funcdiff.core.scope import isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline

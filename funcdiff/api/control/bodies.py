@@ -11,9 +11,10 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
 from funcdiff.api.calls.tracing import Trace, inside, record, run
-from funcdiff.core.builder import CLOSED, Builder
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.scope import current_builder, isolated
+from funcdiff.core.scope import isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location

@@ -26,7 +26,8 @@ from funcdiff.api.control.bodies import (
     record_body,
     same_leaf,
 )
-from funcdiff.core.builder import CLOSED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer

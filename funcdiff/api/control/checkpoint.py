@@ -12,9 +12,9 @@ from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, standing_for
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
+from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.core.scope import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op

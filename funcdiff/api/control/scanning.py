@@ -16,7 +16,8 @@ from funcdiff.api.calls.arguments import FunctionName, check_function, described
 from funcdiff.api.calls.signatures import Array, Carry, Differentiable, X, Y
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import Operands, emit, record_body
-from funcdiff.core.builder import CLOSED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import isolated

@@ -19,8 +19,9 @@ from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomor
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
-from funcdiff.core.builder import SHARED, Builder, constant
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from funcdiff.core.builder import SHARED, Builder, constant
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer

@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from funcdiff.api.calls.arguments import check_function, described, ints_of, name_of
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
-from funcdiff.core.scope import current_builder
+from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
 
 P = ParamSpec("P")

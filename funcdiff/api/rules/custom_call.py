@@ -19,7 +19,8 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
 from funcdiff.api.control.bodies import preserving
 from funcdiff.api.rules.rule_results import like_result, matched, shown
-from funcdiff.core.builder import CLOSED, Builder, Policy, bind
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer

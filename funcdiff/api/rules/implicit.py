@@ -19,7 +19,7 @@ from funcdiff.api.calls.signatures import Aux, No, Primals, X, Yes
 from funcdiff.api.rules.solution import Unknowns, fitted, traced_equation, unknowns
 from funcdiff.api.rules.solver_names import named
 from funcdiff.api.rules.solving import any_traced, auxiliary, directly, rebuilt
-from funcdiff.core.scope import current_builder
+from funcdiff.core.builder import current_builder
 from funcdiff.errors import ConvergenceError, InputError, user_location
 from funcdiff.ops.user.root import Root, root
 

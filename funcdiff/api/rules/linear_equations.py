@@ -17,11 +17,11 @@ from funcdiff.api.rules.solving import (
     evaluated,
     rebuilt,
 )
-from funcdiff.core.builder import SHARED, Builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.scope import current_builder
 from funcdiff.core.walk import inline
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.tap import Tap

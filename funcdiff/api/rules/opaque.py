@@ -21,8 +21,9 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
+from funcdiff.core.builder import current_builder
 from funcdiff.core.effects import calls_of, key_of
-from funcdiff.core.scope import current_builder, suspended
+from funcdiff.core.scope import suspended
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak

@@ -14,7 +14,7 @@ from funcdiff.api.calls.signatures import P, RealScalar, X
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
-from funcdiff.core.scope import current_builder
+from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location

@@ -8,10 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.derivatives.programs import gradient_program
-from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
+from funcdiff.core.atoms import Var
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Operation, Params
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

@@ -15,7 +15,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.backend.blocks.rows import Rows, of_rows, rows
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 
 

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.program import Atom, Equation, Program, Var
+from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.space import broadcast_p
 
 Shape: TypeAlias = tuple[int, ...]

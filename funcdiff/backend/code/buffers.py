@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.atoms import Var
 from funcdiff.core.liveness import lifetimes
 from funcdiff.core.overwriting import is_fresh
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.space import broadcast_p
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.evaluate import Executable
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 
 _LARGEST: Final = 1 << 21
 """Elements up to which a constant array is kept."""

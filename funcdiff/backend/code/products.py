@@ -14,7 +14,8 @@ from funcdiff.backend.code.triangles import (
     triangular_product,
     wanted_triangles,
 )
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.atoms import Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.space import reduce_sum_p
 

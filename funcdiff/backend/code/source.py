@@ -10,10 +10,11 @@ import numpy as np
 
 from funcdiff.backend.code.broadcasting import left_to_numpy
 from funcdiff.backend.code.buffers import is_ufunc, plan
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.slicing import slice_p
 from funcdiff.ops.structure.structural import permute_p, reshape_p
 from funcdiff.space import reduce_sum_p

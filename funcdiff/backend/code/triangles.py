@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.program import Atom, Program, Var
+from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.program import Program
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.matrices import part_p

@@ -31,10 +31,11 @@ from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, stored
 from funcdiff.backend.kernels.memory import arrange
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
+from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
-from funcdiff.core.program import Equation, Literal, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import scan_p

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.program import Literal, Program
+from funcdiff.core.atoms import Literal
+from funcdiff.core.program import Program
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.control.scan import Scan
 

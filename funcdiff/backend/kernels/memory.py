@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from funcdiff.backend.blocks.schedule import Region, Step
 from funcdiff.backend.code.buffers import is_ufunc
+from funcdiff.core.atoms import Var
 from funcdiff.core.liveness import lifetimes
 from funcdiff.core.overwriting import is_fresh
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 
 

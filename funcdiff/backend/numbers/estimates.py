@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from funcdiff.backend.code.products import reducing
 from funcdiff.backend.numbers.scalars import Expression, expression, is_number
+from funcdiff.core.atoms import Atom
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import concatenate_p, permute_p, reshape_p, reverse_p

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.core.atoms import Literal
 from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Literal
+from funcdiff.core.program import Equation
 from funcdiff.core.quiet import quiet
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.ops.elementwise.mathematics import root_of_squares

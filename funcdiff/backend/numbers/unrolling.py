@@ -21,9 +21,10 @@ from funcdiff.backend.code.source import Source
 from funcdiff.backend.numbers.estimates import REARRANGING, worth_unrolling
 from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
+from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
-from funcdiff.core.program import Atom, Equation, Program, Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p

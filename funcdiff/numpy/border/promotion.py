@@ -12,9 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, constant, direct, escaped
-from funcdiff.core.program import Literal, literal
-from funcdiff.core.scope import current_builder
+from funcdiff.core.atoms import Literal, literal
+from funcdiff.core.builder import Builder, constant, current_builder, direct, escaped
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location

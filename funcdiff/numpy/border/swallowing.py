@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.recording import Ref
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.atoms import Ref
+from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.errors import LostDerivativeError, TracerError
 from funcdiff.ops.structure.structural import stop_gradient_p
 
@@ -63,7 +62,7 @@ def _is_shown() -> bool:
     return False
 
 
-def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Builder]:
+def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Recorder]:
     """Give the traces of whose inputs `x` is computed.
 
     They are those whose derivative it has or, otherwise, those without values that it needs.
@@ -80,7 +79,7 @@ def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Builder]:
             yield from traces_of(outside, of_derivative=of_derivative)
 
 
-def _inputs(builder: Builder, atom: Ref, *, of_derivative: bool) -> Iterator[int]:
+def _inputs(builder: Recorder, atom: Ref, *, of_derivative: bool) -> Iterator[int]:
     """Give the inputs from which a value is computed or, if asked, on a way of derivatives."""
     pending, seen = [atom], set()
     while pending:

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant
-from funcdiff.core.scope import current_builder
+from funcdiff.core.builder import constant, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import user_location

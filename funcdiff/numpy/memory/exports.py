@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.scope import current_builder
+from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import constant_value

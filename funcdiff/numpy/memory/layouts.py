@@ -13,11 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import Builder
-from funcdiff.core.program import Literal
-from funcdiff.core.recording import Ref
-from funcdiff.core.scope import current_builder
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import made_by
 from funcdiff.errors import ConcreteValueError
@@ -79,14 +77,14 @@ def _literals_differ(noted: Noted) -> bool:
     )
 
 
-def _lies_as_numpys(builder: Builder, atom: Ref, noted: Noted) -> bool:
+def _lies_as_numpys(builder: Recorder, atom: Ref, noted: Noted) -> bool:
     """Return whether our values of all that an array is computed from lie in memory as NumPy's.
 
     Of a copy in another order, and of what is written over an array, they do not.
     """
-    pending: list[tuple[Builder, Ref]] = [(builder, atom)]
+    pending: list[tuple[Recorder, Ref]] = [(builder, atom)]
     seen = set(pending)
-    notes: dict[Builder, dict[Ref, list[tuple[int, Any]]]] = {}
+    notes: dict[Recorder, dict[Ref, list[tuple[int, Any]]]] = {}
     while pending:
         here, number = pending.pop()
         for there, operand in _operands(here, number):
@@ -104,7 +102,7 @@ def _lies_as_numpys(builder: Builder, atom: Ref, noted: Noted) -> bool:
     return True
 
 
-def _operands(builder: Builder, number: Ref) -> list[tuple[Builder, Ref]]:
+def _operands(builder: Recorder, number: Ref) -> list[tuple[Recorder, Ref]]:
     """Return what a variable is computed from, or stands for, with the builder of each."""
     if isinstance(number, Literal):
         return []

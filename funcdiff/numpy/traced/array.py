@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
+from funcdiff.core import scope
 from funcdiff.core.builder import Builder
-from funcdiff.core.scope import current_builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS
@@ -24,13 +24,15 @@ from funcdiff.numpy.traced.classes import Absent, StandsFor
 from funcdiff.numpy.traced.methods import Methods
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
+innermost: Final[Callable[[], Any]] = scope.innermost.get
+
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """Return an operator.  This is the hot path of tracing: see `Builder.direct`."""
 
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is current_builder():
+        if builder is not None and builder is innermost():
             kind = type(other)
             if kind is NDArray or kind is Scalar:
                 if other.builder is builder:
@@ -59,7 +61,7 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
-        if builder is not None and builder is current_builder():
+        if builder is not None and builder is innermost():
             kind = type(other)
             if kind is float or kind is int:
                 op = builder.direct.get((ufunc, self.type, kind, False))
@@ -126,7 +128,7 @@ class Array(Methods, metaclass=StandsFor):
         if kwargs or method != "__call__":
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
-        if len(inputs) == 1 and builder is not None and builder is current_builder():
+        if len(inputs) == 1 and builder is not None and builder is innermost():
             op = builder.direct.get((ufunc, self.type))
             if op is not None:
                 entries = builder.entries

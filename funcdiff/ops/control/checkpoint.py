@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import SHARED, Builder, bind
+from funcdiff.core.atoms import Var
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Types
-from funcdiff.core.program import Equation, Program, Var, used
+from funcdiff.core.program import Equation, Program, used
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk

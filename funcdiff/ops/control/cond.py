@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder, bind
+from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import executable
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Types
-from funcdiff.core.program import Atom, Literal, Program
+from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from funcdiff.core.builder import SHARED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program, used
 from funcdiff.core.tracer import Tracer

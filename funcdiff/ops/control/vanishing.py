@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Atom, Equation, Literal, Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import factorial
 
-from funcdiff.core.builder import SHARED, Builder, constant
+from funcdiff.core.builder import Builder, constant
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline

@@ -20,10 +20,12 @@ from typing import Final
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.atoms import Literal
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
-from funcdiff.core.program import Equation, Literal, Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline, walk

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import CLOSED, Builder, bind
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program, used
 from funcdiff.core.tracer import Tracer

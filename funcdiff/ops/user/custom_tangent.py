@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from funcdiff.core.builder import SHARED, Builder, bind
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

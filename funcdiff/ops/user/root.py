@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from funcdiff.core.builder import CLOSED, SHARED, Builder, bind
+from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

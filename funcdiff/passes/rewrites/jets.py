@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Operation, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from funcdiff.core.builder import CLOSED, SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, made, made_by, maker
@@ -159,7 +160,7 @@ class RadialRewriter(Rewriter):
         """Return the value, known to be a function of the square of a radius."""
         assert y.builder is not None
         head = y.builder.entries[radius.atom][0]
-        r = y.builder.handle(y.builder, radius.atom, head.result)
+        r = Builder.handle(y.builder, radius.atom, head.result)
         body = _Body(self, radius, r)
         copied = body.copy(before, ())
         if copied is None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made, made_by, maker

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.primitive import Operation, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made, made_by, maker
@@ -115,7 +115,7 @@ def _result(
         return None
     if any(x.builder.entries[first + 1 : x.atom + 1]):
         return None
-    results = [x.builder.handle(x.builder, first + k, t) for k, t in enumerate(head.results)]
+    results = [Builder.handle(x.builder, first + k, t) for k, t in enumerate(head.results)]
     found = made_by(results[0], primitive)
     assert found is not None
     return found[0], found[1][0], results[other]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from funcdiff.core.builder import SHARED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program, used
 from funcdiff.core.walk import inline, rearranged

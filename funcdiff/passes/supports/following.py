@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder
+from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import Executable
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.axes.indexing import scatter_add_p

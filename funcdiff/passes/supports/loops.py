@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcdiff.core.builder import SHARED, Builder
+from funcdiff.core.builder import Builder
+from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL

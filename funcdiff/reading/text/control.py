@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.atoms import Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
 from funcdiff.ops.control.checkpoint import checkpoint_p
@@ -20,6 +20,7 @@ from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.user.linear_solve import linear_solve_p
 from funcdiff.ops.user.opaque import function_of, opaque_p
 from funcdiff.ops.user.root import root_p
+from funcdiff.reading.labels import Path
 from funcdiff.reading.text.expressions import (
     build,
     call,
@@ -30,13 +31,7 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.literals import dtype_of, shape_of
-
-if TYPE_CHECKING:
-    from funcdiff.reading.labels import Path
-    from funcdiff.reading.text.writer import Body
-
-Writing: TypeAlias = "Callable[[Body, Equation, Path], None]"
-"""Adds the statements of an equation, which has a path."""
+from funcdiff.reading.text.writer import Body, Statements
 
 # ---- functions -----------------------------------------------------------------------------------
 
@@ -329,7 +324,7 @@ def _unpacked(found):
 '''
 
 
-STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
+STATEMENTS: Final[Statements] = {
     custom_p: _custom,
     tangent_p: _custom_tangent,
     checkpoint_p: _checkpoint,

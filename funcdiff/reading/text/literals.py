@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.program import Literal
+from funcdiff.core.atoms import Literal
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.reading.text.expressions import build, call, constant, items
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from funcdiff.core.program import Program
 from funcdiff.reading.labels import Labels
+from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import Substitution, name, text_of
 from funcdiff.reading.text.layout import in_docstring
 from funcdiff.reading.text.names import is_builtin
@@ -75,11 +76,11 @@ def module(program: Program, interface: Interface, labels: Labels) -> str:
     ProgramError
         If an operation has no text; the message names it.
     """
-    text = Text(labels)
+    text = Text(labels, STATEMENTS)
     function = text.names.new(interface.name)
     body = _body(text, program, interface)
     if _hides(body, _words(interface.parameters)):
-        text = Text(labels)
+        text = Text(labels, STATEMENTS)
         function = text.names.new(interface.name)
         body = _passed_on(text, program, interface, f"{function}_of")
     parts = [_docstring(text, interface.summary), "\n".join(_imports(text.helpers.imports))]

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.core.atoms import Literal
 from funcdiff.core.primitive import Primitive
-from funcdiff.core.program import Equation, Literal
+from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.indexing import gather_p
 from funcdiff.ops.axes.reductions import (

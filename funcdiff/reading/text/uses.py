@@ -7,7 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from funcdiff.core.program import Equation, Program, Var
+from funcdiff.core.atoms import Var
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.structural import select_p
 
 

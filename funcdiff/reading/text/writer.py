@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import left_to_numpy
-from funcdiff.core.program import Atom, Equation, Literal, Program, Var
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
 from funcdiff.ops.control.cond import cond_p
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, Labels, Path
-from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.definitions import UnwritableError, definition, parameters, returned
 from funcdiff.reading.text.expressions import (
     call,
@@ -43,15 +44,23 @@ _VIEWS: Final = 20
 """The same for views, which may be written several times."""
 
 
+Writing: TypeAlias = Callable[["Body", Equation, Path], None]
+"""Adds the statements of an equation, which has a path."""
+
+Statements: TypeAlias = Mapping[Primitive[Any], Writing]
+"""How equations that take several statements are written; all others are expressions."""
+
+
 class Text:
     """A module in the making: functions, helpers and what it needs from outside."""
 
-    def __init__(self, labels: Labels) -> None:
+    def __init__(self, labels: Labels, statements: Statements) -> None:
         self.names = Names()
         self.helpers = Helpers(self.names)
         self.functions: list[str] = []
         self.needs: dict[str, str] = {}
         self.labels = labels
+        self.statements = statements
         self._written: dict[Any, str] = {}
         self._needed: dict[Any, str] = {}
 
@@ -245,9 +254,10 @@ class Body:
     # ---- equations -----------------------------------------------------------------------------
 
     def _equation(self, index: int, eq: Equation) -> None:
-        if eq.primitive in STATEMENTS:
+        write = self.writer.module.statements.get(eq.primitive)
+        if write is not None:
             self.writer.comment(self.label(eq.results[0]).place)
-            STATEMENTS[eq.primitive](self, eq, (*self.path, index))
+            write(self, eq, (*self.path, index))
         elif eq.primitive in IN_PLACE:
             self._written_into(eq)
         elif eq.results[0].number in self._views:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from funcdiff.core.builder import SHARED, Builder, bind, constant
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

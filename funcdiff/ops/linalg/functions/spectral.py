@@ -21,7 +21,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import SHARED, Builder, bind
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer

@@ -1,0 +1,56 @@
+"""What is recorded of the code that runs, and what may be asked of its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a builder records, and what may be asked of its tracers.
+
+    Attributes
+    ----------
+    closed
+        Whether tracers and arrays of an enclosing trace are errors: transforms are closed,
+        a user's function captures them as further inputs.
+    hoists
+        Whether an equation that touches none of this builder's values goes to the enclosing
+        builder.  This is the whole of partial evaluation.
+    shares
+        Whether an equation recorded before is found again instead of recorded anew.
+    lifts
+        Whether Python numbers, but for a few small ones, become inputs (see `lift`).
+    eager
+        Whether inputs have concrete values, so that ``if x > 0`` can be decided.
+    located
+        Whether the place in the user's code of every equation is noted.
+    pending
+        How many levels deep derivative rules of the user's are traced: two for every time that
+        the program may still be differentiated, for a rule may be transposed, too.
+    severed
+        Whether no derivative goes through the program, so that concrete values may leave it.
+    """
+
+    closed: bool = False
+    hoists: bool = False
+    shares: bool = False
+    lifts: bool = False
+    eager: bool = False
+    located: bool = False
+    pending: int = 0
+    severed: bool = False
+
+
+OPEN: Final = Policy()
+"""A function of the user's: what comes from outside is captured."""
+
+CLOSED: Final = Policy(closed=True)
+"""Code of ours that stands for itself: each equation as it comes, nothing from outside."""
+
+SHARED: Final = Policy(closed=True, shares=True)
+"""A transform or a pass: what is computed twice is computed once."""
+
+HOISTING: Final = Policy(hoists=True, shares=True)
+"""The inner of two: what it records goes to the outer one as far as it can."""
