@@ -135,7 +135,7 @@ API: Final = (
             "return results",
             "results share memory with the arguments"),
     Planted("api/calls/tracing.py",
-            "return [mutation.fresh(y) for y in inline(program, tracers)]",
+            "return [views.fresh(y) for y in inline(program, tracers)]",
             "return inline(program, tracers)",
             "a change in place of a derivative changes an argument"),
     Planted("api/derivatives/curvature.py",

@@ -41,7 +41,7 @@ STAGES: Final[dict[str, list[list[str]]]] = {
         ["tests/api/test_jit.py", "tests/compositions/test_random_programs.py"],
         ["tests/patterns", "tests/rules/test_rules.py", "tests/api/test_loops.py"],
     ],
-    "funcdiff/numpy/memory/mutation.py": [
+    "funcdiff/numpy/memory": [
         ["tests/numpy/test_mutation.py", "tests/numpy/test_buffers.py",
          "tests/numpy/test_assignment.py", "tests/numpy/test_whose_memory.py"],
         ["tests/properties/test_assignment.py", "tests/semantics/test_buffers.py"],

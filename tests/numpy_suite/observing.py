@@ -23,7 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.numpy.memory.mutation import as_array
+from funcdiff.numpy.memory.views import as_array
 
 _BINARY: Final = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",

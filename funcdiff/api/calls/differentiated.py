@@ -14,7 +14,7 @@ from funcdiff.api.calls.tracing import Trace, inside, record
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.pytree.hidden import fault_of
 
 
@@ -168,7 +168,7 @@ def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection) -> Non
 def like_inputs(values: Sequence[Any], inputs: Inputs) -> list[Any]:
     """Return 0-d derivatives by 0-d arrays as 0-d arrays, as they came."""
     return [
-        (mutation.as_array(v) if isinstance(v, Tracer) else np.asarray(v))
+        (views.as_array(v) if isinstance(v, Tracer) else np.asarray(v))
         if not x.shape and is_array_without_axes(x)
         else v
         for v, x in zip(values, inputs.operands, strict=True)

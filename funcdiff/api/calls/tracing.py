@@ -32,7 +32,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, TracerError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.outsiders import note_cure
 
 
@@ -221,7 +221,7 @@ def _inputs(
     inputs = [builder.input(t, x, weak=flag) for (t, x), flag in zip(pairs, flags, strict=False)]
     for k, (t, x) in enumerate(zip(types, operands, strict=True)):
         if not (t.shape or inputs[k].weak) and is_array_without_axes(x):
-            inputs[k] = mutation.as_array(inputs[k])
+            inputs[k] = views.as_array(inputs[k])
     return inputs
 
 
@@ -323,7 +323,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         for x in tracers:
             builder.ref(x)  # raises for an escaped one, even if the program does not use it
         # handles of their own: changing one in place must not change an argument or a residual
-        return [mutation.fresh(y) for y in inline(program, tracers)]
+        return [views.fresh(y) for y in inline(program, tracers)]
     try:
         if trace is not None and trace.calls is not None:
             with running(trace.calls):

@@ -18,7 +18,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
 from funcdiff.numpy.border.values import known
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.solvers import Run
 
@@ -146,6 +146,6 @@ def auxiliary(
 
 def rebuilt(ys: Sequence[Tracer], x: Unknowns, aux: pytree.Structure | None) -> Any:
     """Put the solution, and what comes beside it, back into their containers."""
-    results = [mutation.fresh(y) for y in ys]
+    results = [views.fresh(y) for y in ys]
     value = pytree.unflatten(x.structure, results[: len(x.types)])
     return value if aux is None else (value, pytree.unflatten(aux, results[len(x.types) :]))

@@ -19,7 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.control.tap import tap as tap_op
 
@@ -104,7 +104,7 @@ def _tapped(leaf: Any, p: Tap) -> Any:
     x = array(leaf)
     if is_weak(leaf):
         return as_number(tap_op(x, p))
-    return mutation.view(x, tap_op(x, p), lambda same: same)
+    return views.view(x, tap_op(x, p), lambda same: same)
 
 
 @explains_calls

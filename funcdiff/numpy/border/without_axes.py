@@ -1,7 +1,7 @@
 """Which functions return arrays even without axes, where others return NumPy scalars.
 
 A ufunc, a reduction or an index makes a scalar of what has no axes.  Views have an array's type if
-NumPy's have it (see `funcdiff.numpy.memory.mutation.view`).
+NumPy's have it (see `funcdiff.numpy.memory.views.view`).
 """
 
 from __future__ import annotations

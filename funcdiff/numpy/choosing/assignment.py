@@ -25,7 +25,7 @@ from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import WEAK, Traced, array, broadcast_to, concrete, fit
 from funcdiff.numpy.border.swallowing import remember
 from funcdiff.numpy.border.values import is_constant
-from funcdiff.numpy.memory import from_values, indexing, mutation
+from funcdiff.numpy.memory import from_values, indexing, mutation, views
 from funcdiff.numpy.memory.indexing import Advanced
 from funcdiff.numpy.memory.indices import Items, is_advanced, is_mask, normalized
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
@@ -38,7 +38,7 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     if mutation.is_own_result(x, index, value):  # x[i] += y has stored y in x already
         return
     items = normalized(index)
-    if type(index) is int and mutation.is_view(value) and mutation.memory(value).base is x:
+    if type(index) is int and views.is_view(value) and views.memory(value).base is x:
         _check_stored_by_a_statement()
     if is_advanced(items):
         mutation.assign(x, _with_advanced(x, items, value))

@@ -11,7 +11,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory import exports, indexing, mutation
+from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.memory.indices import as_array, holds_traced, is_advanced, normalized
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.axes.indexing import gather
@@ -43,7 +43,7 @@ class Flat:
     def __getitem__(self, index: Any) -> Any:
         flat = flattened(self.base)
         y: Any = indexing.take(flat, places(index, flat.type.size))
-        return mutation.fresh(y)
+        return views.fresh(y)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self.base, index, value)
@@ -58,7 +58,7 @@ class Flat:
 
 def flattened(x: Tracer) -> Tracer:
     """Return a copy of the elements along one axis, in C order."""
-    return mutation.fresh(reshape(x, (x.type.size,)))
+    return views.fresh(reshape(x, (x.type.size,)))
 
 
 def places(index: Any, size: int, *, written: bool = False) -> Any:
@@ -107,7 +107,7 @@ def _put(a: np.ndarray[Any, Any], index: Any, v: np.ndarray[Any, Any]) -> None:
 
 
 def _is_in_c_order(x: Tracer) -> bool:
-    model = mutation.layout(x)
+    model = views.layout(x)
     return model is not None and model.flags.c_contiguous
 
 

@@ -20,7 +20,7 @@ from funcdiff.numpy.border.promotion import WEAK, array, broadcast_to, is_weak, 
 from funcdiff.numpy.border.values import constant_value
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.choosing.positions import within
-from funcdiff.numpy.memory import from_values, mutation
+from funcdiff.numpy.memory import from_values, mutation, views
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.structure.structural import reshape, select
@@ -92,7 +92,7 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
     casting = "safe" if mode == "raise" else "same_kind"
     places = within(positions(ind, casting), a.type.size, mode)
     if np.size(v):
-        values = mutation.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
+        values = views.fresh(v) if isinstance(v, Tracer) else v  # read before anything changes
         flat.write(a, np.reshape(places, -1), values)
 
 

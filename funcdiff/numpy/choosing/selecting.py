@@ -27,7 +27,7 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.border.values import known
 from funcdiff.numpy.choosing.positions import within
-from funcdiff.numpy.memory import indexing, mutation
+from funcdiff.numpy.memory import indexing, mutation, views
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.joining import stack
 from funcdiff.numpy.shapes.shape import (
@@ -59,7 +59,7 @@ def where(condition: Any, *branches: Any) -> Any:
     x, y = matched(*branches)
     mask = _truth(condition)
     shape = broadcast_shapes(mask.shape, x.shape)
-    return mutation.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
+    return views.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
 
 
 def _truth(condition: Any) -> Any:
@@ -86,7 +86,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
             )
     *choices, result = matched(*choicelist, default)
     target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
-    result = mutation.fresh(broadcast_to(result, target))
+    result = views.fresh(broadcast_to(result, target))
     for mask, choice in zip(reversed(masks), reversed(choices), strict=True):
         result = where(mask, choice, result)
     return result
@@ -201,7 +201,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         raise IndexError(f"cannot do a non-empty take from an empty axes, at {user_location()}")
     places = within(places, x.shape[axis], mode)
     result = indexing.take(x, (*(WHOLE,) * axis, places))
-    return mutation.store("np.take", mutation.fresh(result), out)
+    return mutation.store("np.take", views.fresh(result), out)
 
 
 @implements(np.take_along_axis)
@@ -300,7 +300,7 @@ def apply_along_axis(
     inner = values[0].ndim
     table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
-    return mutation.fresh(transpose(table, order))
+    return views.fresh(transpose(table, order))
 
 
 @implements(np.apply_over_axes)

@@ -26,7 +26,7 @@ from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.border.without_axes import arrays
 from funcdiff.numpy.creation import like
 from funcdiff.numpy.memory import from_values
-from funcdiff.numpy.memory.mutation import copied
+from funcdiff.numpy.memory.views import copied
 from funcdiff.numpy.shapes.joining import concatenate
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along

@@ -28,7 +28,7 @@ from funcdiff.numpy.border.promotion import (
     promoted,
 )
 from funcdiff.numpy.border.promotion import array as traced
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.from_values import on_cpu
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.elementwise.mathematics import floor
@@ -55,8 +55,8 @@ def _filled_like(
         x.shape if shape is None else _shape(shape),
         x.dtype if dtype is None else known_dtype(dtype),
     )
-    y = mutation.fresh(fit(value, type_))
-    mutation.laid_out_like(y, x, order)
+    y = views.fresh(fit(value, type_))
+    views.laid_out_like(y, x, order)
     return y
 
 
@@ -103,14 +103,14 @@ def full_like(
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return zeros."""
     on_cpu("np.zeros", device)
-    return mutation.copied(constant(0, _type(shape, dtype)), order)
+    return views.copied(constant(0, _type(shape, dtype)), order)
 
 
 @implements(np.ones)
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return ones."""
     on_cpu("np.ones", device)
-    return mutation.copied(constant(1, _type(shape, dtype)), order)
+    return views.copied(constant(1, _type(shape, dtype)), order)
 
 
 @implements(np.full)
@@ -121,7 +121,7 @@ def full(
     on_cpu("np.full", device)
     value = traced(fill_value)
     filled = fit(value, _type(shape, value.dtype if dtype is None else dtype))
-    return mutation.copied(filled, order)
+    return views.copied(filled, order)
 
 
 def _plain(function: Callable[..., Any]) -> None:

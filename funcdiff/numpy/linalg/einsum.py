@@ -12,7 +12,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array, promoted_arrays
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.shapes.diagonals import diagonal
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure import structural as ops
@@ -53,7 +53,7 @@ def einsum(
     (last,) = terms
     value = ops.permute(last.x, tuple(last.labels.index(k) for k in result))
     if len(xs) == 1:  # of one operand, NumPy returns a view wherever it can
-        value = mutation.view(xs[0], value, lambda b: np.einsum(*_like(operands, b)))
+        value = views.view(xs[0], value, lambda b: np.einsum(*_like(operands, b)))
     return mutation.store("np.einsum", value, out)
 
 

@@ -15,7 +15,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import constant_value
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.regions import NDArray
 
 PROTOCOLS: Final = (
@@ -54,7 +54,7 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
             f"np.require(x, requirements='W') of a traced array, at {user_location()}: NumPy would "
             f"copy it, and what is written to the copy would be lost. {_CURE}"
         )
-    locked = _locked(value, mutation.layout(x, settle=True))
+    locked = _locked(value, views.layout(x, settle=True))
     builder = current_builder()
     if builder is not None:
         builder.lend(locked)

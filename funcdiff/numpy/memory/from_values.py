@@ -16,7 +16,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, refuse
 from funcdiff.numpy.border.promotion import Traced, common_dtype, concrete, known_dtype
 from funcdiff.numpy.border.promotion import array as traced
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
 
 
@@ -31,9 +31,9 @@ def array(
     x = x if dtype is None else convert(x, known_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
     if copy:
-        return mutation.copied(x, order)
+        return views.copied(x, order)
     given: Any = order
-    return mutation.required(x, lambda b: np.asarray(b, order=given, like=b), order)
+    return views.required(x, lambda b: np.asarray(b, order=given, like=b), order)
 
 
 @implements(np.asarray)
@@ -72,8 +72,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Traced:
     if {"C", "F"} <= wanted:
         raise ValueError(f'Cannot specify both "C" and "F" order, at {user_location()}')
     x = asarray(a, dtype, "".join(wanted & {"C", "F"}) or None)
-    is_view = mutation.is_view(a if isinstance(a, Tracer) else x)
-    return mutation.copied(x, "A") if "O" in wanted and is_view else x
+    is_view = views.is_view(a if isinstance(a, Tracer) else x)
+    return views.copied(x, "A") if "O" in wanted and is_view else x
 
 
 _REQUIREMENTS = {

@@ -20,7 +20,7 @@ from funcdiff.numpy.border.promotion import (
     innermost,
     remember,
 )
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalized
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
@@ -88,7 +88,7 @@ def _gathered(x: Tracer, items: Items, index: Any) -> Any:
     if not (result.shape or any(item is Ellipsis for item in items)):  # a number
         return result
     place = tuple([0 if isinstance(item, Tracer) else item for item in items])
-    return mutation.view(
+    return views.view(
         x,
         result,
         lambda base: read(base, found) if isinstance(base, Tracer) else base[place],
@@ -159,8 +159,8 @@ def _cut(x: Tracer, place: Any, index: Any, key: Any) -> Any:
         if key is not None and x.builder is builder and not builder.policy.shares and chain:
             remember(key, chain)
     if key is not None and not result.shape:  # a number, and no array without axes
-        return mutation.fresh(x) if result is x else result
-    return mutation.view(x, result, lambda base: base[place], index)
+        return views.fresh(x) if result is x else result
+    return views.view(x, result, lambda base: base[place], index)
 
 
 def basic(shape: tuple[int, ...], items: Items) -> Basic:

@@ -19,7 +19,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.masks import mask_of, masked, sum_of
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit, known_dtype
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
 from funcdiff.ops.axes.reductions import (
     argmax as position_of_max,
@@ -81,7 +81,7 @@ def stored(name: str, result: Tracer, out: Any) -> Traced:
 
     NumPy casts intermediate results into another one on the way, truncating; that is refused.
     """
-    return mutation.store(name, mutation.fresh(result), out, casting="equiv")
+    return mutation.store(name, views.fresh(result), out, casting="equiv")
 
 
 def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:
@@ -270,7 +270,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced
     x = array(a)
     axes = normalized_axes(axis, x.ndim)
     count = reduce_sum(convert(convert(x, BOOL), INT), axes)
-    return mutation.fresh(with_kept(count, x, axes, keepdims))
+    return views.fresh(with_kept(count, x, axes, keepdims))
 
 
 def _position(

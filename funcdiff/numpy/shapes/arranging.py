@@ -12,7 +12,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.joining import concatenate, concrete_index
@@ -101,7 +101,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     )
     for one, by in pairs:
         x = _rolled(x, normalized_axis(one, x.ndim), by)
-    return mutation.fresh(x)
+    return views.fresh(x)
 
 
 def _rolled(x: Tracer, axis: int, shift: int) -> Tracer:
@@ -127,7 +127,7 @@ def tile(A: Any, reps: Any) -> Tracer:
     grid = tuple(n for pair in zip(counts, lengths, strict=True) for n in pair)
     repeated = broadcast(x, grid, tuple(range(1, 2 * ndim, 2)))
     target = tuple(n * count for n, count in zip(lengths, counts, strict=True))
-    return mutation.fresh(ops.reshape(repeated, target))
+    return views.fresh(ops.reshape(repeated, target))
 
 
 @implements(np.repeat)
@@ -142,7 +142,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         count = max(count, 0)
         repeated = spread(x, axis + 1, count)
         target = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
-        return mutation.fresh(ops.reshape(repeated, target))
+        return views.fresh(ops.reshape(repeated, target))
     places = np.repeat(np.arange(x.shape[axis]), counts)
     return take(x, (*(WHOLE,) * axis, places))
 
@@ -158,7 +158,7 @@ def resize(a: Any, new_shape: Any) -> Tracer:
     if wanted == 0 or size == 0:
         return zeros(x.type.with_shape(target))
     repeated = tile(x, -(-wanted // size))
-    return mutation.fresh(ops.reshape(slice_along(repeated, 0, 0, wanted), target))
+    return views.fresh(ops.reshape(slice_along(repeated, 0, 0, wanted), target))
 
 
 # ---- grids and trimming ------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def meshgrid(
     along = [[-1 if k == place else 1 for k in range(len(xi))] for place in order]
     axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
     grids = tuple(axes) if sparse else broadcast_arrays(*axes)
-    return tuple(map(mutation.fresh, grids)) if copy else grids
+    return tuple(map(views.fresh, grids)) if copy else grids
 
 
 @implements(np.trim_zeros)

@@ -18,7 +18,7 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, broadcast_to
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.shapes.shape import normalized_axis, ravel
 from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.structure import structural as ops
@@ -44,7 +44,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     start = max(offset, 0) + max(-offset, 0) * columns if count else 0
     stop = start + (count - 1) * (columns + 1) + 1 if count else 0
     result = slice_along(flat, len(stack), start, stop, columns + 1)
-    return mutation.view(x, result, lambda b: np.diagonal(b, offset, axis1, axis2))
+    return views.view(x, result, lambda b: np.diagonal(b, offset, axis1, axis2))
 
 
 @implements(np.trace)

@@ -13,7 +13,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, fit, promoted
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import (
     atleast_1d,
@@ -48,7 +48,7 @@ def concatenate(
     if axis is None:
         xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
     _check_shapes(xs, axis := _joining_axis(xs, axis))
-    result = mutation.fresh(ops.concatenate(xs, axis))
+    result = views.fresh(ops.concatenate(xs, axis))
     return mutation.store("np.concatenate", result, out, casting=casting)
 
 
@@ -162,7 +162,7 @@ def block(arrays: Any) -> Any:
             return reshape(x, (*(1,) * (ndim - x.ndim), *x.shape))
         return concatenate([joined(b, level + 1) for b in blocks], level - depth)
 
-    return mutation.fresh(joined(arrays, 0))
+    return views.fresh(joined(arrays, 0))
 
 
 def _depth(arrays: Any) -> int:

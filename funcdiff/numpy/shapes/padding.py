@@ -13,7 +13,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border import promotion
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import broadcast_to, fit
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import normalized_axis, squeeze
 from funcdiff.ops.structure import structural as ops
@@ -55,7 +55,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     for axis, width in enumerate(widths):
         if any(width):
             x = fill(x, axis, width)
-    return mutation.fresh(x)
+    return views.fresh(x)
 
 
 def _check(mode: Any, given: dict[str, Any]) -> None:
@@ -139,12 +139,12 @@ def _filled_by(
     for axis, width in enumerate(widths):
         vectors: Any = np.moveaxis(x, axis, -1)
         places = list(np.ndindex(vectors.shape[:-1]))
-        rows: list[Any] = [mutation.fresh(take(vectors, (*place, slice(None)))) for place in places]
+        rows: list[Any] = [views.fresh(take(vectors, (*place, slice(None)))) for place in places]
         for row in rows:
             function(row, width, axis, given)
         if rows:
             x = np.moveaxis(np.reshape(np.stack(rows), vectors.shape), -1, axis)
-    return mutation.fresh(x)
+    return views.fresh(x)
 
 
 def _joined(x: Tracer, axis: int, around: Pads) -> Tracer:

@@ -13,7 +13,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.ops.structure import structural as ops
 
 
@@ -96,8 +96,8 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     if copy is False:
         raise unsupported("np.reshape(copy=False)", "Leave copy out.")
     if copy:
-        return mutation.fresh(result)
-    return mutation.view(x, result, lambda b: np.reshape(b, target, order=order))
+        return views.fresh(result)
+    return views.view(x, result, lambda b: np.reshape(b, target, order=order))
 
 
 def _upper(order: Any) -> Any:
@@ -116,7 +116,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
         raise ValueError(
             f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
         )
-    model = mutation.layout(x, settle=True)
+    model = views.layout(x, settle=True)
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise unsupported(
             f"{name}(order={order!r})",
@@ -154,7 +154,7 @@ def ravel(a: Any, order: Any = "C") -> Tracer:
     """Return the elements along one axis."""
     x, order = array(a), _upper(order)
     result = ops.reshape(ops.permute(x, _axes_read(x, order, "np.ravel")), (x.type.size,))
-    return mutation.view(x, result, lambda b: np.ravel(b, order))
+    return views.view(x, result, lambda b: np.ravel(b, order))
 
 
 # ---- order of the axes -------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
     )
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"axes {axes} don't match array of shape {x.shape}, at {user_location()}")
-    return mutation.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
+    return views.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
 
 
 @implements(np.matrix_transpose)
@@ -294,7 +294,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
 
 def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
     x = array(value)
-    return mutation.view(x, broadcast(x, shape), lambda b: np.broadcast_to(b, shape))
+    return views.view(x, broadcast(x, shape), lambda b: np.broadcast_to(b, shape))
 
 
 # ---- copies ------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
     """Return a copy."""
-    return mutation.copied(array(a), order)
+    return views.copied(array(a), order)
 
 
 @implements("astype")
@@ -311,5 +311,5 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     """Convert to another dtype."""
     x = array(x)
     result = ops.convert(x, np.dtype(dtype))
-    fresh = mutation.as_array if isinstance(x, np.ndarray) else mutation.fresh
+    fresh = views.as_array if isinstance(x, np.ndarray) else views.fresh
     return fresh(result) if copy or result is not x else x

@@ -10,7 +10,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.shapes.shape import as_ints, normalized_axis
 from funcdiff.ops.structure.sliding_windows import sliding_windows
 
@@ -47,4 +47,4 @@ def windows(
                 f"axis {along}, at {user_location()}"
             )
         result = sliding_windows(result, along, length)
-    return mutation.view(base, result, lambda b: sliding_window_view(b, lengths, axes))
+    return views.view(base, result, lambda b: sliding_window_view(b, lengths, axes))

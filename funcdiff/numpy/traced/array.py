@@ -18,7 +18,7 @@ from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_loc
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.choosing import assignment, flat
-from funcdiff.numpy.memory import exports, indexing, mutation
+from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, called_through
 from funcdiff.numpy.traced.classes import Absent, StandsFor
 from funcdiff.numpy.traced.methods import Methods
@@ -358,7 +358,7 @@ class Scalar(Array):
 
     def copy(self, order: Any = "C") -> Any:
         """Return the scalar."""
-        return mutation.fresh(self)
+        return views.fresh(self)
 
 
 Builder.array_handle, Builder.scalar_handle = NDArray, Scalar

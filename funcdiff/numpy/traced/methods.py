@@ -9,7 +9,7 @@ import numpy as np
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.conversions import Convertible
 from funcdiff.numpy.choosing import assignment
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.structure.structural import convert
 
@@ -67,8 +67,8 @@ class Methods(Convertible):
         if not is_array:
             return convert(self, target)
         if copy or target != self.dtype:
-            return mutation.copied(mutation.as_array(convert(self, target)), order)
-        return mutation.required(self, lambda b: b.astype(target, order, copy=False), order)
+            return views.copied(views.as_array(convert(self, target)), order)
+        return views.required(self, lambda b: b.astype(target, order, copy=False), order)
 
     def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """Do what ``np.clip`` does; either bound may be left out."""

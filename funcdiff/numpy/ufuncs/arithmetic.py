@@ -10,7 +10,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.ufuncs.calls import apply, elementwise, resolve, resolved
 from funcdiff.ops.elementwise import (
     extrema,  # noqa: F401  (enter their ufuncs)
@@ -24,14 +24,14 @@ from funcdiff.ops.structure.structural import convert
 def positive(x: Tracer) -> Tracer:
     """Return +x, a copy."""
     resolved(np.positive, (x.dtype,))  # NumPy has none for booleans
-    return mutation.fresh(x)
+    return views.fresh(x)
 
 
 @implements(np.conjugate)
 def conjugate(z: Tracer) -> Tracer:
     """Return the complex conjugate; of booleans, the same as small integers."""
     (dtype,) = resolved(np.conjugate, (z.dtype,))
-    return mutation.fresh(conj(convert(z, dtype)))
+    return views.fresh(conj(convert(z, dtype)))
 
 
 @implements(np.absolute)
@@ -88,13 +88,13 @@ def frexp(x: Tracer) -> tuple[Tracer, Tracer]:
 @implements(np.real)
 def real(val: Any) -> Traced:
     """Return the real part."""
-    return val.real if val.weak else mutation.view(val, real_part(val), np.real)
+    return val.real if val.weak else views.view(val, real_part(val), np.real)
 
 
 @implements(np.imag)
 def imag(val: Any) -> Traced:
     """Return the imaginary part."""
-    return val.imag if val.weak else mutation.view(val, imaginary_part(val), np.imag)
+    return val.imag if val.weak else views.view(val, imaginary_part(val), np.imag)
 
 
 @implements(np.angle)

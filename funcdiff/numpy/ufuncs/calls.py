@@ -23,7 +23,7 @@ from funcdiff.numpy.border.promotion import (
     scalar,
     shape_of,
 )
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import operation_of, qualified
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.families import Elementwise, by_ufunc
@@ -172,7 +172,7 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
         x = convert(x, _power_dtype(x.dtype, kind(1) if x.ndim == 0 else None, number))
     if x.type.differentiable or (number == 2 and not isinstance(number, float)):
         if number in (0, 1):
-            return constant(1, x.type) if number == 0 else mutation.fresh(x)
+            return constant(1, x.type) if number == 0 else views.fresh(x)
         if number in _POWERS:
             return apply(_POWERS[number], x)
     if x.type.differentiable and not isinstance(number, np.generic):

@@ -11,7 +11,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
-from funcdiff.numpy.memory import mutation
+from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.mutation import store
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.elementwise.complex import imag, imaginary_part, join, real
@@ -107,7 +107,7 @@ def nan_to_num(
     """Replace NaN and infinities by numbers, which have no derivative."""
     z = array(x)
     if not z.type.differentiable:
-        return mutation.fresh(z) if copy else z
+        return views.fresh(z) if copy else z
     parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]
     repaired = [_repaired(part, nan, posinf, neginf) for part in parts]
     result = join(*repaired) if len(repaired) == 2 else repaired[0]

@@ -1,0 +1,254 @@
+"""Which arrays share memory: views and copies, as NumPy makes them.
+
+A view remembers its base and how it was made.  Whether NumPy would have given a view or a copy,
+and of which elements, is asked of NumPy itself, by making the same view of an array without
+content.  Where the elements are chosen by traced numbers, the view itself says how it is written
+into its base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
+
+import numpy as np
+
+from funcdiff.core.builder import Builder
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.memory.layouts import layout_of_value, note_layout
+from funcdiff.numpy.memory.regions import NDArray
+
+Make: TypeAlias = Callable[[Any], Any]
+Write: TypeAlias = Callable[[Tracer, Tracer], Tracer]
+Models: TypeAlias = tuple[NDArray, ...]
+"""Arrays without content, laid out in memory as a handle's array may be: one, or in C and F.
+
+Another layout is one of several axes in another order, and such an array shares memory with what
+is made of it only where both of these do.
+"""
+
+
+class Memory:
+    """What a handle knows about the handles that may share its memory.
+
+    Attributes
+    ----------
+    base, make, index
+        A view is ``make(base)``, and ``base[index]`` if it was made by indexing.
+    write
+        ``write(base, value)`` is the base with another value of the view; None if its elements can
+        be asked of NumPy.  If they cannot, NumPy's view of a model has them elsewhere.
+    views
+        The views that have this handle as their base.
+    order, origin
+        The layout in memory, as `numpy.empty_like` takes it: "C" or "F", or else that of `origin`,
+        which is the array that this one was made like, or this one before its first change.
+    models
+        See `Models`; of an array that is no view.
+    """
+
+    __slots__ = ("base", "index", "make", "models", "order", "origin", "views", "write")
+
+    def __init__(
+        self,
+        base: Tracer | None = None,
+        make: Make | None = None,
+        index: Any = None,
+        write: Write | None = None,
+    ) -> None:
+        self.base = base
+        self.make = make
+        self.index = index
+        self.write = write
+        self.views: list[ref[Tracer]] = []
+        self.order: str | None = None
+        self.origin: Tracer | None = None
+        self.models: Models = ()
+
+
+class Place(NamedTuple):
+    """The array whose memory a handle looks into, and what the handle's own array looks like.
+
+    It is no view, or one at traced positions, which writes into its base itself.
+    """
+
+    root: Tracer
+    models: Models
+
+
+def memory(x: Tracer) -> Memory:
+    """Return the memory record of a handle, making one if it has none."""
+    try:
+        found: Memory = x.views
+    except AttributeError:
+        found = x.views = Memory()
+    return found
+
+
+def view(
+    base: Tracer, result: Tracer, make: Make, index: Any = None, write: Write | None = None
+) -> Tracer:
+    """Note that `result` is ``make(base)``, which NumPy may have made a view of `base`."""
+    if result is base:
+        result = fresh(base)
+    if not result.type.shape:
+        if not _is_array(base, make):
+            return result
+        result = as_array(result)
+    if base.type.shape or isinstance(base, np.ndarray):
+        memory(base).views.append(ref(result))
+        result.views = Memory(base, make, index, write)
+    return result
+
+
+def _is_array(base: Tracer, make: Make) -> bool:
+    """Whether NumPy's result without axes is an array (``x[0, ...]``) and not a scalar."""
+    array = np.empty(base.shape, base.dtype)
+    return isinstance(make(array if isinstance(base, np.ndarray) else array[()]), np.ndarray)
+
+
+def is_view(x: Tracer) -> bool:
+    """Return whether a handle may look into the memory of another."""
+    record = getattr(x, "views", None)
+    return record is not None and record.base is not None
+
+
+def fresh(x: Tracer) -> Tracer:
+    """Return another handle on the same value, for what NumPy would copy."""
+    return Builder.handle(x.builder, x.atom, x.type)
+
+
+def as_array(x: Tracer) -> Tracer:
+    """Return a handle on the same value that, without axes, too, stands for an array."""
+    return Builder.array_handle(x.builder, x.atom, x.type)
+
+
+def copied(x: Tracer, order: str) -> Tracer:
+    """Return another handle on the same value, laid out in memory in the given order."""
+    y = as_array(x) if isinstance(x, np.ndarray) else fresh(x)
+    laid_out_like(y, x, order)
+    return y
+
+
+def laid_out_like(y: Tracer, x: Tracer, order: str) -> None:
+    """Note that a new array lies in memory as ``np.empty_like(x, order=order)`` does."""
+    if y.ndim < 2:
+        return
+    record = memory(y)
+    record.order = order
+    if order not in ("C", "F"):
+        record.origin = _shadow(x)
+    note_layout(y, record)
+
+
+def _shadow(x: Tracer) -> Tracer:
+    """Return a handle that knows what `x` knows of its layout now, and that nobody waits for."""
+    y = fresh(x)
+    record = getattr(x, "views", None)
+    if record is not None:
+        known = y.views = Memory(record.base, record.make, write=record.write)
+        known.order, known.origin, known.models = record.order, record.origin, record.models
+    return y
+
+
+def required(x: Tracer, make: Make, order: str) -> Tracer:
+    """Return what `make` makes of an array: itself, or a copy if it lies in another order."""
+    model = layout(x)
+    if model is None:
+        return view(x, x, make)
+    return x if np.may_share_memory(make(model), model) else copied(x, order)
+
+
+def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
+    """Return an array without content laid out as NumPy's would be, None if that is not known.
+
+    It is known of copies in a given order, of arrays of one axis, and of the views of both.  To
+    `settle` it for others, their values are looked at, if there are any.
+    """
+    try:
+        root, models = locate(x)
+        if len(models) > 1 and settle:
+            _settle(root)
+            models = locate(x).models
+    except UnsupportedNumPyError:  # whether it is a view depends on what is not known
+        return None
+    return models[0] if len(models) == 1 else None
+
+
+# ---- whose memory, and where in it ---------------------------------------------------------------
+
+
+def models_of(root: Tracer) -> Models:
+    """Return arrays laid out as that of `root`, which is no view, may be."""
+    record = memory(root)
+    if not record.models:
+        orders = record.order if record.order in ("C", "F") else "CF"
+        record.models = tuple(
+            np.empty(root.shape, root.dtype, order)  # type: ignore[call-overload]
+            for order in ("C" if root.ndim < 2 else orders)
+        )
+    return record.models
+
+
+def locate(x: Tracer) -> Place:
+    """Return whose memory an array looks into, and arrays without content like that part of it.
+
+    Raises
+    ------
+    UnsupportedNumPyError
+        If that depends on a layout that is not known.
+    """
+    record = memory(x)
+    if record.base is None:
+        return Place(x, models_of(x))
+    assert record.make is not None
+    root, models = locate(record.base)
+    made, shares = modelled(record.base, record.make, models, root)
+    if not shares or record.write is not None:  # NumPy copied, or it is not known what it shares
+        record.models = made
+        return Place(x, made)
+    return Place(root, made)
+
+
+def modelled(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
+    """Make a view of the models of `base`; return whether it looks into their memory."""
+    made = [np.asarray(make(model)) for model in models]
+    shares = [np.may_share_memory(*pair) for pair in zip(made, models, strict=True)]
+    if all(shares):
+        return tuple(made), True
+    if not any(shares):
+        return tuple(made), False
+    _settle(root)
+    return modelled(base, make, locate(base).models, root)
+
+
+def _settle(root: Tracer) -> None:
+    """Find the layout of an array, which is no view; refuse if it is not known."""
+    record = memory(root)
+    if record.base is not None:  # a copy that NumPy makes where others are views
+        _settle(locate(record.base).root)
+        locate(root)
+        return
+    own = record.order is None and record.origin is None
+    model = layout_of_value(root, _noted) if own else _noted(record, root.type)
+    if model is None:
+        raise UnsupportedNumPyError(
+            f"an array was changed in place at {user_location()}, of which another is a view "
+            "or a copy, by its layout in memory, which is not known here. Write y = y * 2 "
+            "instead of y *= 2, or take a copy: v = y.ravel().copy()."
+        )
+    record.models = (model,)
+
+
+def _noted(record: Memory, type_: ArrayType) -> NDArray | None:
+    """Return an array laid out as a record has it, None if that is not known."""
+    if len(record.models) == 1:
+        return record.models[0]
+    order: Any = record.order or "K"
+    if record.origin is None:
+        return np.empty(type_.shape, type_.dtype, order)
+    like = layout(record.origin, settle=True)
+    return None if like is None else np.empty_like(like, type_.dtype, order, shape=type_.shape)
