@@ -173,11 +173,9 @@ def record(
             outputs, structure, numeric, others = _outputs(result)
             aux_parts = None
             if has_aux:
-                aux_outputs, aux_structure, aux_numeric, aux_others = _outputs(
-                    aux, _is_traced if keeps_aux else is_numeric
-                )
-                outputs += aux_outputs
-                aux_parts = Aux(aux_structure, aux_numeric, aux_others)
+                more, *_ = described = _outputs(aux, _is_traced if keeps_aux else is_numeric)
+                outputs += more
+                aux_parts = Aux(*described[1:])
             recording = builder.recording(outputs)
             looking = observer.get()
             if looking is not None:
@@ -192,18 +190,10 @@ def record(
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
             return isolated(located) if repeatable(operations) else None
 
-        captures = builder.captures
         return Trace(
-            recording,
-            captures,
-            structure,
-            numeric,
-            others,
-            aux_parts,
-            locate,
-            outputs,
+            recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,
             calls_made(builder),
-        )
+        )  # fmt: skip
 
     return isolated(traced_call)
 

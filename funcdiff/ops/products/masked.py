@@ -160,6 +160,18 @@ def masked_convolution(p: Convolution, masked: int) -> MaskedConvolution:
 M = TypeVar("M", MaskedContraction, MaskedConvolution)
 
 
+def _together(
+    masked: int, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+) -> tuple[list[Tracer], list[bool]]:
+    """Give what is masked and its mask a batch axis if one of them has one."""
+    operands, flags = list(xs), list(batched)
+    if flags[masked] != flags[2]:
+        for k in (masked, 2):
+            (operands[k],) = align(size, [operands[k]], [flags[k]])
+            flags[k] = True
+    return operands, flags
+
+
 def _product(
     name: str,
     masked: type[M],
@@ -216,11 +228,7 @@ def _product(
 
     def batch(p: M, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
         label = max((*p.left, *p.right), default=-1) + 1
-        operands, flags = list(xs), list(batched)
-        if flags[p.masked] != flags[2]:
-            for k in (p.masked, 2):
-                (operands[k],) = align(size, [operands[k]], [flags[k]])
-                flags[k] = True
+        operands, flags = _together(p.masked, size, xs, batched)
         left = (label, *p.left) if flags[0] else p.left
         right = (label, *p.right) if flags[1] else p.right
         return bind(primitive, replace(p, left=left, right=right, out=(label, *p.out)), *operands)
