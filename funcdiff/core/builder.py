@@ -14,7 +14,7 @@ from funcdiff.core import effects, memory_errors
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
 from funcdiff.core.concrete import Values
 from funcdiff.core.policy import OPEN, Policy
-from funcdiff.core.primitive import Operation, Params, Primitive, operation
+from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import LocatedEntries, Recording, observer, program_of
 from funcdiff.core.scope import innermost
@@ -241,7 +241,7 @@ def constant(value: Any, type_: ArrayType) -> Tracer:
     return Builder.handle(None, literal(value, type_), type_)
 
 
-def bind(primitive: Primitive[Any], params: Params, *operands: Tracer) -> tuple[Tracer, ...]:
+def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer, ...]:
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
     builder = current_builder()
     if builder is None:

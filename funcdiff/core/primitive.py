@@ -228,7 +228,7 @@ class _Operations:
 _operations: Final = _Operations()
 
 
-def operation(primitive: Primitive[Any], params: Params, operands: Types) -> Operation:
+def operation(primitive: Primitive[P], params: P, operands: Types) -> Operation:
     """Return the operation, applying the type rule only the first time.
 
     Forgetting one that nothing refers to is harmless: no recording that is kept has it.

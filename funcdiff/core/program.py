@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.primitive import Operation, Params, Primitive, operation
+from funcdiff.core.primitive import Operation, P, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 
 
@@ -28,6 +28,12 @@ class Equation(NamedTuple):
         Raises what the type rule raises if they do not fit.
         """
         return operation(self.primitive, self.params, tuple(atom.type for atom in self.operands))
+
+    def params_as(self, kind: type[P]) -> P:
+        """Return the parameters, of which the primitive says that they are of that class."""
+        params = self.params
+        assert isinstance(params, kind), f"{self.primitive} has no parameters {kind.__name__}"
+        return params
 
     def __str__(self) -> str:
         return _equation(self)

@@ -9,7 +9,7 @@ from typing import Any
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import Operation, Params, Primitive
+from funcdiff.core.primitive import Operation, P, Params, Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError
@@ -44,10 +44,13 @@ def walk(
     return read(program.outputs)
 
 
-def made_by(x: Tracer, primitive: Primitive[Any]) -> tuple[Any, list[Tracer]] | None:
+def made_by(x: Tracer, primitive: Primitive[P]) -> tuple[P, list[Tracer]] | None:
     """Return parameters and operands of the equation that made `x`, if it is of that kind."""
     head = maker(x)
-    return None if head is None or head.primitive is not primitive else made(x, head)
+    if head is None or head.primitive is not primitive:
+        return None
+    params: Any = head.params  # of the class that the primitive says
+    return params, operands_of(x, head)
 
 
 def maker(x: Tracer) -> Operation | None:
@@ -60,13 +63,13 @@ def maker(x: Tracer) -> Operation | None:
     return head if isinstance(head, Operation) else None
 
 
-def made(x: Tracer, head: Operation) -> tuple[Any, list[Tracer]]:
-    """Return parameters and operands of the equation that made `x`, whose operation is `head`."""
+def operands_of(x: Tracer, head: Operation) -> list[Tracer]:
+    """Return the operands of the equation that made `x`, whose operation is `head`."""
     builder, atom = x.builder, x.atom
     assert builder is not None
     assert isinstance(atom, int)
     refs = builder.entries[atom][1:]
-    return head.params, [
+    return [
         Builder.handle(None if isinstance(ref, Literal) else builder, ref, type_)
         for ref, type_ in zip(refs, head.operands, strict=True)
     ]

@@ -22,10 +22,18 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.mathematics import div, sub
-from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
-from funcdiff.ops.structure.structural import convert_p, permute, reshape, reshape_p, select_p
+from funcdiff.ops.structure.structural import (
+    Shape,
+    convert_p,
+    permute,
+    reshape,
+    reshape_p,
+    select_p,
+)
 from funcdiff.space import (
+    Axes,
     add,
     add_p,
     broadcast,
@@ -169,7 +177,7 @@ def _neg(_size: int, _eq: Equation, x: Bands) -> Value:
 
 
 def _convert(_size: int, eq: Equation, x: Bands) -> Value:
-    return x.changed(lambda v: bind(convert_p, eq.params, v)[0])
+    return x.changed(lambda v: bind(eq.primitive, eq.params, v)[0])
 
 
 def _add(size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
@@ -205,7 +213,7 @@ def _select(_size: int, _eq: Equation, mask: Value, x: Value, y: Value) -> Value
 
 
 def _reshape(size: int, eq: Equation, x: Bands) -> Value | None:
-    p: Any = eq.params
+    p = eq.params_as(Shape)
     if p.shape[:1] != (size,):
         return None
     return x.changed(lambda v: reshape(v, p.shape[1:]))
@@ -213,7 +221,7 @@ def _reshape(size: int, eq: Equation, x: Bands) -> Value | None:
 
 def _box(eq: Equation) -> tuple[int, int] | None:
     """Return where a slice of vectors begins and ends, if it is one of all vectors of a stack."""
-    p: Any = eq.params
+    p = eq.params_as(Slice)
     size = eq.operands[0].type.shape[0]
     if len(p.starts) != 2 or p.steps != (1, 1) or (p.starts[0], p.stops[0]) != (0, size):
         return None
@@ -242,7 +250,7 @@ def _add_slice(size: int, eq: Equation, x: Value, u: Value) -> Value | None:
 
 def _reduce_sum(size: int, eq: Equation, x: Bands) -> Value | None:
     """Add up each array of a stack: a number for each, which are the diagonals, shifted."""
-    p: Any = eq.params
+    p = eq.params_as(Axes)
     if p.axes != tuple(range(1, x.type.ndim + 1)):
         return None
     total = zeros(x.type.with_shape((size,)))
@@ -256,7 +264,7 @@ def _reduce_sum(size: int, eq: Equation, x: Bands) -> Value | None:
 
 def _contract(_size: int, eq: Equation, x: Value, y: Value) -> Value | None:
     """Multiply vectors that differ from zero in one element each by a matrix: scale its columns."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     stack, other, own, labels = x, y, p.left, p.right
     if not isinstance(stack, Bands):
         stack, other, own, labels = y, x, p.right, p.left

@@ -16,13 +16,14 @@ from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.control.checkpoint import checkpoint_p
-from funcdiff.ops.control.cond import cond_p
-from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.control.checkpoint import Checkpoint
+from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
-from funcdiff.ops.user.custom import custom_p
-from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
+from funcdiff.ops.user.custom_rules import Custom, Tangent
+from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
 from funcdiff.reading.labels import Label, Labels, Path
 
@@ -184,8 +185,8 @@ class _Tally:
         runs = list(_runs(eq, times))
         if eq.primitive is while_p:
             self.loops += 1
-        if eq.primitive is scan_p:
-            stacked = size_of(eq.results[eq.params.carries :])  # type: ignore[attr-defined]
+        if isinstance(eq.params, Scan):
+            stacked = size_of(eq.results[eq.params.carries :])
             self._add(place, times, 0, stacked, stacked, 0)
         if eq.primitive is cond_p:
             return self._dearest(runs, path, place)
@@ -213,17 +214,17 @@ class _Tally:
 
 def _runs(eq: Equation, times: int) -> Iterator[tuple[int, Program, int]]:
     """Give the programs in an equation, and how often each runs."""
-    p: Any = eq.params
-    if eq.primitive in (custom_p, checkpoint_p):
+    p = eq.params
+    if isinstance(p, Custom | Checkpoint):
         yield 0, p.body, times
-    elif eq.primitive is tangent_p:
+    elif isinstance(p, Tangent):
         yield 0, pushed_forward(p.backward, p), times
-    elif eq.primitive is scan_p:
+    elif isinstance(p, Scan):
         yield 0, p.body, times * p.length
-    elif eq.primitive is cond_p:
+    elif isinstance(p, Cond):
         for k, branch in enumerate(p.branches):
             yield k, branch, times
-    elif eq.primitive is while_p:
+    elif isinstance(p, While):
         for k, sweep in enumerate((*p.sweeps, p.test)):
             yield k, sweep, times
 

@@ -15,7 +15,14 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.primitive import Primitive, primitives
 from funcdiff.core.program import Equation
+from funcdiff.ops.axes.sorting import Sorting
+from funcdiff.ops.linalg.orthogonal import Qr
+from funcdiff.ops.linalg.singular import Vectors
+from funcdiff.ops.products.contract import Contraction
+from funcdiff.ops.products.convolution import Convolution
+from funcdiff.ops.products.fourier import Fourier
 from funcdiff.ops.special.family import by_name
+from funcdiff.ops.structure.structural import Axis
 
 Flops: TypeAlias = Callable[[Equation], float]
 
@@ -120,7 +127,7 @@ def _each_operand(eq: Equation) -> int:
 
 def _contract(eq: Equation) -> int:
     """Count 2·m·n·k: a product and a sum for every term; without a sum, the products."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     sizes = dict(zip(p.left, eq.operands[0].type.shape, strict=True))
     sizes |= dict(zip(p.right, eq.operands[1].type.shape, strict=True))
     terms = prod(sizes.values())
@@ -132,7 +139,7 @@ def _contract(eq: Equation) -> int:
 
 def _convolve(eq: Equation) -> int:
     """Count a product and a sum for every pair of places that may fit; some do not, at the ends."""
-    p: Any = eq.params
+    p = eq.params_as(Convolution)
     x, y = (atom.type.shape for atom in eq.operands[:2])
     sizes = dict(zip(p.left, x, strict=False)) | dict(zip(p.right, y, strict=False))
     terms = prod(sizes.values())
@@ -149,9 +156,16 @@ def _recurrence(eq: Equation) -> int:
 
 
 def _sorting(eq: Equation) -> float:
-    """Count n·log₂n comparisons."""
-    p: Any = eq.params
-    n = eq.operands[0].type.shape[p.axis]
+    return _comparisons(eq, eq.params_as(Sorting).axis)
+
+
+def _origins(eq: Equation) -> float:
+    return 2 * _comparisons(eq, eq.params_as(Axis).axis)
+
+
+def _comparisons(eq: Equation, axis: int) -> float:
+    """Count n·log₂n comparisons for each line along an axis."""
+    n = eq.operands[0].type.shape[axis]
     return eq.operands[0].type.size * log2(max(n, 2))
 
 
@@ -162,7 +176,7 @@ def _searching(eq: Equation) -> float:
 
 def _fourier(eq: Equation) -> float:
     """Count 5·N·log₂N, and half of it between real sequences and halves of spectra."""
-    p: Any = eq.params
+    p = eq.params_as(Fourier)
     shape = eq.operands[0].type.shape
     lines = prod(shape[: p.axis]) * prod(shape[p.axis + 1 :])
     whole = 5 * p.points * log2(max(p.points, 2)) * lines
@@ -196,7 +210,7 @@ def _substitution(eq: Equation) -> float:
 
 def _qr(eq: Equation) -> float:
     """Count 2·n²·(m - n/3) for R, and as much again, or more, for the columns of Q (GVL 5.2)."""
-    p: Any = eq.params
+    p = eq.params_as(Qr)
     stack, m, n = _matrix(eq)
     r = 2 * n**2 * (m - n / 3)
     q = {"r": 0.0, "reduced": r, "complete": 4 * (m**2 * n - m * n**2 + n**3 / 3)}
@@ -205,7 +219,7 @@ def _qr(eq: Equation) -> float:
 
 def _svd(eq: Equation) -> float:
     """Count 6·m·n² + 20·n³, with all of U 4·m²·n + 22·n³ (GVL 8.6)."""
-    p: Any = eq.params
+    p = eq.params_as(Vectors)
     stack, m, n = _matrix(eq)
     return stack * (4 * m**2 * n + 22 * n**3 if p.full else 6 * m * n**2 + 20 * n**3)
 
@@ -254,7 +268,7 @@ BY_NAME: Final[dict[str, Flops]] = {
     "convolve masked_convolve": _convolve,
     "recurrence": _recurrence,
     "sort argsort": _sorting,
-    "origins": lambda eq: 2 * _sorting(eq),
+    "origins": _origins,
     "searchsorted": _searching,
     "fft ifft rfft irfft": _fourier,
     "cholesky": _cubic(1 / 3),  # GVL 4.2

@@ -277,7 +277,7 @@ def _results(eq: Equation, operands: Sequence[Any]) -> list[Any]:
 
 def _nested(eq: Equation, xs: list[Any]) -> Iterator[tuple[int, Program, list[Any]]]:
     """Give the programs in an equation, with values that they are run on, the first iteration's."""
-    p: Any = eq.params
+    p = eq.params
     if isinstance(p, Cond):
         k = min(max(int(xs[0]), 0), len(p.branches) - 1)
         yield k, p.branches[k], xs[1:]
@@ -291,8 +291,10 @@ def _nested(eq: Equation, xs: list[Any]) -> Iterator[tuple[int, Program, list[An
         yield len(p.sweeps), p.test, [*constants, *carries[0]]
     elif isinstance(p, Tangent):
         yield 0, pushed_forward(p.backward, p), xs
-    elif isinstance(getattr(p, "body", None), Program) and len(p.body.inputs) == len(xs):
-        yield 0, p.body, xs
+    else:
+        body = getattr(p, "body", None)
+        if isinstance(body, Program) and len(body.inputs) == len(xs):
+            yield 0, body, xs
 
 
 def _hand_places_back(program: Program, path: Path, labels: dict[tuple[Path, int], Label]) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, dataclass
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import funcdiff
 from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Program, used
 from funcdiff.errors import ProgramError
 from funcdiff.ops.elementwise.mathematics import cos, sin
+from funcdiff.ops.structure.structural import Axis, Shape, reshape
 from funcdiff.space import add, mul
 from tests.core.programs import call, calling, programs, recorded, temporary, type_named
 
@@ -26,6 +29,23 @@ F64 = type_named("f64[]")
 
 def number(value: Any, type_text: str = "f64[]") -> Literal:
     return literal(value, type_named(type_text))
+
+
+# ---- parameters ------------------------------------------------------------------------------
+
+
+def test_parameters_are_asked_for_by_class_and_refused_as_another() -> None:
+    program = recorded(lambda x: [reshape(x, (3, 1))], "f64[3]")
+    (eq,) = program.equations
+    assert eq.params_as(Shape) is eq.params
+    with pytest.raises(AssertionError, match="reshape has no parameters Axis"):
+        eq.params_as(Axis)
+
+
+def test_no_module_gives_up_the_class_of_parameters() -> None:
+    untyped = re.compile(r": Any = \w+\.params$", re.MULTILINE)
+    modules = Path(funcdiff.__file__).parent.rglob("*.py")
+    assert not [m.name for m in modules if untyped.search(m.read_text(encoding="utf-8"))]
 
 
 # ---- equality --------------------------------------------------------------------------------

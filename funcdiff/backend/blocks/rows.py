@@ -15,9 +15,9 @@ import numpy as np
 
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Equation
-from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.structural import permute_p, reshape_p
-from funcdiff.space import broadcast_p
+from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.structure.structural import Permutation, Shape, permute_p, reshape_p
+from funcdiff.space import Axes, Broadcast, broadcast_p
 
 _FEW_COLUMNS: Final = 4
 """Columns up to which a matrix product costs the reading of its blocked operand."""
@@ -57,7 +57,7 @@ def rows(eq: Equation) -> Rows | None:
 
 
 def _broadcast(eq: Equation) -> Rows | None:
-    p: Any = eq.params
+    p = eq.params_as(Broadcast)
     return _ONE if p.axes[:1] == (0,) else _WHOLE
 
 
@@ -67,12 +67,12 @@ def _reshape(eq: Equation) -> Rows | None:
 
 
 def _permute(eq: Equation) -> Rows | None:
-    p: Any = eq.params
+    p = eq.params_as(Permutation)
     return _ONE if p.axes[:1] == (0,) else None
 
 
 def _reduction(eq: Equation, ufunc: np.ufunc) -> Rows | None:
-    p: Any = eq.params
+    p = eq.params_as(Axes)
     if 0 not in p.axes:
         return _ONE
     return Rows((True,), ufunc) if eq.results[0].type.size <= _SMALL_SUM else None
@@ -80,7 +80,7 @@ def _reduction(eq: Equation, ufunc: np.ufunc) -> Rows | None:
 
 def _contract(eq: Equation) -> Rows | None:
     """Products that cost no more than the reading of the rows; others are left to BLAS whole."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     x, y = (atom.type.size for atom in eq.operands)
     out = eq.results[0].type.size
     first = p.out[0] if p.out else None
@@ -105,13 +105,13 @@ def _contract(eq: Equation) -> Rows | None:
 
 def _sizes(eq: Equation, label: int) -> int:
     """Return the length of the axes with a label."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     return int(eq.operands[0].type.shape[p.left.index(label)])
 
 
 def _inner(eq: Equation) -> int:
     """Return how many products each element of a contraction sums up."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     found = 1
     for label in set(p.left) - set(p.out):
         found *= _sizes(eq, label)
@@ -129,7 +129,6 @@ _RULES: Final[dict[Primitive[Any], Rule]] = {
 
 def of_rows(eq: Equation, count: int) -> Params:
     """Return the parameters of an equation when it works on blocks of so many rows."""
-    if eq.primitive is broadcast_p or eq.primitive is reshape_p:
-        params: Any = eq.params
-        return replace(params, shape=(count, *params.shape[1:]))  # type: ignore[no-any-return]
+    if isinstance(eq.params, Broadcast | Shape):
+        return replace(eq.params, shape=(count, *eq.params.shape[1:]))
     return eq.params

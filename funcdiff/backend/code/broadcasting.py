@@ -8,13 +8,13 @@ program states without one.  What stands for it then is a view of its operand wi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.space import broadcast_p
+from funcdiff.space import Broadcast, broadcast_p
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -54,7 +54,7 @@ def _number(atom: Atom) -> int:
 
 def _views(eq: Equation) -> list[Shape]:
     """Return the shapes that can stand for a broadcast, the quickest to make first."""
-    p: Any = eq.params
+    p = eq.params_as(Broadcast)
     aligned = tuple(n if axis in p.axes else 1 for axis, n in enumerate(p.shape))
     first = p.axes[0] if p.axes else len(p.shape)
     return [aligned[first:], aligned] if first else [aligned]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from funcdiff.backend.code.triangles import (
 )
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.products.contract import contract_p
-from funcdiff.space import reduce_sum_p
+from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.space import Axes, reduce_sum_p
 
 _SHORT: Final = 128
 """Elements up to which NumPy sums one after the other, too."""
@@ -40,7 +40,7 @@ class ProductWriter(Writer):
 
     def _product(self, eq: Equation, place: str) -> str:
         """Return the call that writes a product of matrices to given memory."""
-        p: Any = eq.params
+        p = eq.params_as(Contraction)
         x, y = map(self._operand, eq.operands)
         (inner,) = set(p.left) & set(p.right)
         left = x if p.left[-1] == inner else f"{x}.T"
@@ -69,7 +69,7 @@ class ProductWriter(Writer):
         )
 
     def _outer(self, eq: Equation, place: str) -> str:
-        p: Any = eq.params
+        p = eq.params_as(Contraction)
         x, y = map(self._operand, eq.operands)
         rows, columns = (x, y) if p.out == (*p.left, *p.right) else (y, x)
         multiply = self._bind(np.multiply, "multiply", np.multiply)
@@ -83,7 +83,7 @@ class ProductWriter(Writer):
 
         A long last axis is summed in pairs by NumPy, more exactly than here.
         """
-        p: Any = eq.params
+        p = eq.params_as(Axes)
         type_ = eq.operands[0].type
         ndim, count = type_.ndim, 1
         for axis in p.axes:
@@ -108,7 +108,7 @@ class ProductWriter(Writer):
         return None
 
     def _summed_by_ufunc(self, eq: Equation, place: str) -> str:
-        p: Any = eq.params
+        p = eq.params_as(Axes)
         type_ = eq.operands[0].type
         ufunc = reducing(eq)
         assert ufunc is not None
@@ -137,7 +137,7 @@ def is_matrix_product(eq: Equation) -> bool:
     """Whether an equation is a product of matrices or vectors over one axis."""
     if eq.primitive is not contract_p:
         return False
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     shared = set(p.left) & set(p.right)
     return len(p.left) <= 2 and len(p.right) <= 2 and len(shared) == 1 and not shared & set(p.out)
 
@@ -146,5 +146,5 @@ def is_outer_product(step: Step) -> bool:
     """Whether an equation is the product of every element of a vector with every one of another."""
     if isinstance(step, Region) or step.primitive is not contract_p:
         return False
-    p: Any = step.params
+    p = step.params_as(Contraction)
     return len(p.left) == len(p.right) == 1 and len(p.out) == 2

@@ -15,9 +15,9 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.structure.slicing import slice_p
-from funcdiff.ops.structure.structural import permute_p, reshape_p
-from funcdiff.space import reduce_sum_p
+from funcdiff.ops.structure.slicing import Slice, slice_p
+from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
+from funcdiff.space import Axes, reduce_sum_p
 
 _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 """NumPy deprecates a third argument by position for these."""
@@ -61,15 +61,15 @@ def _reshape(eq: Equation, x: str) -> str:
 
 
 def _permute(eq: Equation, x: str) -> str:
-    p: Any = eq.params
+    p = eq.params_as(Permutation)
     return f"{x}.transpose({p.axes})"
 
 
 def _slice(eq: Equation, x: str) -> str:
-    return f"{x}[{index_text(eq.params)}]"
+    return f"{x}[{index_text(eq.params_as(Slice))}]"
 
 
-def index_text(p: Any) -> str:
+def index_text(p: Slice) -> str:
     """Return the index of a slice: ``1:, ::2``."""
 
     def part(start: int, stop: int, step: int) -> str:
@@ -79,7 +79,7 @@ def index_text(p: Any) -> str:
 
 
 def _reduce_sum(eq: Equation, x: str) -> str | None:
-    p: Any = eq.params
+    p = eq.params_as(Axes)
     if eq.results[0].type.dtype.kind not in "fc":  # NumPy would widen integers
         return None
     return f"add_reduce({x}, {p.axes[0] if len(p.axes) == 1 else p.axes})"

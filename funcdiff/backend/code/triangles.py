@@ -12,10 +12,10 @@ from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Program
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
-from funcdiff.ops.linalg.matrices import part_p
-from funcdiff.ops.linalg.systems import triangular_inv_p
+from funcdiff.ops.linalg.matrices import Part, part_p
+from funcdiff.ops.linalg.systems import Triangle, triangular_inv_p
 from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.structural import permute_p
+from funcdiff.ops.structure.structural import Permutation, permute_p
 
 WORTHWHILE: Final = 128
 """Rows from which substitution is faster than a general solver, and blocks than a product."""
@@ -28,22 +28,29 @@ def triangles(program: Program) -> dict[int, bool]:
     """Return for each variable that is known to be triangular whether it is the lower triangle."""
     found: dict[int, bool] = {}
     for eq in program.equations:
-        p: Any = eq.params
         made = eq.results[0].number
         operand = getattr(eq.operands[0], "number", -1) if eq.operands else -1
         if eq.primitive is cholesky_p:
-            found[made] = p.lower
+            found[made] = eq.params_as(Triangle).lower
         elif eq.primitive is triangular_inv_p:
             found[made] = True
-        elif eq.primitive is part_p and p.below != p.above:
-            found[made] = bool(p.below)
+        elif eq.primitive is part_p:
+            side = _side(eq.params_as(Part))
+            if side is not None:
+                found[made] = side
         elif operand in found and eq.primitive is conj_p:
             found[made] = found[operand]
         elif operand in found and eq.primitive is permute_p:
-            *stack, row, column = range(len(p.axes))
-            if p.axes == (*stack, column, row):
+            axes = eq.params_as(Permutation).axes
+            *stack, row, column = range(len(axes))
+            if axes == (*stack, column, row):
                 found[made] = not found[operand]
     return found
+
+
+def _side(p: Part) -> Lower:
+    """Return which triangle of a matrix is kept."""
+    return bool(p.below) if p.below != p.above else None
 
 
 def wanted_triangles(program: Program) -> dict[int, bool]:
@@ -51,8 +58,7 @@ def wanted_triangles(program: Program) -> dict[int, bool]:
     products = {eq.results[0] for eq in program.equations if eq.primitive is contract_p}
     looked_at: dict[Atom, set[Lower]] = {v: set() for v in products}
     for eq in program.equations:
-        p: Any = eq.params
-        one = bool(p.below) if eq.primitive is part_p and p.below != p.above else None
+        one = _side(eq.params_as(Part)) if eq.primitive is part_p else None
         for atom in products.intersection(eq.operands):
             looked_at[atom].add(one)
     for atom in products.intersection(program.outputs):

@@ -38,10 +38,10 @@ from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
@@ -186,7 +186,10 @@ class _KernelWriter(ProductWriter):
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
                 added = self._operand(eq.operands[1])
-                return [f"{names} = {begun}", f"{names}[{index_text(eq.params)}] += {added}"]
+                return [
+                    f"{names} = {begun}",
+                    f"{names}[{index_text(eq.params_as(Slice))}] += {added}",
+                ]
         return [f"{names} = {self._call(eq)}", *self._delivered(eq.results)]
 
     def _to_add_to(self, eq: Equation) -> str | None:
@@ -230,9 +233,9 @@ class _KernelWriter(ProductWriter):
 
     def _function(self, eq: Equation) -> str:
         if eq.primitive is scan_p:
-            value = of_one(self._scan(eq.params), eq.params.body)  # type: ignore[attr-defined]
-        elif eq.primitive is solve_p and self._is_triangular(eq):
-            lower = self._triangles[eq.operands[0].number]  # type: ignore[union-attr]
+            p = eq.params_as(Scan)
+            value = of_one(self._scan(p), p.body)
+        elif eq.primitive is solve_p and (lower := self._triangle(eq)) is not None:
             substitute = triangular_solve_p.impl(Triangle(lower))
             return self._bind(("substitute", lower), f"substitute_{len(self._bound)}", substitute)
         elif eq.primitive in NESTED:
@@ -241,17 +244,19 @@ class _KernelWriter(ProductWriter):
             return super()._function(eq)
         return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
 
-    def _scan(self, p: Any) -> Callable[..., Any]:
+    def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
             return scan(p, Kernel(p.body, self._limits, stored(p)))
 
         code = unrolled(p.body, flat=True)
         return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
 
-    def _is_triangular(self, eq: Equation) -> bool:
+    def _triangle(self, eq: Equation) -> bool | None:
+        """Return whether the matrix of a large system is a lower triangle; None if it is none."""
         matrix = eq.operands[0]
-        large = matrix.type.shape[-1] >= WORTHWHILE
-        return large and isinstance(matrix, Var) and matrix.number in self._triangles
+        if matrix.type.shape[-1] < WORTHWHILE or not isinstance(matrix, Var):
+            return None
+        return self._triangles.get(matrix.number)
 
     def _region(self, region: Region) -> list[str]:
         stored = range(len(region.stored))

@@ -13,7 +13,7 @@ from funcdiff.backend.numbers.scalars import Expression, expression, is_number
 from funcdiff.core.atoms import Atom
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.products.contract import contract_p
+from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import concatenate_p, permute_p, reshape_p, reverse_p
 from funcdiff.space import broadcast_p
@@ -103,7 +103,7 @@ def _called(eq: Equation) -> float:
 
 def _terms(eq: Equation) -> int:
     """Return how many products a contraction adds up."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     sizes = dict(zip(p.left, eq.operands[0].type.shape, strict=True))
     sizes |= zip(p.right, eq.operands[1].type.shape, strict=True)
     count = 1

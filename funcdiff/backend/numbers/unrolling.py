@@ -26,9 +26,10 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
-from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import stop_gradient_p
+from funcdiff.space import Axes
 
 _UNPACKED: Final = 16
 """Elements up to which an argument is unpacked; of a longer one, each is read where it is used."""
@@ -146,7 +147,7 @@ class _Unroller:
 
         What is added to nothing is itself, but that -0.0 may stand for 0.0.
         """
-        p: Any = eq.params
+        p = eq.params_as(Slice)
         box = x[p.index]
         for k, (place, old, new) in enumerate(
             zip(np.ndindex(box.shape), box.flat, u.flat, strict=True)
@@ -259,7 +260,7 @@ def _elements(x: Any) -> list[str]:
 
 def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
     """Yield the elements of which a reduction makes one."""
-    p: Any = eq.params
+    p = eq.params_as(Axes)
     kept = [axis for axis in range(x.ndim) if axis not in p.axes]
     last = x.transpose(*kept, *p.axes)
     for place in np.ndindex(last.shape[: len(kept)]):
@@ -268,7 +269,7 @@ def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
 
 def _terms(eq: Equation, x: Any, y: Any) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the elements of both operands that a contraction multiplies and adds up to one."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     inner = [k for k in p.left if k not in p.out]
     sizes = dict(zip(p.left, x.shape, strict=True)) | dict(zip(p.right, y.shape, strict=True))
     labels = [*p.out, *inner]

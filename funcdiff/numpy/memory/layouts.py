@@ -15,9 +15,10 @@ import numpy as np
 
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import current_builder
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import made_by
+from funcdiff.core.walk import maker
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.memory.regions import NDArray
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
@@ -41,7 +42,7 @@ def note_layout(x: Tracer, note: Any) -> None:
         builder.layouts.append((x.atom, len(builder.entries), note))
 
 
-_LAID_OUT_OTHERWISE: Final = (
+_LAID_OUT_OTHERWISE: Final[tuple[Primitive[Any], ...]] = (
     gather_p, scatter_add_p, scatter_p, concatenate_p, select_p, contract_p, permute_p, reverse_p,
     reshape_p,
 )  # fmt: skip
@@ -55,7 +56,8 @@ def layout_of_value(x: Tracer, noted: Noted) -> NDArray | None:
     """
     if x.builder is None:
         return None if _literals_differ(noted) else np.empty(x.shape, x.dtype)
-    if any(made_by(x, primitive) for primitive in _LAID_OUT_OTHERWISE):
+    head = maker(x)
+    if head is not None and head.primitive in _LAID_OUT_OTHERWISE:
         return None
     try:
         with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -158,6 +158,7 @@ def masked_convolution(p: Convolution, masked: int) -> MaskedConvolution:
 
 
 M = TypeVar("M", MaskedContraction, MaskedConvolution)
+Masked: TypeAlias = MaskedContraction | MaskedConvolution
 
 
 def _together(
@@ -237,7 +238,7 @@ def _product(
     return primitive
 
 
-def _careful(p: Any, multiply: Callable[..., Any], x: Any, y: Any, mask: Any) -> Any:
+def _careful(p: Masked, multiply: Callable[..., Any], x: Any, y: Any, mask: Any) -> Any:
     """Leave out what is masked: exactly where nothing infinite is added, else as far as possible.
 
     Coefficients that only meet zeros of the mask are never added; of the others, those that are
@@ -255,7 +256,7 @@ def _careful(p: Any, multiply: Callable[..., Any], x: Any, y: Any, mask: Any) ->
     return np.where(spoilt, naive, product(np.where(infinite, 0, coefficient), factor))[()]
 
 
-def _meeting(p: Any, mask: Any, shape: tuple[int, ...]) -> Any:
+def _meeting(p: Masked, mask: Any, shape: tuple[int, ...]) -> Any:
     """Return which coefficients are multiplied by any entry that is not masked.
 
     The axes behind the labels, those of places, count as a whole.

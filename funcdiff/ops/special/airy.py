@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.primitive import Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
 from funcdiff.space import Maybe
@@ -49,7 +50,7 @@ airye_ai_slope: Callable[..., Any] = _growing("airye_ai_slope", 1, lambda z: z *
 
 def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
     def forward(
-        _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
     ) -> tuple[list[Tracer], list[Maybe]]:
         (z,), (t,) = xs, ts
         y: Any = op(z)

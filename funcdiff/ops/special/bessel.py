@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.primitive import Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.parameters import numbered_by, undefined
@@ -105,7 +106,7 @@ def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) ->
     refuse: Any = undefined(name, "v")
 
     def forward(
-        _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
     ) -> tuple[list[Tracer], list[Maybe]]:
         (v, z), (order, t) = xs, ts
         if order is not None:

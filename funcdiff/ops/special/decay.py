@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.primitive import Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise
@@ -14,7 +15,7 @@ from funcdiff.space import Maybe
 
 
 def _decay_jvp(
-    _p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
 ) -> tuple[list[Tracer], list[Maybe]]:
     (x,), (t,) = xs, ts
     y = decay(x)

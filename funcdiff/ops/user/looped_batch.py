@@ -9,7 +9,8 @@ import numpy as np
 
 from funcdiff.core.primitive import Types
 
-Batches: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
+Batch: TypeAlias = tuple[int, tuple[bool, ...]]
+Batches: TypeAlias = tuple[Batch, ...]
 """One pair per batch axis, the outermost first: its length, and which operands have it."""
 
 

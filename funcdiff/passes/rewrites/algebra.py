@@ -10,16 +10,16 @@ import math
 from typing import Any, Final
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE
+from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square
-from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
-def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_by_one(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x · 1 = 1 · x = x, for x that is not complex."""
     if x.dtype.kind == "c":
         return None
@@ -28,7 +28,7 @@ def _scale_by_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     return y if splat(x) == 1 else None
 
 
-def _add_nothing(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _add_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + 0 = 0 + x = x, for integers x."""
     if x.dtype.kind not in "iu":
         return None
@@ -37,19 +37,19 @@ def _add_nothing(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     return y if splat(x) == 0 else None
 
 
-def _square(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _square(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x · x = x², for real x: of the square, the derivative is one product."""
     if x.dtype.kind != "f" or not same(x, y):
         return None
-    return emit(square.primitive, NONE, x)  # type: ignore[no-any-return]
+    return emit(square.primitive, NONE, x)
 
 
-def _divide_by_power_of_two(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _divide_by_power_of_two(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x / 2ᵏ = x · 2⁻ᵏ."""
     number = splat(y)
     if number is None or y.dtype.kind != "f" or not is_power_of_two(number):
         return None
-    return emit(mul_p, NONE, x, constant(1 / number, y.type))  # type: ignore[no-any-return]
+    return emit(mul_p, NONE, x, constant(1 / number, y.type))
 
 
 def is_power_of_two(number: Any) -> bool:
@@ -58,13 +58,13 @@ def is_power_of_two(number: Any) -> bool:
     return abs(mantissa) == 0.5 and abs(exponent) < 14
 
 
-def _negate_twice(_emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+def _negate_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
     """-(-x) = x."""
     found = made_by(x, neg_p)
     return found[1][0] if found else None
 
 
-def _conjugate_twice(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+def _conjugate_twice(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
     """conj(conj(z)) = z."""
     found = made_by(z, conj_p)
     return found[1][0] if found else None

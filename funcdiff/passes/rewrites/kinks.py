@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made, made_by, maker
+from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import conj_p, real_p
 from funcdiff.ops.elementwise.extrema import maximum
 from funcdiff.ops.elementwise.mathematics import div, power, root_of_squares, sqrt, square
@@ -20,7 +20,7 @@ from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.masked import masked_sum_p
 from funcdiff.ops.structure.slicing import slice_p
 from funcdiff.ops.structure.structural import convert_p, permute_p, reshape_p, reverse_p
-from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
 from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
 
 _SUMS: Final[dict[Primitive[Any], slice]] = {
@@ -41,7 +41,7 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
     head = maker(x)
     if head is None or depth == 0 or x.dtype.kind != "f":
         return False
-    _, xs = made(x, head)
+    xs = operands_of(x, head)
     if head.primitive in _SUMS:
         return all(is_sum_of_squares(y, depth - 1) for y in xs[_SUMS[head.primitive]])
     if head.primitive is square.primitive:
@@ -78,15 +78,14 @@ def _is_positive(x: Tracer) -> bool:
         return bool(number > 0)
     if x.dtype.kind in "bu":
         return True
-    for primitive in (broadcast_p, reshape_p, convert_p, reduce_sum_p):
-        found = made_by(x, primitive)
-        if found:
-            return _is_positive(found[1][0])
+    head = maker(x)
+    if head is not None and head.primitive in (broadcast_p, reshape_p, convert_p, reduce_sum_p):
+        return _is_positive(operands_of(x, head)[0])
     found = made_by(x, maximum.primitive)
     return found is not None and any(number == 0 for number in map(splat, found[1]))
 
 
-def _root_of_squares(_emit: Any, _p: Any, s: Tracer) -> Tracer | None:
+def _root_of_squares(_emit: Emit, _p: Params, s: Tracer) -> Tracer | None:
     """√(Σ xᵢ²) is the norm of x: its derivative at 0 is 0, not 0·∞."""
     if s.dtype.kind != "f" or not is_sum_of_squares(s):
         return None

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from funcdiff.core.primitive import NONE
+from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.structure.structural import select_p
-from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
 from funcdiff.space import splat
 
 _and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not.primitive
 
 
-def _and(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _and(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x ∧ true = x, x ∧ false = false, x ∧ x = x."""
     return _decided(x, y, neutral=True)
 
 
-def _or(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _or(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x ∨ false = x, x ∨ true = true, x ∨ x = x."""
     return _decided(x, y, neutral=False)
 
@@ -36,13 +36,13 @@ def _decided(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
     return x if same(x, y) else None
 
 
-def _not_twice(_emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+def _not_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
     """¬¬x = x."""
     found = made_by(x, _not_p)
     return found[1][0] if found and found[1][0].dtype == BOOL else None
 
 
-def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+def _select_same(_emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, x, x) = x; a constant mask chooses."""
     if same(x, y):
         return x
@@ -50,15 +50,15 @@ def _select_same(_emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tra
     return None if chosen is None else (x if chosen else y)
 
 
-def _select_negated(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+def _select_negated(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(¬m, x, y) = select(m, y, x)."""
     found = made_by(mask, _not_p)
     if not found or found[1][0].dtype != BOOL:
         return None
-    return emit(select_p, p, found[1][0], y, x)  # type: ignore[no-any-return]
+    return emit(select_p, p, found[1][0], y, x)
 
 
-def _select_nested(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+def _select_nested(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, select(m, x, y), z) = select(m, x, z), and the same on the other side."""
     sides = [x, y]
     for k, side in enumerate(sides):
@@ -67,10 +67,10 @@ def _select_nested(emit: Any, p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tra
             sides[k] = found[1][1 + k]
     if same(sides[0], x) and same(sides[1], y):
         return None
-    return emit(select_p, p, mask, *sides)  # type: ignore[no-any-return]
+    return emit(select_p, p, mask, *sides)
 
 
-def _select_booleans(emit: Any, _p: Any, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, true, false) = m, select(m, false, true) = ¬m."""
     sides = splat(x), splat(y)
     if x.dtype != BOOL or None in sides or sides[0] == sides[1]:

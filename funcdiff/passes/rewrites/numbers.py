@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker
 from funcdiff.ops.axes.indexing import scatter_add_p
@@ -20,7 +20,7 @@ from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
-from funcdiff.passes.rewrites.rewriting import Rule, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -36,23 +36,23 @@ from funcdiff.space import (
 # ---- factors -------------------------------------------------------------------------------------
 
 
-def _scale_by_complex_one(_emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_by_complex_one(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x · 1 = 1 · x = x, for complex x too."""
     if splat(y) == 1:
         return x
     return y if splat(x) == 1 else None
 
 
-def _scale_by_minus_one(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_by_minus_one(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x · (-1) = (-1) · x = -x, but for the sign of a NaN, which only -x turns."""
     if x.dtype.kind not in "fc":
         return None
     if splat(y) == -1:
-        return emit(neg_p, NONE, x)  # type: ignore[no-any-return]
+        return emit(neg_p, NONE, x)
     return emit(neg_p, NONE, y) if splat(x) == -1 else None
 
 
-def _scale_twice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_twice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """(x · a) · b = x · ab for numbers a and b, if one of them is ±2ᵏ: then ab is exact."""
     for product, factor in ((x, y), (y, x)):
         b, found = splat(factor), made_by(product, mul_p)
@@ -64,7 +64,7 @@ def _scale_twice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
             both = np.multiply(a, b)
             if np.isfinite(both) and abs(both) >= np.finfo(both.dtype).tiny:
                 found[1][k] = constant(both, x.type)
-                return emit(mul_p, NONE, *found[1])  # type: ignore[no-any-return]
+                return emit(mul_p, NONE, *found[1])
     return None
 
 
@@ -74,7 +74,7 @@ def _scale_twice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
 def _broadcasting_later(primitive: Primitive[Any]) -> Rule:
     """Return the rule of an operation of which every element is exactly rounded."""
 
-    def broadcast_later(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+    def broadcast_later(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """f(broadcast(x), broadcast(y)) = broadcast(f(x, y)), numbers being broadcast anyhow."""
         made = [made_by(x, broadcast_p) for x in xs]
         spread, (first, *_) = next(found for found in made if found)
@@ -88,7 +88,7 @@ def _broadcasting_later(primitive: Primitive[Any]) -> Rule:
             small = x.type.with_shape(first.shape)
             operands.append(found[1][0] if found else constant(number, small))
         y = emit(primitive, p, *operands)
-        return emit(broadcast_p, spread, y)  # type: ignore[no-any-return]
+        return emit(broadcast_p, spread, y)
 
     return broadcast_later
 
@@ -102,7 +102,7 @@ _EXACT: Final = (
 """Functions of which IEEE 754 says every bit, however many elements there are."""
 
 
-def _sum_of_repeated(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+def _sum_of_repeated(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σ broadcast(x) over n = 2ᵏ copies is n · x: then no partial sum is rounded."""
     found = made_by(x, broadcast_p)
     count = math.prod(x.shape[axis] for axis in p.axes)
@@ -111,31 +111,31 @@ def _sum_of_repeated(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
     (origin,), kept = found[1], kept_axes(x.ndim, p.axes)
     scaled = emit(mul_p, NONE, origin, constant(count, origin.type))
     if len(kept) == origin.ndim:
-        return scaled  # type: ignore[no-any-return]
+        return scaled
     shape = tuple(x.shape[axis] for axis in kept)
     spread = Broadcast(shape, tuple(kept.index(axis) for axis in found[0].axes))
-    return emit(broadcast_p, spread, scaled)  # type: ignore[no-any-return]
+    return emit(broadcast_p, spread, scaled)
 
 
 # ---- sums of pieces ------------------------------------------------------------------------------
 
 
-def _accumulate_slice(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _accumulate_slice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + add_slice(0, u) = add_slice(x, u), which accumulates in place."""
     return _accumulated(emit, add_slice_p, x, y)
 
 
-def _accumulate_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _accumulate_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + scatter_add(0, u, i) = scatter_add(x, u, i): likewise."""
     return _accumulated(emit, scatter_add_p, x, y)
 
 
-def _accumulated(emit: Any, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _accumulated(emit: Emit, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """Add into the operand that can be overwritten, if there is one."""
     for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
         found = made_by(padded, primitive)
         if found and splat(found[1][0]) == 0:
-            return emit(primitive, found[0], total, *found[1][1:])  # type: ignore[no-any-return]
+            return emit(primitive, found[0], total, *found[1][1:])
     return None
 
 
@@ -148,7 +148,7 @@ _FEW: Final = 16
 """Pieces up to which they are joined."""
 
 
-def _join_slices(emit: Any, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
+def _join_slices(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
     """add_slice(add_slice(0, u), v) = concatenate(u, v), if the slices make up the array."""
     cut = [axis for axis, (n, m) in enumerate(zip(u.shape, x.shape, strict=True)) if n != m]
     if len(cut) != 1 or x.shape[cut[0]] > _FEW * u.shape[cut[0]]:
@@ -171,7 +171,7 @@ def _join_slices(emit: Any, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
     if splat(x) != 0 or step != 1 or any(_cut(piece, u, axis) for piece in pieces.values()):
         return None
     ordered = [pieces[first] for first in sorted(pieces)]
-    return emit(concatenate_p, Axis(axis), *ordered)  # type: ignore[no-any-return]
+    return emit(concatenate_p, Axis(axis), *ordered)
 
 
 def _cut(piece: Tracer, other: Tracer, axis: int) -> bool:

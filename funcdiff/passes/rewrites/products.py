@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from funcdiff.core.primitive import NONE
 from funcdiff.core.tracer import Tracer
@@ -15,11 +15,11 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
 from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
-from funcdiff.passes.rewrites.rewriting import Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rules
 from funcdiff.space import Axes, Broadcast, add_p, broadcast_p, mul_p, reduce_sum_p, splat, without
 
 
-def _sum_of_product(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+def _sum_of_product(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σₖ contract(x, y) = contract(Σₖ x, y) for an axis k that only x has, and so for y.
 
     An axis of both is contracted.
@@ -36,10 +36,10 @@ def _sum_of_product(emit: Any, p: Axes, x: Tracer) -> Tracer | None:
         sides.append(without(side, axes))
     left, right = sides
     out = tuple(label for label in q.out if label not in summed)
-    return emit(contract_p, contraction(left, right, out), *alone)  # type: ignore[no-any-return]
+    return emit(contract_p, contraction(left, right, out), *alone)
 
 
-def _regroup(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _regroup(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(x, contract(u, v)) = contract(contract(x, u), v), if less than half of the work."""
     for factor, labels, product, inner in _both_ways(p, x, y):
         found = made_by(product, contract_p)
@@ -53,26 +53,24 @@ def _regroup(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
             kept = tuple(k for k in dict.fromkeys((*labels, *side)) if k in last or k in p.out)
             if 2 * (_work(sizes, labels, side) + _work(sizes, kept, last)) < work:
                 partial = emit(contract_p, contraction(labels, side, kept), factor, first)
-                return emit(  # type: ignore[no-any-return]
-                    contract_p, contraction(kept, last, p.out), partial, second
-                )
+                return emit(contract_p, contraction(kept, last, p.out), partial, second)
     return None
 
 
-def _distribute(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _distribute(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(x, y + z) = contract(x, y) + contract(x, z), if both are cheap (see `_cheaper`)."""
     for factor, labels, total, inner in _both_ways(p, x, y):
         found = made_by(total, add_p)
         if found is None:
             continue
         q = contraction(labels, inner, p.out)
-        parts = [_cheaper(emit, q, factor, term) for term in found[1]]
-        if all(part is not None for part in parts):
-            return emit(add_p, NONE, *parts)  # type: ignore[no-any-return]
+        first, second = (_cheaper(emit, q, factor, term) for term in found[1])
+        if first is not None and second is not None:
+            return emit(add_p, NONE, first, second)
     return None
 
 
-def _cheaper(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _cheaper(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """Return the contraction of an array with a diagonal matrix or a product, if it is cheap."""
     d = _diagonal(y)
     if d is None:
@@ -86,7 +84,7 @@ def _cheaper(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     own = tuple(column if k == row else k for k in p.left)
     moved = emit(permute_p, Permutation(tuple(own.index(k) for k in p.out)), x)
     scale = emit(broadcast_p, Broadcast(moved.shape, (p.out.index(column),)), d)
-    return emit(mul_p, NONE, moved, scale)  # type: ignore[no-any-return]
+    return emit(mul_p, NONE, moved, scale)
 
 
 def _diagonal(x: Tracer) -> Tracer | None:

@@ -15,7 +15,7 @@ from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, made, made_by, maker
+from funcdiff.core.walk import inline, made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import imag, modulus_p, real
 from funcdiff.ops.linalg.radial import Radial, known, known_p, radial, radial_p
@@ -90,15 +90,18 @@ class RadialRewriter(Rewriter):
         head = maker(y)
         if head is None or y.atom in self._jets:
             return y
-        p, xs = made(y, head)
+        xs = operands_of(y, head)
         half = _half_power(head, xs)
         if half is not None:
             return self._of_half_power(y, xs[0], half)
-        if head.primitive is contract_p and p.left == p.right and same(*xs):
-            return self._of_product(y, xs[0], p)
+        if head.primitive is contract_p and same(*xs):
+            p = head.params
+            assert isinstance(p, Contraction)
+            if p.left == p.right:
+                return self._of_product(y, xs[0], p)
         jets = self._known(head, xs)
         if _is_radius(head):
-            jets = {**jets, Radius(y.atom): Jet(0.0, 1.0)}  # type: ignore[arg-type]
+            jets = {**jets, Radius(_number(y)): Jet(0.0, 1.0)}
         if not jets:
             return y
         self._jets[y.atom] = jets
@@ -135,7 +138,7 @@ class RadialRewriter(Rewriter):
     def _of_half_power(self, y: Tracer, s: Tracer, n: int) -> Tracer:
         """Return (Σ xᵢ²)ⁿᐟ² as the function rⁿ of the norm."""
         r = self._single(ops.root_of_squares.primitive, NONE, s)
-        radius = Radius(r.atom)  # type: ignore[arg-type]
+        radius = Radius(_number(r))
         with Builder("radial", CLOSED) as builder:
             number = builder.input(r.type.with_shape(()))
             power = number if n == 1 else ops.power(number, constant(n, number.type))
@@ -165,7 +168,7 @@ class RadialRewriter(Rewriter):
         copied = body.copy(before, ())
         if copied is None:
             return before
-        square = _SQUARES[head.primitive](*made(r, head)[1])
+        square = _SQUARES[head.primitive](*operands_of(r, head))
         moved = _moved(r, radius.moves)
         self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
         operands = [before, moved, _moved(square, radius.moves)]
@@ -174,6 +177,12 @@ class RadialRewriter(Rewriter):
         self._jets[marked.atom] = self._jets[y.atom]
         self._marked[y.atom] = marked
         return marked
+
+
+def _number(x: Tracer) -> int:
+    """Return the number of the variable that a handle is on."""
+    assert isinstance(x.atom, int)
+    return x.atom
 
 
 def _is_radius(head: Operation) -> bool:
@@ -220,7 +229,7 @@ class _Body:
         """Return a value, whose elements are moved afterwards; None if the function is long."""
         if x.builder is None:
             return constant(splat(x), x.type.with_shape(()))
-        if Radius(x.atom, moves) == self._radius:  # type: ignore[arg-type]
+        if Radius(_number(x), moves) == self._radius:
             return self._r
         key = x.atom, moves
         if key not in self._copies:
@@ -244,22 +253,25 @@ class _Body:
         head = maker(x)
         if head is None or depth > _LONGEST:
             return None
-        p, xs = made(x, head)
+        p, xs = head.params, operands_of(x, head)
         if head.primitive.facts.rearranges:
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
-        own = isinstance(p, Radial) and self._jet(xs[1], moves) == Jet(0.0, 1.0)
-        if isinstance(p, Radial) and not own and all(self._jet(y, moves) is None for y in xs[3:]):
-            return None
-        operands = [
-            self.copy(y, moves if y.shape == x.shape else (), depth)
-            for y in (xs[3:] if own else xs)
-        ]
-        if any(y is None for y in operands):
-            return None
+        body = None
+        if isinstance(p, Radial):
+            if self._jet(xs[1], moves) == Jet(0.0, 1.0):
+                body, xs = p.body, xs[3:]
+            elif all(self._jet(y, moves) is None for y in xs[3:]):
+                return None
+        operands = []
+        for y in xs:
+            copied = self.copy(y, moves if y.shape == x.shape else (), depth)
+            if copied is None:
+                return None
+            operands.append(copied)
         with self.builder:
-            if own:
-                return inline(p.body, [self._r, *operands])[0]  # type: ignore[list-item]
-            return bind(head.primitive, p, *operands)[0]  # type: ignore[arg-type]
+            if body is not None:
+                return inline(body, [self._r, *operands])[0]
+            return bind(head.primitive, p, *operands)[0]
 
     def _jet(self, x: Tracer, moves: tuple[Move, ...]) -> Jet | None:
         """Return what is known of a value, moved, as a function of the radius."""

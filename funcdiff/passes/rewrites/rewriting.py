@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import P, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker
 from funcdiff.space import splat
 
+
+class Emit(Protocol):
+    """Records an equation of one result after applying the rules to it."""
+
+    def __call__(self, primitive: Primitive[P], params: P, /, *xs: Tracer) -> Tracer: ...  # noqa: D102
+
+
 Rule: TypeAlias = Callable[..., "Tracer | None"]
-"""``rule(emit, p, *xs)``; `emit` records an equation after applying the rules to it."""
+"""``rule(emit, p, *xs)``: what to put in the place of an equation; None to leave it."""
 Kind: TypeAlias = "Primitive[Any] | tuple[Primitive[Any], Primitive[Any]]"
 Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
 """By primitive, or by that and the primitive that one of the operands was made by."""

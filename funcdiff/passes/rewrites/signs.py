@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Any, Final
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import slice_p
 from funcdiff.ops.structure.structural import permute_p, reshape_p, select_p
-from funcdiff.passes.rewrites.rewriting import Rule, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
 from funcdiff.space import add_p, mul_p, neg_p, reduce_sum_p, splat
 
 _sub_p: Final = sub.primitive
 
 
 def _negating(primitive: Primitive[Any]) -> Rule:
-    def negate_last(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+    def negate_last(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """f(-x) = -f(x) for f linear in each operand, if there is not more to negate."""
         for k, x in enumerate(xs):
             found = made_by(x, neg_p)
@@ -35,7 +35,7 @@ def _negating(primitive: Primitive[Any]) -> Rule:
     return negate_last
 
 
-def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+def _negate_masked(emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
     """-select(m, x, 0) = select(m, -x, 0), and the same on the other side."""
     found = made_by(x, select_p)
     if not found:
@@ -44,11 +44,11 @@ def _negate_masked(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     for k, side in enumerate(sides):
         if splat(sides[1 - k]) == 0:
             sides[k] = emit(neg_p, NONE, side)
-            return emit(select_p, NONE, mask, *sides)  # type: ignore[no-any-return]
+            return emit(select_p, NONE, mask, *sides)
     return None
 
 
-def _negate_number(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
+def _negate_number(emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
     """-(x · c) = x · (-c) for a number c."""
     found = made_by(x, mul_p)
     if not found or x.dtype.kind not in "fc":
@@ -56,24 +56,24 @@ def _negate_number(emit: Any, _p: Any, x: Tracer) -> Tracer | None:
     for k, number in enumerate(map(splat, found[1])):
         if number is not None:
             found[1][k] = constant(-number, x.type)
-            return emit(mul_p, NONE, *found[1])  # type: ignore[no-any-return]
+            return emit(mul_p, NONE, *found[1])
     return None
 
 
-def _add_negated(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _add_negated(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + (-y) = x - y."""
     found = made_by(y, neg_p)
     if found:
-        return emit(_sub_p, NONE, x, found[1][0])  # type: ignore[no-any-return]
+        return emit(_sub_p, NONE, x, found[1][0])
     found = made_by(x, neg_p)
     return emit(_sub_p, NONE, y, found[1][0]) if found else None
 
 
-def _subtract_negated(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _subtract_negated(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x - (-y) = x + y, and (-x) - y = -(x + y)."""
     found = made_by(y, neg_p)
     if found:
-        return emit(add_p, NONE, x, found[1][0])  # type: ignore[no-any-return]
+        return emit(add_p, NONE, x, found[1][0])
     found = made_by(x, neg_p)
     return emit(neg_p, NONE, emit(add_p, NONE, found[1][0], y)) if found else None
 

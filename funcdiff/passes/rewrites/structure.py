@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE
+from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import real_dtype
-from funcdiff.core.walk import made_by
+from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, slice_p
@@ -31,13 +31,13 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriting import Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rules
 from funcdiff.space import Axes, Broadcast, broadcast_p, mul_p, reduce_sum_p, splat, without
 
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def _reshape_twice(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+def _reshape_twice(emit: Emit, p: Shape, x: Tracer) -> Tracer | None:
     """reshape(reshape(x)) = reshape(x), and x if the shape is its own."""
     if p.shape == x.shape:
         return x
@@ -45,7 +45,7 @@ def _reshape_twice(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
     return emit(reshape_p, p, found[1][0]) if found else None
 
 
-def _permute_twice(emit: Any, p: Permutation, x: Tracer) -> Tracer | None:
+def _permute_twice(emit: Emit, p: Permutation, x: Tracer) -> Tracer | None:
     """permute(permute(x)) = permute(x), and x for the identity."""
     if p.axes == tuple(range(x.ndim)):
         return x
@@ -53,25 +53,25 @@ def _permute_twice(emit: Any, p: Permutation, x: Tracer) -> Tracer | None:
     if not found:
         return None
     axes = tuple(found[0].axes[axis] for axis in p.axes)
-    return emit(permute_p, Permutation(axes), found[1][0])  # type: ignore[no-any-return]
+    return emit(permute_p, Permutation(axes), found[1][0])
 
 
-def _reverse_twice(_emit: Any, p: Reversal, x: Tracer) -> Tracer | None:
+def _reverse_twice(_emit: Emit, p: Reversal, x: Tracer) -> Tracer | None:
     """reverse(reverse(x)) = x along the same axes."""
     found = made_by(x, reverse_p)
     return found[1][0] if found and found[0] == p else None
 
 
-def _broadcast_twice(emit: Any, p: Broadcast, x: Tracer) -> Tracer | None:
+def _broadcast_twice(emit: Emit, p: Broadcast, x: Tracer) -> Tracer | None:
     """broadcast(broadcast(x)) = broadcast(x)."""
     found = made_by(x, broadcast_p)
     if not found:
         return None
     axes = tuple(p.axes[axis] for axis in found[0].axes)
-    return emit(broadcast_p, Broadcast(p.shape, axes), found[1][0])  # type: ignore[no-any-return]
+    return emit(broadcast_p, Broadcast(p.shape, axes), found[1][0])
 
 
-def _slice_twice(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
+def _slice_twice(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     """slice(slice(x)) = slice(x), and x for all of it."""
     if p.lengths == x.shape:
         return x
@@ -83,7 +83,7 @@ def _slice_twice(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
         _composed(first, second, n)
         for first, second, n in zip(inner.index, p.index, origin.shape, strict=True)
     ]
-    return emit(slice_p, Slice(*zip(*boxes, strict=True)), origin)  # type: ignore[no-any-return]
+    return emit(slice_p, Slice(*zip(*boxes, strict=True)), origin)
 
 
 def _composed(first: slice, second: slice, length: int) -> tuple[int, int, int]:
@@ -93,7 +93,7 @@ def _composed(first: slice, second: slice, length: int) -> tuple[int, int, int]:
     return start, max(start, min(places.stop, length)), places.step
 
 
-def _slice_joined(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
+def _slice_joined(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     """slice(concatenate(…, x, …)) = slice(x), if it lies in one piece."""
     found = made_by(x, concatenate_p)
     if not found:
@@ -106,7 +106,7 @@ def _slice_joined(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
             starts, stops = list(p.starts), list(p.stops)
             starts[axis], stops[axis] = first - start, stop - start
             inside = Slice(tuple(starts), tuple(stops), p.steps)
-            return emit(slice_p, inside, piece)  # type: ignore[no-any-return]
+            return emit(slice_p, inside, piece)
         start = end
     return None
 
@@ -114,7 +114,7 @@ def _slice_joined(emit: Any, p: Slice, x: Tracer) -> Tracer | None:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def _convert_twice(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
+def _convert_twice(emit: Emit, p: Dtype, x: Tracer) -> Tracer | None:
     """convert(convert(x)) = convert(x) if the first loses nothing, and x for its own dtype."""
     if p.dtype == x.dtype:
         return x
@@ -126,7 +126,7 @@ def _convert_twice(emit: Any, p: Dtype, x: Tracer) -> Tracer | None:
         return None
     # of what does not fit an integer, the route decides what it becomes
     if p.dtype == origin.dtype or p.dtype.kind in "fcb" or origin.dtype.kind == "b":
-        return emit(convert_p, p, origin)  # type: ignore[no-any-return]
+        return emit(convert_p, p, origin)
     return None
 
 
@@ -137,15 +137,16 @@ def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
     return np.can_cast(narrow, wide, "safe")
 
 
-def _real_of_real(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+def _real_of_real(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
     """real(complex(x)) = x, real(x + iy) = x."""
-    found = made_by(z, convert_p) or made_by(z, join_p)
-    if found and found[1][0].dtype == real_dtype(z.dtype):
-        return found[1][0]
-    return None
+    head = maker(z)
+    if head is None or head.primitive not in (convert_p, join_p):
+        return None
+    x = operands_of(z, head)[0]
+    return x if x.dtype == real_dtype(z.dtype) else None
 
 
-def _imaginary_of_pair(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
+def _imaginary_of_pair(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
     """imag(x + iy) = y."""
     found = made_by(z, join_p)
     if found and found[1][1].dtype == real_dtype(z.dtype):
@@ -156,7 +157,7 @@ def _imaginary_of_pair(_emit: Any, _p: Any, z: Tracer) -> Tracer | None:
 # ---- contractions and sums -----------------------------------------------------------------------
 
 
-def _contract_with_number(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _contract_with_number(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(x, s) = x · s for a scalar s: a product without a sum."""
     if p.left and p.right:
         return None
@@ -164,10 +165,10 @@ def _contract_with_number(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tr
     moved = emit(permute_p, Permutation(tuple(labels.index(k) for k in p.out)), array)
     spread = scalar if not p.out else emit(broadcast_p, Broadcast(moved.shape, ()), scalar)
     pair = (moved, spread) if p.left else (spread, moved)
-    return emit(mul_p, NONE, *pair)  # type: ignore[no-any-return]
+    return emit(mul_p, NONE, *pair)
 
 
-def _contract_permuted(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _contract_permuted(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(permute(x), y) = contract(x, y) with the labels of x permuted."""
     operands, sides = [x, y], [p.left, p.right]
     for k, operand in enumerate((x, y)):
@@ -175,12 +176,10 @@ def _contract_permuted(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Trace
         if found:
             sides[k] = tuple(sides[k][axis] for axis in inverse(found[0].axes))
             operands[k] = found[1][0]
-    return emit(  # type: ignore[no-any-return]
-        contract_p, contraction(sides[0], sides[1], p.out), *operands
-    )
+    return emit(contract_p, contraction(sides[0], sides[1], p.out), *operands)
 
 
-def _sum_of_number(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+def _sum_of_number(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σ c = n · c for n times the number c, if no partial sum is rounded."""
     number = splat(x)
     if number is None or x.dtype not in _EXACT:

@@ -14,7 +14,7 @@ from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made, made_by, maker
+from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj, conj_p, imag_p, real_p
 from funcdiff.ops.families import by_ufunc
@@ -101,9 +101,8 @@ class Body:
         reshapes = head.primitive is reshape_p
         if not reshapes and head.primitive not in _pointwise():
             return None
-        p, xs = made(x, head)
         operands = []
-        for y in xs:
+        for y in operands_of(x, head):
             copied = self.copy(y)
             if copied is None:
                 return None
@@ -111,7 +110,7 @@ class Body:
         if reshapes:
             return operands[0]
         with self.builder:
-            return bind(head.primitive, p, *operands)[0]
+            return bind(head.primitive, head.params, *operands)[0]
 
 
 def _long_axes(x: Tracer) -> tuple[int, ...]:
@@ -145,9 +144,9 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
         seen.add(y.atom)
         head = maker(y)
         if head is not None and head.primitive is radial_p:
-            waiting.append(made(y, head)[1][0])
+            waiting.append(operands_of(y, head)[0])
         elif head is not None and (head.primitive is reshape_p or head.primitive in _pointwise()):
-            waiting += made(y, head)[1]
+            waiting += operands_of(y, head)
         elif recognise(y):
             return y
     return None

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.primitive import Operation, Primitive
+from funcdiff.core.primitive import Operation, Params, Primitive
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made, made_by, maker
+from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
@@ -40,8 +40,14 @@ from funcdiff.ops.linalg.matrices import transposed
 from funcdiff.ops.linalg.singular import svd_p, svdvals_p
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, slice_p
-from funcdiff.ops.structure.structural import concatenate_p, convert_p, permute_p, reshape_p
-from funcdiff.passes.rewrites.rewriting import Rules, same
+from funcdiff.ops.structure.structural import (
+    Permutation,
+    concatenate_p,
+    convert_p,
+    permute_p,
+    reshape_p,
+)
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
 from funcdiff.passes.spectra.pointwise import Scale, function_of, values_of
 from funcdiff.space import Axes, broadcast, broadcast_p, mul_p, reduce_sum_p, splat
 from funcdiff.transforms.jvp import jvp
@@ -85,8 +91,7 @@ def _factor(x: Tracer) -> _Factor | None:
     head = maker(x)
     read = None if head is None else _READERS.get(head.primitive)
     if head is not None and read is not None:
-        p, xs = made(x, head)
-        return read(p, *xs)
+        return read(head.params, *operands_of(x, head))
     factor = _vectors(x)
     return factor if factor and x.shape[factor.axis] == factor.w.shape[-1] else None
 
@@ -132,14 +137,14 @@ def _first_ones(p: Slice, x: Tracer) -> _Factor | None:
     return factor if p == Slice((0,) * x.ndim, tuple(wanted), steps) else None
 
 
-def _permuted(p: Any, x: Tracer) -> _Factor | None:
+def _permuted(p: Permutation, x: Tracer) -> _Factor | None:
     factor, stack = _factor(x), range(x.ndim - 2)
     if factor is None or p.axes != (*stack, x.ndim - 1, x.ndim - 2):
         return None
     return replace(factor, as_rows=not factor.as_rows)
 
 
-def _conjugated(_p: Any, x: Tracer) -> _Factor | None:
+def _conjugated(_p: Params, x: Tracer) -> _Factor | None:
     factor = _factor(x)
     if factor is None:
         return None
@@ -147,7 +152,7 @@ def _conjugated(_p: Any, x: Tracer) -> _Factor | None:
     return replace(factor, conjugate=not factor.conjugate, scales=scales)
 
 
-def _multiplied(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
+def _multiplied(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     for candidate, other in ((x, y), (y, x)):
         factor = _factor(candidate)
         if factor:
@@ -155,7 +160,7 @@ def _multiplied(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
     return None
 
 
-def _divided(_p: Any, x: Tracer, y: Tracer) -> _Factor | None:
+def _divided(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     factor = _factor(x)
     scale = factor and _scale(factor, y)
     return factor.scaled(replace(scale, inverse=True)) if factor and scale else None
@@ -205,16 +210,16 @@ def _on_diagonal(matrix: Tracer) -> Scale | None:
     converted = made_by(matrix, convert_p)
     (x,), n = converted[1] if converted else [matrix], matrix.shape[0]
     while x.shape != (n,):
-        found, step = None, None
-        for primitive in (reshape_p, slice_p, concatenate_p):
-            found = found or made_by(x, primitive)
-            step = step or (found and primitive.impl(found[0]))
-        moving = [k for k, y in enumerate(found[1]) if splat(y) != 0] if found else []
-        if not found or not step or len(moving) != 1:
+        head = maker(x)
+        if head is None or head.primitive not in (reshape_p, slice_p, concatenate_p):
             return None
-        zeros = [np.zeros(y.shape) if splat(y) == 0 else None for y in found[1]]
-        steps.append((step, zeros, moving[0]))
-        x = found[1][moving[0]]
+        xs = operands_of(x, head)
+        moving = [k for k, y in enumerate(xs) if splat(y) != 0]
+        if len(moving) != 1:
+            return None
+        zeros = [np.zeros(y.shape) if splat(y) == 0 else None for y in xs]
+        steps.append((head.function, zeros, moving[0]))
+        x = xs[moving[0]]
     probe: Any = np.arange(1.0, n + 1)
     result = probe
     for function, operands, place in reversed(steps):
@@ -236,7 +241,7 @@ _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
 # ---- the product ---------------------------------------------------------------------------------
 
 
-def _function_of_matrix(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
     left, right = _factor(x), _factor(y)
     if left is None or right is None or not same(left.w, right.w):
@@ -271,7 +276,7 @@ def _function_of_matrix(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tra
 # ---- the trace -----------------------------------------------------------------------------------
 
 
-def _sum_of_function(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
+def _sum_of_function(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σ f(w) is itself, with the derivative of a trace."""
     w = values_of(x, _values)
     if w is None or w.shape != x.shape or x.ndim - 1 not in p.axes:
@@ -279,7 +284,7 @@ def _sum_of_function(_emit: Any, p: Axes, x: Tracer) -> Tracer | None:
     return _known_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
 
 
-def _inner_product(_emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """Σ f(w)·g(w) is itself, with the derivative of a trace."""
     w = values_of(x, _values)
     axes = tuple(axis for axis, label in enumerate(p.left) if label not in p.out)
@@ -323,13 +328,13 @@ def _known_sum(
     return singular_sum(SingularSum(program, axes), operands) if dtype.kind == "f" else None
 
 
-def _twice(_emit: Any, _p: Any, y: Tracer, *xs: Tracer) -> Tracer | None:
+def _twice(_emit: Emit, _p: Params, y: Tracer, *xs: Tracer) -> Tracer | None:
     """spectral(spectral(y)) = spectral(y), and the same of sums and of singular values."""
-    for primitive in (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p):
-        found = made_by(y, primitive)
-        if found and same(found[1][1], xs[0]):
-            return y
-    return None
+    head = maker(y)
+    kinds = (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p)
+    if head is None or head.primitive not in kinds:
+        return None
+    return y if same(operands_of(y, head)[1], xs[0]) else None
 
 
 primitives: Final = frozenset((

@@ -39,7 +39,7 @@ from funcdiff.ops.products.masked import (
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
 from funcdiff.ops.user.linear_solve import linear_solve_p, named_solve_p
-from funcdiff.passes.rewrites.rewriting import Rewriter, Rule, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rule, Rules
 from funcdiff.passes.supports.following import Supports
 from funcdiff.passes.supports.rules import shifted
 from funcdiff.passes.supports.support import Support
@@ -74,15 +74,15 @@ def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
     return (mask, b, True) if _is_zero(a) else None
 
 
-def _mask(emit: Any, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
+def _mask(emit: Emit, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
     pair = (zeros(value.type), value) if swapped else (value, zeros(value.type))
-    return emit(select_p, NONE, mask, *pair)  # type: ignore[no-any-return]
+    return emit(select_p, NONE, mask, *pair)
 
 
 # ---- masks, pads and scatters at hand: the product goes inside -----------------------------------
 
 
-def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, u, 0) · c = select(m, u·c, 0)."""
     for u, c in ((x, y), (y, x)):
         found = _masked(u)
@@ -92,7 +92,7 @@ def _scale_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     return None
 
 
-def _divide_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _divide_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, u, 0) / c = select(m, u / c, 0)."""
     found = _masked(x)
     if found is None:
@@ -101,29 +101,29 @@ def _divide_masked(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
     return _mask(emit, mask, emit(_div_p, NONE, value, y), swapped=swapped)
 
 
-def _scale_padded(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_padded(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """add_slice(0, u) · c = add_slice(0, u · slice(c))."""
     for padded, c in ((x, y), (y, x)):
         found = made_by(padded, add_slice_p)
         if found and _is_zero(found[1][0]):
             p, (zero, u) = found
             scaled = emit(mul_p, NONE, u, emit(slice_p, p, c))
-            return emit(add_slice_p, p, zero, scaled)  # type: ignore[no-any-return]
+            return emit(add_slice_p, p, zero, scaled)
     return None
 
 
-def _scale_scattered(emit: Any, _p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _scale_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """scatter_add(0, u, i) · c = scatter_add(0, u · gather(c, i), i), if u is no larger."""
     for scattered, c in ((x, y), (y, x)):
         found = made_by(scattered, scatter_add_p)
         if found and _is_zero(found[1][0]) and found[1][1].type.size <= c.type.size:
             p, (zero, u, *indices) = found
             scaled = emit(mul_p, NONE, u, emit(gather_p, p, c, *indices))
-            return emit(scatter_add_p, p, zero, scaled, *indices)  # type: ignore[no-any-return]
+            return emit(scatter_add_p, p, zero, scaled, *indices)
     return None
 
 
-def _contract_padded(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
+def _contract_padded(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(add_slice(0, u), c) = add_slice(0, contract(u, slice(c))), label by label."""
     for padded, c, labels, others in ((x, y, p.left, p.right), (y, x, p.right, p.left)):
         found = made_by(padded, add_slice_p)
@@ -137,13 +137,13 @@ def _contract_padded(emit: Any, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
             small = emit(contract_p, p, *((u, part) if padded is x else (part, u)))
             (result,) = contract_p.abstract(p, x.type, y.type)
             if small.type is result:
-                return small  # type: ignore[no-any-return]
+                return small
             place = _sliced(bounds, p.out, result.shape)
-            return emit(add_slice_p, place, zeros(result), small)  # type: ignore[no-any-return]
+            return emit(add_slice_p, place, zeros(result), small)
     return None
 
 
-def _convolve_padded(emit: Any, p: Convolution, x: Tracer, y: Tracer) -> Tracer | None:
+def _convolve_padded(emit: Emit, p: Convolution, x: Tracer, y: Tracer) -> Tracer | None:
     """convolve(add_slice(0, u), c) = convolve(u, c) at other places, if only places are padded."""
     for k, padded in enumerate((x, y)):
         found = made_by(padded, add_slice_p)
@@ -157,11 +157,11 @@ def _convolve_padded(emit: Any, p: Convolution, x: Tracer, y: Tracer) -> Tracer 
         places = [_at_slice(k, *axis) for axis in moved]
         steps, offsets = (tuple(values) for values in zip(*places, strict=True))
         params = replace(p, steps=steps, offsets=offsets)
-        return emit(convolve_p, params, *((u, y) if k == 0 else (x, u)))  # type: ignore[no-any-return]
+        return emit(convolve_p, params, *((u, y) if k == 0 else (x, u)))
     return None
 
 
-def _reshape_padded(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
+def _reshape_padded(emit: Emit, p: Shape, x: Tracer) -> Tracer | None:
     """reshape(add_slice(0, u)) = add_slice(0, reshape(u)), if only axes of length 1 come and go."""
     found = made_by(x, add_slice_p)
     if not found or not _is_zero(found[1][0]):
@@ -176,7 +176,7 @@ def _reshape_padded(emit: Any, p: Shape, x: Tracer) -> Tracer | None:
     starts, stops, steps = zip(*moved, strict=True) if moved else ((), (), ())
     place = Slice(starts, stops, steps)
     small = emit(reshape_p, Shape(place.lengths), u)
-    return emit(add_slice_p, place, zeros(x.type.with_shape(p.shape)), small)  # type: ignore[no-any-return]
+    return emit(add_slice_p, place, zeros(x.type.with_shape(p.shape)), small)
 
 
 def _at_slice(
@@ -200,18 +200,18 @@ def _sliced(
 # ---- any other support: the product is masked by it ----------------------------------------------
 
 
-def _padded(supports: Supports, emit: Any, u: Tracer, support: Support) -> Tracer | None:
+def _padded(supports: Supports, emit: Emit, u: Tracer, support: Support) -> Tracer | None:
     """Return u = add_slice(0, slice(u)), if its support is a box and a mask would take more."""
     if not supports.takes_more_than(2, support):
         return None
     box = supports.box(support)
     if box is None:
         return None
-    return emit(add_slice_p, box, zeros(u.type), emit(slice_p, box, u))  # type: ignore[no-any-return]
+    return emit(add_slice_p, box, zeros(u.type), emit(slice_p, box, u))
 
 
 def _scale_supported(supports: Supports) -> Rule:
-    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
         """u · c = select(support(u), u · c, 0), or a padded product."""
         for u, c in ((x, y), (y, x)):
             if supports.of(u) is True or _is_finite(c):
@@ -220,7 +220,7 @@ def _scale_supported(supports: Supports) -> Rule:
             if isinstance(support, Support):
                 padded = _padded(supports, emit, u, support)
                 if padded is not None:
-                    return emit(mul_p, p, padded, c)  # type: ignore[no-any-return]
+                    return emit(mul_p, p, padded, c)
                 return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
         return None
 
@@ -228,7 +228,7 @@ def _scale_supported(supports: Supports) -> Rule:
 
 
 def _divide_supported(supports: Supports) -> Rule:
-    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
         """u / c = select(support(u), u / c, 0)."""
         if splat(y) is not None:
             return None
@@ -241,7 +241,7 @@ def _divide_supported(supports: Supports) -> Rule:
 
 
 def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
-    def rule(emit: Any, p: Any, *xs: Tracer) -> Tracer | None:
+    def rule(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """A⁻¹·B = select(support(A⁻¹·B), A⁻¹·B, 0), and so for all that mixes matrices."""
         support = supports.result(primitive, p, xs)
         if support is None:
@@ -252,7 +252,7 @@ def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
 
 
 def _recurrence_supported(supports: Supports) -> Rule:
-    def rule(emit: Any, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
+    def rule(emit: Emit, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
         """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
         support = (
             None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
@@ -268,7 +268,7 @@ def _recurrence_supported(supports: Supports) -> Rule:
 def _product_supported(
     supports: Supports, masked_p: Primitive[Any], masked: Callable[[Any, int], Params]
 ) -> Rule:
-    def rule(emit: Any, p: Any, x: Tracer, y: Tracer) -> Tracer | None:
+    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
         """contract(u, c) = masked_contract(u, c, support(u)), and so for convolve."""
         for k, (u, c) in enumerate(((x, y), (y, x))):
             if supports.of(u) is True or _is_finite(c):
@@ -276,7 +276,7 @@ def _product_supported(
             support = supports.settled(u)
             if isinstance(support, Support):
                 mask = supports.record(support)
-                return emit(masked_p, masked(p, k), x, y, mask)  # type: ignore[no-any-return]
+                return emit(masked_p, masked(p, k), x, y, mask)
         return None
 
     return rule

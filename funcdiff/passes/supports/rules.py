@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
@@ -61,7 +61,7 @@ def _as_itself(primitive: Primitive[Any], *given: int, start: int | None = None)
     Operands at places `given`, and those from `start` on, are known arrays.
     """
 
-    def rule(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+    def rule(p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
         operands = [
             x if k in given or (start is not None and k >= start) else booleans(x, s)
             for k, (x, s) in enumerate(zip(xs, supports, strict=True))
@@ -71,17 +71,17 @@ def _as_itself(primitive: Primitive[Any], *given: int, start: int | None = None)
     return rule
 
 
-def _elementwise(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _elementwise(_p: Params, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Return the support of an operand that has one: that of any factor holds for a product."""
     return next(s for s in supports if isinstance(s, Support))
 
 
-def _first(_p: Any, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
+def _first(_p: Params, _xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     """Return the support of what is scaled, or checked, element by element, as others say."""
     return supports[0]
 
 
-def _union(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
+def _union(_p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     """Return where any of the operands may differ from zero."""
     terms = [(x, s) for x, s in zip(xs, supports, strict=True) if s is not False]
     if len(terms) < 2:
@@ -93,7 +93,7 @@ def _union(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Maybe:
     return union
 
 
-def _any(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _any(p: Axes, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     return Support(reduce_any_p, p, [booleans(xs[0], supports[0])])
 
 
@@ -205,7 +205,7 @@ def shifted(support: Support, axis: int) -> Support:
     return Support(concatenate_p, Axis(axis), [first, kept])
 
 
-def _matrix_by_matrix(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _matrix_by_matrix(_p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Every element of a result that is a matrix depends on every element of an operand."""
     k = next(k for k, s in enumerate(supports) if isinstance(s, Support))
     ndim = xs[k].ndim
@@ -213,7 +213,7 @@ def _matrix_by_matrix(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) 
     return Support(broadcast_p, Broadcast(xs[k].shape, tuple(range(ndim - 2))), [some])
 
 
-def _solved(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _solved(_p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Every element of a column of A⁻¹·B depends on every element of that column of B."""
     _, b = xs
     some = _any(Axes((b.ndim - 2,)), [b], supports[1:])
@@ -239,7 +239,7 @@ def _solved_by_user(
     return [Support(broadcast_p, Broadcast(b.shape, axes), [either]) for b in right]
 
 
-def _averaged(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
+def _averaged(_p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Support:
     """Values that are equal share what belongs to any of them."""
     axis = xs[0].ndim - 1
     some = _any(Axes((axis,)), xs, supports)
@@ -258,7 +258,7 @@ def _of_blocks(_p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequ
 def _one_by_one(*rules: Rule) -> RuleOfSeveral:
     """Return the rule of an operation that does something of its own to each of the operands."""
 
-    def rule(p: Any, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequence[Maybe]:
+    def rule(p: Params, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequence[Maybe]:
         each = zip(rules, xs, supports, strict=False)
         return [s if s is True else of_one(p, [x], [s]) for of_one, x, s in each]
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
-from funcdiff.ops.control.checkpoint import checkpoint_p
-from funcdiff.ops.control.cond import cond_p
-from funcdiff.ops.control.scan import scan_p
+from funcdiff.ops.control.checkpoint import Checkpoint, checkpoint_p
+from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
-from funcdiff.ops.user.linear_solve import linear_solve_p
-from funcdiff.ops.user.opaque import function_of, opaque_p
-from funcdiff.ops.user.root import root_p
+from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
+from funcdiff.ops.user.looped_batch import Batch, Batches
+from funcdiff.ops.user.opaque import Opaque, function_of, opaque_p
+from funcdiff.ops.user.root import Root, root_p
+from funcdiff.ops.user.solvers import Problem, known
 from funcdiff.reading.labels import Path
 from funcdiff.reading.text.expressions import (
     build,
@@ -48,17 +52,17 @@ def _function(b: Body, program: Program, wanted: str, path: Path) -> str:
 
 
 def _custom(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Custom)
     _called(b, eq, _function(b, p.body, p.name, path))
 
 
 def _custom_tangent(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Tangent)
     _called(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent", path))
 
 
 def _checkpoint(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Checkpoint)
     _called(b, eq, _function(b, p.body, "recomputed", path))
 
 
@@ -66,7 +70,7 @@ def _checkpoint(b: Body, eq: Equation, path: Path) -> None:
 
 
 def _cond(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Cond)
     operands = [b.simple(atom) for atom in eq.operands[1:]]
     tests = _tests(b, eq, len(p.branches))
     order = range(len(p.branches)) if len(p.branches) != 2 else (1, 0)
@@ -133,7 +137,7 @@ def _next(b: Body, names: Sequence[str], values: Sequence[ast.expr]) -> None:
 
 
 def _scan(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Scan)
     inside = (*path, 0)
     constants, carry, rows = p.split(eq.operands)
     inputs = p.split(p.body.inputs)
@@ -184,7 +188,7 @@ def _row(b: Body, x: ast.expr, k: str, v: Var, path: Path) -> ast.expr:
 
 
 def _while(b: Body, eq: Equation, path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(While)
     constants, carries = p.split(eq.operands)
     fixed = [b.simple(atom) for atom in constants]
     steps = b.writer.new("steps") if len(p.sweeps) > 1 else ""
@@ -244,20 +248,19 @@ One: TypeAlias = Callable[[list[ast.expr]], ast.expr]
 """From the operands of one example to a call."""
 
 
-def _examples(b: Body, eq: Equation, one: One) -> None:
+def _examples(b: Body, eq: Equation, batches: Batches, one: One) -> None:
     """Assign the results of a call, or, if there are batch axes, of one call for every example."""
-    p: Any = eq.params
     operands = [b.simple(atom) for atom in eq.operands]
-    if not p.batches:
+    if not batches:
         targets = [b.target(v) for v in eq.results]
         b.writer.line(f"{', '.join(targets)} = {text_of(one(operands))}")
         return
-    value = _stacked(b, p.batches, operands, len(eq.results), one)
+    value = _stacked(b, batches, operands, len(eq.results), one)
     b.writer.line(f"{', '.join(b.target(v) for v in eq.results)} = {text_of(value)}")
 
 
 def _stacked(
-    b: Body, batches: Sequence[Any], operands: Sequence[ast.expr], count: int, one: One
+    b: Body, batches: Sequence[Batch], operands: Sequence[ast.expr], count: int, one: One
 ) -> ast.expr:
     """Write a loop over the examples; return what stacks their results."""
     (size, flags), *inner = batches
@@ -275,7 +278,7 @@ def _stacked(
 
 
 def _opaque(b: Body, eq: Equation, _path: Path) -> None:
-    p: Any = eq.params
+    p = eq.params_as(Opaque)
     if p.batches and function_of(p).batch is not None:
         raise ProgramError(
             f"{p.name} cannot be written as NumPy code: it has a function of its own for batches "
@@ -286,13 +289,20 @@ def _opaque(b: Body, eq: Equation, _path: Path) -> None:
     results = ", ".join(map(str, p.results))
     meaning = f"({types}) -> ({results}), the function declared with fd.primitive"
     function = b.writer.module.need(p.name, p.name, meaning)
-    _examples(b, eq, lambda xs: call(function, *xs))
+    _examples(b, eq, p.batches, lambda xs: call(function, *xs))
 
 
-def _solver(b: Body, eq: Equation, path: Path) -> None:
+def _root(b: Body, eq: Equation, path: Path) -> None:
+    _solver(b, eq, eq.params_as(Root), path)
+
+
+def _linear_solve(b: Body, eq: Equation, path: Path) -> None:
+    _solver(b, eq, eq.params_as(LinearSolve), path)
+
+
+def _solver(b: Body, eq: Equation, p: Problem, path: Path) -> None:
     """Call a solver of the user's with a function and where to start, or the right-hand side."""
-    p: Any = eq.params
-    first = len(p.program.inputs) - p.unknowns
+    first = known(p)
     equation = _function(b, p.program, f"{p.name}_equation", path)
     meaning = "(function, x) -> x, the solver"
     if p.unknowns > 1:
@@ -312,7 +322,7 @@ def _solver(b: Body, eq: Equation, path: Path) -> None:
         b.writer.module.helpers.add(_UNPACKED)
         return call("_unpacked", found)
 
-    _examples(b, eq, one)
+    _examples(b, eq, p.batches, one)
 
 
 _UNPACKED: Final = '''\
@@ -332,7 +342,7 @@ STATEMENTS: Final[Statements] = {
     scan_p: _scan,
     while_p: _while,
     opaque_p: _opaque,
-    root_p: _solver,
-    linear_solve_p: _solver,
+    root_p: _root,
+    linear_solve_p: _linear_solve,
 }
 """How equations that hold programs, or functions of the user's, are written."""

@@ -196,8 +196,7 @@ def _body(text: Text, program: Program, interface: Interface) -> str:
         if isinstance(operand.value, ast.Name) or not operand.wanted:
             operands.append(operand.value)
             continue
-        target = operand.value.args[0] if _is_conversion(operand) else None  # type: ignore[attr-defined]
-        word = target.id if isinstance(target, ast.Name) else writer.new(operand.wanted)
+        word = _name_of_converted(operand) or writer.new(operand.wanted)
         end = f"  # {operand.comment}" if operand.comment else ""
         writer.line(f"{word} = {text_of(operand.value)}{end}")
         operands.append(name(word))
@@ -206,6 +205,10 @@ def _body(text: Text, program: Program, interface: Interface) -> str:
     return writer.text
 
 
-def _is_conversion(operand: Operand) -> bool:
-    """Whether a parameter is converted, and keeps its name."""
-    return isinstance(operand.value, ast.Call) and not operand.comment
+def _name_of_converted(operand: Operand) -> str:
+    """Return the name of a parameter that is converted, and keeps it; empty for others."""
+    call = operand.value
+    if not isinstance(call, ast.Call) or operand.comment:
+        return ""
+    (target, *_) = call.args
+    return target.id if isinstance(target, ast.Name) else ""

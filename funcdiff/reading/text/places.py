@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
-from funcdiff.ops.axes.indexing import scatter_add_p, scatter_p
-from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
+from funcdiff.ops.axes.indexing import Indexed, Written, scatter_add_p, scatter_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, replace_slice_p
 from funcdiff.reading.text.expressions import call, item, items, text_of
 from funcdiff.reading.text.templates import axes_first, index
 
@@ -19,7 +19,7 @@ Statement: TypeAlias = Callable[[Equation, ast.expr, Sequence[ast.expr]], str]
 
 def _slice(sign: str) -> Statement:
     def write(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
-        p: Any = eq.params
+        p = eq.params_as(Slice)
         place = item(target, index(eq.operands[0].type, p.index))
         return f"{text_of(place)} {sign} {text_of(xs[0])}"
 
@@ -27,7 +27,7 @@ def _slice(sign: str) -> Statement:
 
 
 def _scatter_add(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
-    p: Any = eq.params
+    p = eq.params_as(Indexed)
     whole = axes_first(target, eq.operands[0].type.ndim, p.axes)
     updates, *indices = xs
     where = indices[0] if len(indices) == 1 else items(indices)
@@ -36,7 +36,7 @@ def _scatter_add(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
 
 def _scatter(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
     """Write at positions; where they may repeat, in the order of the positions, not of memory."""
-    p: Any = eq.params
+    p = eq.params_as(Written)
     whole = axes_first(target, eq.operands[0].type.ndim, p.axes)
     updates, *indices = xs
     if not p.distinct and eq.operands[2].type.ndim:

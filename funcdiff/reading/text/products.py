@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcdiff.core.program import Equation
+from funcdiff.ops.products.contract import Contraction
+from funcdiff.ops.products.convolution import Convolution
 from funcdiff.reading.text.expressions import attribute, build, call, constant, method
 from funcdiff.reading.text.literals import shape_of
 
@@ -35,7 +37,7 @@ def transposed(x: ast.expr, axes: Sequence[int]) -> ast.expr:
 
 def convolution(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
     """Write a convolution of two sequences that needs no zeros around them; None for others."""
-    p: Any = eq.params
+    p = eq.params_as(Convolution)
     (n, *others), (m, *_) = (atom.type.shape for atom in eq.operands)
     if p.left or p.right or others or not (n and m) or set(map(abs, p.steps[0])) != {1}:
         return None
@@ -51,7 +53,7 @@ def convolution(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
 
 def contraction(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     """Write what the implementation does: a product of matrices, of views where they are needed."""
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     stack = [k for k in p.out if k in p.left and k in p.right]
     inner = [k for k in p.left if k in p.right and k not in p.out]
     if not stack and len(p.left) <= 2 and len(p.right) <= 2 and len(inner) == 1:
@@ -59,7 +61,7 @@ def contraction(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     return _product_of_stacks(eq, stack, inner, xs)
 
 
-def _product_of_matrices(p: Any, inner: int, xs: Sequence[ast.expr]) -> ast.expr:
+def _product_of_matrices(p: Contraction, inner: int, xs: Sequence[ast.expr]) -> ast.expr:
     x, y = xs
     if p.left.index(inner) != len(p.left) - 1:
         x = turned(x)
@@ -72,7 +74,7 @@ def _product_of_matrices(p: Any, inner: int, xs: Sequence[ast.expr]) -> ast.expr
 def _product_of_stacks(
     eq: Equation, stack: list[int], inner: list[int], xs: Sequence[ast.expr]
 ) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Contraction)
     rows = [k for k in p.out if k not in p.right]
     columns = [k for k in p.out if k not in p.left]
     shapes = [atom.type.shape for atom in eq.operands]
@@ -101,7 +103,7 @@ def _product_of_stacks(
 
 
 def _outer_product(
-    p: Any, stack: list[int], rows: list[int], columns: list[int], xs: Sequence[ast.expr]
+    p: Contraction, stack: list[int], rows: list[int], columns: list[int], xs: Sequence[ast.expr]
 ) -> ast.expr:
     """Write a product without a sum, which NumPy broadcasts."""
     a = transposed(xs[0], [p.left.index(k) for k in (*stack, *rows)])

@@ -16,7 +16,7 @@ from funcdiff.core.atoms import Literal
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.axes.indexing import gather_p
+from funcdiff.ops.axes.indexing import Indexed, gather_p
 from funcdiff.ops.axes.reductions import (
     argmax_p,
     argmin_p,
@@ -29,15 +29,19 @@ from funcdiff.ops.axes.reductions import (
     reduce_min_p,
     reduce_prod_p,
 )
-from funcdiff.ops.axes.sorting import sort_p
+from funcdiff.ops.axes.sorting import Sorting, sort_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, real_p
 from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.elementwise.mathematics import absolute, div, sub
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.convolution import convolve_p
 from funcdiff.ops.products.masked import sum_from_p
-from funcdiff.ops.structure.slicing import slice_p
+from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
+    Axis,
+    Iota,
+    Permutation,
+    Reversal,
     concatenate_p,
     convert_p,
     iota_p,
@@ -58,7 +62,16 @@ from funcdiff.reading.text.expressions import (
 )
 from funcdiff.reading.text.literals import dtype_of
 from funcdiff.reading.text.products import contraction, convolution, transposed
-from funcdiff.space import add_p, broadcast_p, kept_axes, mul_p, neg_p, reduce_sum_p
+from funcdiff.space import (
+    Axes,
+    Broadcast,
+    add_p,
+    broadcast_p,
+    kept_axes,
+    mul_p,
+    neg_p,
+    reduce_sum_p,
+)
 
 Template: TypeAlias = Callable[[Equation, Sequence[ast.expr]], ast.expr | None]
 """Of an equation and its operands as expressions; None where the implementation has to do."""
@@ -170,22 +183,22 @@ def _element(x: ast.expr, ndim: int) -> ast.expr | None:
 
 
 def _permute(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Permutation)
     return transposed(xs[0], p.axes)
 
 
 def expanded(eq: Equation, x: ast.expr, count: int) -> ast.expr:
     """Return the operand of a broadcast with the last axes of the result, new ones of length 1."""
-    p: Any = eq.params
+    p = eq.params_as(Broadcast)
     new = [axis not in p.axes for axis in range(len(p.shape))][len(p.shape) - count :]
     if all(new) and new:  # of a number, which has no index
         return call("np.reshape", x, constant((1,) * count))
-    whole = [build("x[:]", x=x).slice, constant(None)]  # type: ignore[attr-defined]
+    whole = [ast.Slice(), constant(None)]
     return item(x, [whole[flag] for flag in new]) if any(new) else x
 
 
 def _broadcast(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Broadcast)
     inner = len(p.shape) - p.axes[0] if p.axes else 0
     return call("np.broadcast_to", expanded(eq, xs[0], inner), constant(p.shape))
 
@@ -214,18 +227,18 @@ def index(type_: ArrayType, slices: Sequence[slice]) -> list[ast.expr]:
 
 
 def _slice(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Slice)
     return item(xs[0], index(eq.operands[0].type, p.index))
 
 
 def _reverse(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Reversal)
     parts = ["::-1" if k in p.axes else ":" for k in range(max(p.axes) + 1)]
     return build(f"x[{', '.join(parts)}]", x=xs[0])
 
 
 def _iota(eq: Equation, _xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Iota)
     count = call("np.arange", constant(p.shape[p.axis]))
     if len(p.shape) == 1:
         return count
@@ -240,14 +253,14 @@ def axes_first(x: ast.expr, ndim: int, axes: tuple[int, ...]) -> ast.expr:
 
 
 def _gather(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Indexed)
     taken = item(axes_first(xs[0], eq.operands[0].type.ndim, p.axes), xs[1:])
     is_view = not eq.operands[1].type.ndim and eq.results[0].type.ndim
     return method(taken, "copy") if is_view else taken
 
 
 def _concatenate(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Axis)
     if p.axis == 0:
         return call("np.concatenate", items(xs))
     return call("np.concatenate", items(xs), axis=constant(p.axis))
@@ -260,7 +273,7 @@ def _reduction(function: str, *, widens: bool = False) -> Template:
     """Write a reduction; `widens` is for one that NumPy would give another dtype for integers."""
 
     def write(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-        p: Any = eq.params
+        p = eq.params_as(Axes)
         words = {}
         if len(p.axes) < eq.operands[0].type.ndim:
             words["axis"] = constant(p.axes[0] if len(p.axes) == 1 else p.axes)
@@ -273,7 +286,7 @@ def _reduction(function: str, *, widens: bool = False) -> Template:
 
 
 def _sum_from(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Axes)
     words = {"initial": xs[0], **({"where": xs[2]} if len(xs) > 2 else {})}
     if len(p.axes) < eq.operands[1].type.ndim:
         words["axis"] = constant(p.axes[0] if len(p.axes) == 1 else p.axes)
@@ -284,7 +297,7 @@ def _sum_from(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
 
 def _along_axis(function: str, *, typed: bool = False) -> Template:
     def write(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-        p: Any = eq.params
+        p = eq.params_as(Axis)
         words = {} if eq.operands[0].type.ndim == 1 else {"axis": constant(p.axis)}
         dtype = eq.results[0].type.dtype
         if typed and dtype.kind not in "fc" and dtype != np.int64:
@@ -295,7 +308,7 @@ def _along_axis(function: str, *, typed: bool = False) -> Template:
 
 
 def _sort(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
-    p: Any = eq.params
+    p = eq.params_as(Sorting)
     words = {} if p.axis == eq.operands[0].type.ndim - 1 else {"axis": constant(p.axis)}
     if p.kind != "quicksort":
         words["kind"] = constant(p.kind)

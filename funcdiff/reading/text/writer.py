@@ -17,7 +17,7 @@ from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
-from funcdiff.ops.control.cond import cond_p
+from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, Labels, Path
@@ -302,7 +302,7 @@ class Body:
         if eq.primitive is not convert_p or eq.operands[0].type.dtype != BOOL or y.type.shape:
             return False
         choices = [e for e in self._program.equations if e.primitive is cond_p]
-        two = [e for e in choices if e.operands[0] == y and len(e.params.branches) == 2]  # type: ignore[attr-defined]
+        two = [e for e in choices if e.operands[0] == y and len(e.params_as(Cond).branches) == 2]
         return len(two) == self._uses[y.number]
 
     def _value(self, eq: Equation) -> ast.expr:
