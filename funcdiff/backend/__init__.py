@@ -1,1 +1,1 @@
-"""From programs to Python code: one function of plain NumPy calls per program."""
+"""Compiles programs to Python code: one function of plain NumPy calls per program."""

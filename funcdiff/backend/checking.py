@@ -1,4 +1,4 @@
-"""Compiled programs that are held against the interpreter when they run for the first time.
+"""Compares compiled programs with the interpreter the first time that they run, on request.
 
 ``FUNCDIFF_CHECK=1`` in the environment asks for it, as the test suite does.  Results must have the
 types that the program states, and the interpreter's values: its bits, or, of kernels, which add up

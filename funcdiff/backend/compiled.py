@@ -1,4 +1,4 @@
-"""Compiled programs: source text made into a function, with the interpreter to fall back on."""
+"""Chooses how a program is executed: interpreted, as compiled NumPy source, or as a kernel."""
 
 from __future__ import annotations
 

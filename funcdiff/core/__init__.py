@@ -1,1 +1,1 @@
-"""Programs: what they are, how they are recorded, run, printed, parsed and verified."""
+"""The intermediate representation: programs, how they are recorded, run, parsed and verified."""

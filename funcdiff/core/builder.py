@@ -1,4 +1,4 @@
-"""The builder records what is done to tracers.
+"""Records the operations on tracers as the entries of a program.
 
 Recording is hot: an equation costs a look-up, a tuple and a handle.
 """

@@ -1,4 +1,4 @@
-"""The verifier: every invariant of a program, checked after it was built by hand or by a rule."""
+"""Verifies the invariants of a program that was built by hand or by a transform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes that are computed when they are first asked for.
+"""A cached property: an attribute that is computed when it is first asked for.
 
 Unlike `functools.cached_property` of Python 3.11 this takes no lock, which a process that was
 forked meanwhile would find taken for ever.  What two threads compute at once is equal.

@@ -1,4 +1,4 @@
-"""Concrete values of what is being recorded, computed when somebody asks for one."""
+"""Computes concrete values of traced arrays, when Python code asks for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which outputs of a program depend on which inputs, looking into the programs of equations."""
+"""Computes which outputs of a program depend on which inputs, through nested programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interpreter: walk a program with NumPy.  It is the reference for every other backend."""
+"""Interprets a program with NumPy, equation by equation: the reference for every backend."""
 
 from __future__ import annotations
 

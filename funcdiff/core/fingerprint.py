@@ -1,4 +1,4 @@
-"""Fingerprints of memory: whether an array that is too large to be copied has been changed.
+"""Hashes the memory of arrays too large to copy, to detect that they were changed.
 
 A full fingerprint reads all of the memory once, at the speed of memory, and depends on every bit
 and its place.  A sparse one looks at some places, others in every call.

@@ -1,4 +1,4 @@
-"""How long variables, and the memory that they look into, are needed."""
+"""Computes liveness: when variables, and the memory that views share, are last used."""
 
 from __future__ import annotations
 

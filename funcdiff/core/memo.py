@@ -1,4 +1,4 @@
-"""Memoisation of functions of programs, bounded by the number of equations that are kept.
+"""Memoises functions of programs, in a cache bounded by the number of equations it keeps.
 
 All functions share one bound, and the results that were not used for the longest time go first.
 Counting entries would not do: a loop of varying length makes programs of tens of thousands of

@@ -1,4 +1,4 @@
-"""Notes on errors of NumPy's and Python's about memory, which a traced array does not have."""
+"""Explains NumPy's and Python's errors about memory, which a traced array does not have."""
 
 from __future__ import annotations
 

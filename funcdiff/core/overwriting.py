@@ -1,4 +1,4 @@
-"""Which equations of a program may overwrite an operand that nobody needs any more.
+"""Finds the equations that may overwrite an operand in place, by aliasing and liveness.
 
 A chain of writes then works in one buffer, as a loop over ``y[i] = f(y[i-1])`` did in NumPy.  An
 array is known by the equation that gave it memory: its *owner*.  What may look into the memory of

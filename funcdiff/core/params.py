@@ -1,4 +1,4 @@
-"""Parameters are what their class declares: `fault_of` says which one is not."""
+"""Validates the parameters of an equation against the fields that their class declares."""
 
 from __future__ import annotations
 

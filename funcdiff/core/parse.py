@@ -1,4 +1,4 @@
-"""Parsing: from the text of a program back to the program, so that ``parse(str(p)) == p``.
+"""Parses the text of a program back to the program, so that ``parse(str(p)) == p``.
 
 The grammar, in which a list may end with a comma; one equation a line::
 

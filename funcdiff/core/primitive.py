@@ -1,4 +1,4 @@
-"""A primitive: the immutable record of every rule of one operation."""
+"""Primitives: an operation's type rule, implementation, derivative and batching rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program: an immutable, typed, straight-line list of equations, and its text."""
+"""Programs: immutable, typed, straight-line lists of equations in SSA form, and their text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording: the program in the making, as plain tuples of interned things.
+"""Recordings: unfinished programs as tuples that are cheap to append, compare and hash.
 
 Entry ``i`` of the list defines variable ``i`` and is
 

@@ -1,4 +1,4 @@
-"""Programs as they are run: without what only their derivatives need."""
+"""Prepares programs for running: drops what only their derivatives need."""
 
 from __future__ import annotations
 

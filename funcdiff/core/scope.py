@@ -1,4 +1,4 @@
-"""Which builder is the innermost, in this context; and that none stays open, whatever happens."""
+"""Tracks the innermost builder of this context, and closes those that errors leave open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that a traced function closes over count with the value they had when they were used.
+"""Guards the arrays that a traced function closes over: copies them, or detects changes.
 
 A program runs after its trace has ended, so a work buffer that the function overwrites between
 two uses would be read in its last state.  Arrays up to some size are copied.  Larger ones are

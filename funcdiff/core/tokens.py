@@ -1,4 +1,4 @@
-"""The words of a program's text, and errors that point at one of them."""
+"""Splits the text of a program into tokens, and reports errors at one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tracer is a handle on one atom of a program that is being recorded."""
+"""Tracers: handles on the variables of a program that is being recorded."""
 
 from __future__ import annotations
 

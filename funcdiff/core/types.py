@@ -1,4 +1,4 @@
-"""The type of a value: a shape and a dtype, interned so that equality is identity."""
+"""Array types: a shape and a dtype, interned so that equality is identity."""
 
 from __future__ import annotations
 

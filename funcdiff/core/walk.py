@@ -1,4 +1,4 @@
-"""Walking programs: visiting their equations, recording them again, looking back."""
+"""Traverses programs: visits and re-records equations, finds what produced a value."""
 
 from __future__ import annotations
 

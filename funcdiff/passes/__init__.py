@@ -1,1 +1,1 @@
-"""Programs to equal programs."""
+"""Transforms programs into equivalent programs that are cheaper or better behaved."""

@@ -1,4 +1,4 @@
-"""Linear programs of unit vectors: what stays diagonal is computed on the diagonals alone.
+"""Computes Jacobians that are banded by their diagonals instead of as full matrices.
 
 A Jacobian pushes all unit vectors through a linear program at once, as the rows of a unit matrix.
 Elementwise operations keep such a matrix diagonal, slices and padding shift the diagonal, sums make

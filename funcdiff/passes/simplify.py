@@ -1,4 +1,4 @@
-"""Simplification: one forward walk that rewrites, shares equal equations and drops dead ones.
+"""Simplifies a program in one forward walk: rewriting, common subexpressions, dead code.
 
 A rewrite is a function of the parameters and operands of an equation that returns what to use
 instead, or None; its docstring is the identity.  Those of `algebra`, `structure` and `logic` keep

@@ -1,1 +1,1 @@
-"""What is for a reader and computes nothing: source text, cost, provenance."""
+"""Shows programs to a reader and computes nothing: source text, cost, provenance."""

@@ -1,4 +1,4 @@
-"""What a program costs: operations, memory traffic and peak memory, by the user's lines.
+"""Estimates the cost of a program: operations, memory traffic, peak memory, by user's line.
 
 The counts follow the program as the interpreter runs it, equation by equation.  Nothing is
 measured: they are sums over types that are known before anything runs.

@@ -1,4 +1,4 @@
-"""A call looked at instead of run: its program, and where that comes from."""
+"""Traces a call without running it, for `source` and `cost`, with what is noted on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many floating-point operations an equation takes: a table, with leading terms.
+"""Counts the floating-point operations of an equation, to leading order, by a table.
 
 One addition, multiplication or comparison of real numbers counts as one.  Of other elementwise
 functions, the weights are round numbers for how much longer they take in a current processor.

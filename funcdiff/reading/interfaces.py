@@ -1,4 +1,4 @@
-"""The signature of a text: where the inputs of a program come from, and what is returned."""
+"""Writes the signature, the unpacking of arguments and the return value of a source text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels: what a reader wants to know of the variables of a program, beside what they are."""
+"""Labels: the user's name and line for each variable of a program."""
 
 from __future__ import annotations
 

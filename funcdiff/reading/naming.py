@@ -1,4 +1,4 @@
-"""Which variable of a program is which value of the user's: values tell.
+"""Names the variables of a derived program after the user's, by comparing their values.
 
 Rewriting and derivatives keep no account of where an equation comes from.  But a variable of the
 final program that agrees with a recorded value, at a point in general position near the arguments,

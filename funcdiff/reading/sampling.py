@@ -1,4 +1,4 @@
-"""Recorded values at a point in general position: what tells one variable from another."""
+"""Evaluates a recording at a random point, so that different variables differ in value."""
 
 from __future__ import annotations
 

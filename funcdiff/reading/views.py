@@ -1,4 +1,4 @@
-"""`source` and `cost`: what a function, or its derivative, computes, and what that costs."""
+"""Implements `source` and `cost`, for a function and for its derivatives."""
 
 from __future__ import annotations
 

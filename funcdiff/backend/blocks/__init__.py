@@ -1,1 +1,1 @@
-"""Elementwise regions that run block by block in cache, in several threads."""
+"""Fuses row-wise equations into regions that run block by block in cache, in threads."""

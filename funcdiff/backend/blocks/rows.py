@@ -1,4 +1,4 @@
-"""Which equations work row by row: on blocks of the first axis of their operands.
+"""Tells which equations can be computed block by block over the first axis of their operands.
 
 The rows of the result of such an equation follow from the same rows of some of its operands, the
 *blocked* ones; of the others, the whole is needed.  Or the equation sums the rows up, so that the

@@ -1,4 +1,4 @@
-"""Running a region: its kernel is called for one block of rows after the other."""
+"""Runs a fused region: calls its kernel for each block of rows, in one or several threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order a program runs, and which equations run together, block by block in cache.
+"""Schedules a program: orders its equations, and fuses them into regions that fit the cache.
 
 A *region* is a set of equations that work row by row over a first axis of the same length.  It
 runs on blocks of so many rows that what lies between its operands and its results stays in the

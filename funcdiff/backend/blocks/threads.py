@@ -1,4 +1,4 @@
-"""How many threads elementwise work is shared by, and the pool that lends them."""
+"""Keeps the thread pool for blocks of elementwise work, and sets how many threads there are."""
 
 from __future__ import annotations
 

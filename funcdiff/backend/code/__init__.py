@@ -1,1 +1,1 @@
-"""A program as NumPy source that runs fast: buffers, constants, products."""
+"""Generates fast NumPy source for a program: buffer reuse, constant folding, products."""

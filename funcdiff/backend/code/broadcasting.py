@@ -1,4 +1,4 @@
-"""Broadcasts that are left to NumPy, which broadcasts the operands of a ufunc by itself.
+"""Removes explicit broadcasts where the ufuncs that use them broadcast by themselves.
 
 A broadcast needs no array of its own where everything that uses it computes the shape that the
 program states without one.  What stands for it then is a view of its operand with axes of length

@@ -1,4 +1,4 @@
-"""Which memory a result may be written into: arrays that nobody needs any more.
+"""Assigns output buffers: lets ufuncs write into arrays of the same call that are dead.
 
 A ufunc writes into an array of its result's type, if one is dead.  Only arrays that ufuncs made
 in the same call are written to: never inputs, literals or outputs, and never one into which

@@ -1,4 +1,4 @@
-"""What a program computes of nothing but numbers, like a unit matrix: it is computed once."""
+"""Hoists constant subprograms: equations that depend on no input are computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of sums and products in kernels: short sums and products of matrices go to BLAS."""
+"""Generates calls for sums and contractions, by BLAS where that is faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python source of a program: one assignment per equation, on names bound to NumPy functions."""
+"""Generates Python source for a program: one assignment of a NumPy call per equation."""
 
 from __future__ import annotations
 

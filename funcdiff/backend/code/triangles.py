@@ -1,4 +1,4 @@
-"""Triangular matrices in programs: systems solved by substitution, products without the zeros."""
+"""Finds triangular matrices in programs, and multiplies them without their zero blocks."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `jit` runs: code with memory that is kept from call to call."""
+"""Generates what `jit` runs: code that keeps its memory from call to call."""

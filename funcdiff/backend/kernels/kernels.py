@@ -1,8 +1,8 @@
-"""Kernels: programs as functions of NumPy calls that work in memory of their own.
+"""Compiles programs to kernels: code with preallocated memory, fused loops and substitution.
 
-A kernel is faster than a compiled program of `backend.source` where the last bits are free to
+A kernel is faster than a compiled program of `backend.code.source` where the last bits are free to
 differ, as they are under `jit`: its memory is kept from call to call, numbers are worked on by
-Python's operators, and large arrays are worked through block by block (see `backend.schedule`).
+Python's operators, and large arrays are worked through block by block (see `blocks.schedule`).
 """
 
 from __future__ import annotations

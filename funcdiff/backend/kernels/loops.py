@@ -1,4 +1,4 @@
-"""Running a scan, in one of two ways.
+"""Runs the kernel of a scan's body, on arrays or on Python floats.
 
 The kernel of a body of arrays writes rows and carries to where they belong; one of numbers hands
 floats from iteration to iteration.

@@ -1,4 +1,4 @@
-"""Where a kernel keeps its results: in memory of its own that calls share, or in new arrays.
+"""Allocates the results of a kernel: to memory slots that are reused, or to new arrays.
 
 A result that nobody sees after the call goes to a *slot*: memory that is allocated once, and taken
 over by a later result when nobody looks into it any more.

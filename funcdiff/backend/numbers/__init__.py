@@ -1,1 +1,1 @@
-"""Programs of few numbers as Python floats."""
+"""Compiles programs of few numbers to arithmetic of Python floats."""

@@ -1,4 +1,4 @@
-"""Whether a program is quicker with its arrays taken apart into floats: an estimate.
+"""Estimates whether a program runs faster unrolled to Python floats than on arrays.
 
 The figures are times in nanoseconds that were measured with NumPy 2 on one machine.  They need not
 be right but in their proportions: what a NumPy call costs, and what Python's arithmetic does.

@@ -1,4 +1,4 @@
-"""Single numbers in Python code: floats and `math` instead of NumPy calls.
+"""Translates operations of single numbers to Python operators and functions of `math`.
 
 Python's operators and `math` cost a twentieth of a NumPy call.  They agree with NumPy up to the
 last bit, where they do not raise: ``1.0 / 0.0``, ``math.log(-1.0)``, ``math.exp(1000.0)``.  Who

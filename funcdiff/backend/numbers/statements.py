@@ -1,4 +1,4 @@
-"""Lists of assignments as text.
+"""Splits long lists of assignments into functions of bounded length.
 
 Long ones are split into functions of bounded length, because Python's compiler takes kilobytes of
 memory for each statement of a function.

@@ -1,4 +1,4 @@
-"""Programs of few numbers as Python code: arrays are taken apart into floats.
+"""Unrolls programs of small arrays into Python code, one float variable per element.
 
 A NumPy call costs as much as the arithmetic of some twenty floats.  So where arrays have a handful
 of elements, or single elements of a long one are read in a loop, code without arrays is quicker:

@@ -1,1 +1,1 @@
-"""Identities: each rewrite is a function whose docstring is what it may assume."""
+"""Rewrite rules: each is a function of which the docstring is the identity."""

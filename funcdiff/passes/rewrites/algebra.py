@@ -1,4 +1,4 @@
-"""Identities of arithmetic that keep every bit, so that they hold in every program.
+"""Rewrites arithmetic by identities that keep every bit, so that they hold in every program.
 
 Not among them: ``x + 0 = x`` of floating numbers (wrong for -0.0), ``x·0 = 0`` (wrong for inf and
 NaN), and any change in the order of additions.

@@ -1,4 +1,4 @@
-"""Value and slope at 0 of functions of a radius, as far as programs show them.
+"""Computes first-order jets, value and slope at 0, of functions of a radius.
 
 A value is a number only if it is one in every recording: other numbers of the user's become inputs
 or literals, by the way the function is called, and what is known of it must not depend on that.

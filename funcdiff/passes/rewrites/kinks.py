@@ -1,4 +1,4 @@
-"""Roots of sums of squares: norms, whose derivative at 0 has a minimum norm, not 0·∞.
+"""Recognises norms as roots of sums of squares, with derivative 0 instead of NaN at 0.
 
 The rewrite puts one operation of the same value for the two; it is made before a program is
 differentiated.  What is smooth in spite of a root is found by `funcdiff.passes.rewrites.radii`.

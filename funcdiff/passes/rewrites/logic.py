@@ -1,4 +1,4 @@
-"""Identities of booleans and of choices between operands: every bit is kept."""
+"""Rewrites boolean expressions and selections by identities that keep every bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities of numbers, for derivatives, where only the number counts.
+"""Simplifies linear programs by identities that hold up to the sign of zeros and NaNs.
 
 They are not true of the sign of a zero or a NaN, nor of the NaN that NumPy makes of
 ``(∞ + 0j)·(1 + 0j)``; where a partial result over- or underflows, the shorter form is the better.

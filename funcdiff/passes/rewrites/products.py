@@ -1,4 +1,4 @@
-"""Products of several matrices, for derivatives: in the order that takes fewer operations.
+"""Reorders chains of contractions in linear programs to take fewer operations.
 
 The partial sums are others than without these rewrites, and have rounding errors of their own.
 """

@@ -1,4 +1,4 @@
-"""Functions of a radius that are flat where it is 0 become functions of its square.
+"""Marks functions of a norm that are smooth at 0, to be differentiated through its square.
 
 A radius is what has a kink, or a vertical tangent, where its square has none: a norm, |x|, √x.
 What elementwise operations make of it is followed by value and slope at 0, as far as these are

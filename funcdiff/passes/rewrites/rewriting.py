@@ -1,4 +1,4 @@
-"""Rewriting while emitting: the first rule that applies to an equation replaces it."""
+"""Applies rewrite rules while equations are emitted: the first one that matches replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minus signs go last, for derivatives: there they meet others, or a sum takes them in.
+"""Moves negations towards the outputs of linear programs, where they cancel or are absorbed.
 
 They stop at masks, within which they go, so that the zeros of a mask are positive.
 As `funcdiff.passes.rewrites.numbers`, the identities hold but for the sign of a zero or a NaN.

@@ -1,4 +1,4 @@
-"""Identities of what moves, repeats, converts or contracts: every bit is kept.
+"""Rewrites reshapes, slices, conversions and contractions by identities that keep every bit.
 
 Views of views become one view, and a contraction takes its operands and leaves its result in any
 order of axes by itself.

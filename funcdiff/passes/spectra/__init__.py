@@ -1,1 +1,1 @@
-"""Functions of eigenvalues and singular values, recognised in derivatives."""
+"""Recognises functions of matrices, by eigenvalues or singular values, in derivatives."""

@@ -1,4 +1,4 @@
-"""The function of eigenvalues or singular values that scales are, as a program of one value.
+"""Extracts f from f(w), elementwise in eigenvalues or singular values w, as a scalar program.
 
 It is read off the recording: what leads from the values to a scale, if that is elementwise.
 """

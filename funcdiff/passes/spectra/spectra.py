@@ -1,4 +1,4 @@
-"""Functions of a matrix: V·f(w)·Vᴴ and Σ f(w) from `eigh`, U·f(s)·Vᴴ and Σ f(s) from `svd`.
+"""Recognises V·f(w)·Vᴴ and Σ f(w) of `eigh`, U·f(s)·Vᴴ and Σ f(s) of `svd`.
 
 Their derivatives exist at equal values, where those of the values and vectors do not.  The value
 stays as it is computed; `spectral`, `singular_function` and their sums give it the derivatives of

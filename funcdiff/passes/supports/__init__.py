@@ -1,1 +1,1 @@
-"""Where a linear program is zero by structure, and what follows from that."""
+"""Structural sparsity: where a linear program is zero for certain, and masks that keep it so."""

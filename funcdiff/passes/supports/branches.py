@@ -1,4 +1,4 @@
-"""Supports through branches, and through pieces that are checkpointed."""
+"""Propagates supports through branches and checkpointed functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The supports of what is recorded: worked out on the way, and recorded where they are needed."""
+"""Keeps the supports of what is recorded, and records them as booleans where they are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supports through loops: that of a carry changes from iteration to iteration.
+"""Propagates supports through scans and while loops, as part of the carry.
 
 A carry that starts at zero, as the cotangent of a last carry that nobody uses does, has a support
 in the first iteration, even if it may differ from zero everywhere after that.

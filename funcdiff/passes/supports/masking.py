@@ -1,4 +1,4 @@
-"""Zeros that masks make stay zero: an infinite coefficient never meets them.
+"""Masks products by the support of their linear factor, so that 0·∞ stays 0 in derivatives.
 
 Where ``np.where(x > 0, np.sqrt(x), 0)`` is differentiated, the cotangent is masked first and then
 multiplied by 1/(2√x), which is infinite at 0: 0·∞ = NaN, although the branch was not taken.  In a

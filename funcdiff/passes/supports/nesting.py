@@ -1,4 +1,4 @@
-"""Supports through equations that hold programs: branches, loops, pieces that are checkpointed.
+"""Propagates supports through equations that hold programs: branches, loops, checkpoints.
 
 Such an equation is extended: it takes the supports of its linear operands as further operands,
 which its programs use as masks, and gives those of its results as further results.  What is

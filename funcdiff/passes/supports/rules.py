@@ -1,4 +1,4 @@
-"""How supports go through operations: a table, by primitive."""
+"""Propagation rules for supports: a table by primitive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tangent or cotangent may differ from zero, as far as the program tells.
+"""A support: where a tangent or cotangent may be nonzero, as a small program of booleans.
 
 Masks, padding and scattering put zeros in places that the program knows.  Such a support is
 itself a small program of booleans, in which most linear operations stand for themselves: what

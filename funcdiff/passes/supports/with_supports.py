@@ -1,4 +1,4 @@
-"""An equation that holds linear programs, extended: it computes supports beside its results."""
+"""Extends equations that hold programs so that they compute supports beside their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of an array, written and read one by one, may differ from zero everywhere.
+"""Tracks which tiles of an array that a loop writes and reads may be nonzero everywhere.
 
 A loop over ``y[i]`` makes a chain of writes to one array.  To work out the support of the whole
 array at each step would take quadratic time, but the loop asks for one element at a time: what was

@@ -1,4 +1,4 @@
-"""Operations that hold programs, as statements: loops, branches and functions."""
+"""Writes control flow, user functions and solvers as Python statements."""
 
 from __future__ import annotations
 

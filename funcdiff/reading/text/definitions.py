@@ -1,4 +1,4 @@
-"""Definitions of functions: their syntax trees, and changes of their source text in place."""
+"""Finds the definitions of functions in source files, and edits their text by syntax tree."""
 
 from __future__ import annotations
 

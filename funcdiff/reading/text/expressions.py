@@ -1,4 +1,4 @@
-"""Expressions of the text: syntax trees, so that parentheses stand where they have to be."""
+"""Builds Python expressions as syntax trees, so that parentheses come out right."""
 
 from __future__ import annotations
 

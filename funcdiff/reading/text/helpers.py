@@ -1,4 +1,4 @@
-"""Functions of several lines that the text calls: taken from `funcdiff.ops`, with all they need.
+"""Copies multi-line implementations from `funcdiff.ops` into a text, with all they refer to.
 
 An implementation there is a plain NumPy function with a docstring.  What it refers to is settled
 here: functions come along, parameters of the operation become numbers, and annotations go.

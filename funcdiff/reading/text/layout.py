@@ -1,4 +1,4 @@
-"""Lines: indented, and broken at commas where they are too long."""
+"""Lays statements out: indents lines, and breaks at commas those that are too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and arrays as Python text that gives the same bits back."""
+"""Writes numbers and arrays as Python expressions that evaluate to the same bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole text: what it needs, helpers, and one function with a docstring."""
+"""Assembles the text of a program: imports, helper functions, one documented function."""
 
 from __future__ import annotations
 

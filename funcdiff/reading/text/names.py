@@ -1,4 +1,4 @@
-"""Names in the text: what the user calls a value, or a short word, never the same name twice."""
+"""Chooses unique names for the variables of a text: the user's own, or a short word."""
 
 from __future__ import annotations
 

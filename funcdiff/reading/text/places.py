@@ -1,4 +1,4 @@
-"""Operations that write into an array, as statements."""
+"""Writes updates of slices and scattered elements as in-place assignments."""
 
 from __future__ import annotations
 

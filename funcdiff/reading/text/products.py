@@ -1,4 +1,4 @@
-"""Products that are summed, contractions and convolutions, as expressions."""
+"""Writes contractions and convolutions as NumPy expressions: ``@``, ``*``, `np.convolve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: what an equation looks like as an expression of NumPy.
+"""Writes an equation as a NumPy expression, by a table of templates per primitive.
 
 Where an operation has no entry, its implementation itself is the template: a function of one line
 becomes that line, a longer one is called and comes along (`helpers`).

@@ -1,4 +1,4 @@
-"""How variables are used: how often, in equations that broadcast, and what is a mere view."""
+"""Analyses a program before it is written: counts uses, finds broadcasts and views."""
 
 from __future__ import annotations
 

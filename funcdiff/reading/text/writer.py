@@ -1,4 +1,4 @@
-"""From equations to statements: what gets a name, and what is written where it is used."""
+"""Writes equations as statements: which results get a name, which are written inline."""
 
 from __future__ import annotations
 
