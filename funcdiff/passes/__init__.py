@@ -1,1 +1,1 @@
-"""Transforms programs into equivalent programs that are cheaper or better behaved."""
+"""Optimises programs: passes return equal programs that are cheaper or better behaved."""
