@@ -34,7 +34,7 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.tracing import Trace, inside, lasting, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
-from funcdiff.backend.checking import checked
+from funcdiff.backend.checking import with_check
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
@@ -281,7 +281,7 @@ class JittedFunction(Generic[P, R]):
         kept = lasting(trace.captures)
         trace, execute = trace._replace(captures=kept), fastest(program)
         # which runs here first, before it may run directly
-        found = _Compiled(program, trace, checked(program, execute, exact=False))
+        found = _Compiled(program, trace, with_check(program, execute, exact=False))
         self._programs[kind.key] = found
         if current_builder() is None and self._is_plain(args, kwargs):
             signature = _signature(args)

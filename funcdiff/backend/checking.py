@@ -22,8 +22,8 @@ from funcdiff.errors import InternalError
 Run: TypeAlias = Callable[..., list[Any]]
 
 
-def checked(program: Program, run: Run, *, exact: bool) -> Run:
-    """Return what runs a compiled program, and compares its first results if that is asked for.
+def with_check(program: Program, run: Run, *, exact: bool) -> Run:
+    """Return compiled code that compares its first results, if that is asked for.
 
     Parameters
     ----------

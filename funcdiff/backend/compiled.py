@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from funcdiff.backend.checking import checked
+from funcdiff.backend.checking import with_check
 from funcdiff.backend.code.source import source
 from funcdiff.backend.kernels.kernels import kernel
-from funcdiff.backend.numbers.estimates import worth_unrolling
+from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program
 
@@ -17,23 +17,23 @@ LONGEST: Final = 4000
 """Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 
-def compiled(program: Program) -> Callable[..., list[Any]] | None:
+def compile_source(program: Program) -> Callable[..., list[Any]] | None:
     """Return a function that computes what the interpreter does; None if it is not worth it.
 
     ``FUNCDIFF_INTERPRET=1`` in the environment keeps everything in the interpreter.
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1" or len(program.equations) > LONGEST:
         return None
-    return checked(program, source(program).function(), exact=True)
+    return with_check(program, source(program).function(), exact=True)
 
 
 def fastest(program: Program) -> Callable[..., list[Any]]:
     """Return the kernel of a program, or the interpreter if it is not worth one."""
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
         return evaluate.executable(program)
-    if len(program.equations) > LONGEST and not worth_unrolling(program):
+    if len(program.equations) > LONGEST and not is_worth_unrolling(program):
         return evaluate.executable(program)
     return kernel(program)
 
 
-evaluate.promotion.compiler = compiled
+evaluate.promotion.compiler = compile_source

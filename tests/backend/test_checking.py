@@ -9,7 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api import jit
-from funcdiff.backend.checking import checked
+from funcdiff.backend.checking import with_check
 from funcdiff.core.evaluate import executable, promotion
 from funcdiff.errors import InternalError
 
@@ -31,14 +31,14 @@ RIGHT = [X - X[::-1], np.float64(-1.5)]
     ids=["shape", "dtype", "value", "last bit", "sign of zero", "not a number"],
 )
 def test_a_difference_is_an_internal_error(results: Any, exact: bool, message: str) -> None:
-    run = checked(PROGRAM, lambda _x: results, exact=exact)
+    run = with_check(PROGRAM, lambda _x: results, exact=exact)
     with pytest.raises(InternalError, match=message):
         run(X)
 
 
 def test_kernels_may_differ_by_rounding_and_only_the_first_run_is_compared() -> None:
     found = [RIGHT[0], np.nextafter(RIGHT[1], 0)]
-    run = checked(PROGRAM, lambda _x: found, exact=False)
+    run = with_check(PROGRAM, lambda _x: found, exact=False)
     assert run(X) is found
     found[1] = np.float64(7.0)
     assert run(X) is found
@@ -50,7 +50,7 @@ def test_without_the_switch_compiled_code_runs_by_itself(monkeypatch: pytest.Mon
     def run(x: Any) -> Any:
         return RIGHT
 
-    assert checked(PROGRAM, run, exact=True) is run
+    assert with_check(PROGRAM, run, exact=True) is run
 
 
 def test_a_difference_is_not_taken_for_code_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_difference_is_not_taken_for_code_that_fails(monkeypatch: pytest.Monke
         return lambda *xs: [np.zeros(7) for _ in program.outputs]
 
     monkeypatch.setattr(
-        promotion, "compiler", lambda program: checked(program, wrong(program), exact=True)
+        promotion, "compiler", lambda program: with_check(program, wrong(program), exact=True)
     )
     f = fd.grad(lambda x: np.sum(np.sin(x) * 1.2345))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import funcdiff as fd
 from funcdiff.backend.code.buffers import plan
 from funcdiff.backend.code.source import source
-from funcdiff.backend.compiled import LONGEST, compiled
+from funcdiff.backend.compiled import LONGEST, compile_source
 from funcdiff.core.evaluate import Executable, executable, promotion
 from funcdiff.core.program import Program
 from tests.properties.calling import every_call
@@ -141,7 +141,7 @@ def test_programs_that_come_back_are_compiled(monkeypatch: pytest.MonkeyPatch) -
         run(np.ones(7))
     assert run._compiled is not None
     monkeypatch.setenv("FUNCDIFF_INTERPRET", "1")
-    assert compiled(program) is None
+    assert compile_source(program) is None
 
 
 def test_long_programs_stay_interpreted() -> None:
@@ -150,7 +150,7 @@ def test_long_programs_stay_interpreted() -> None:
             x = np.sin(x)
         return x
 
-    assert compiled(fd.trace(f)(np.ones(2))) is None
+    assert compile_source(fd.trace(f)(np.ones(2))) is None
     assert os.environ.get("FUNCDIFF_INTERPRET") != "1"
 
 

@@ -13,9 +13,9 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, statements, unrolling
-from funcdiff.backend.numbers.estimates import worth_unrolling
+from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
+from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
@@ -59,7 +59,7 @@ def assert_agrees(
 def assert_computes(program: Program, arrays: list[Any], expected: list[Any] | None = None) -> bool:
     """Assert that the code agrees with the interpreter, if there is any."""
     with always():
-        code = unrolled(program)
+        code = unroll(program)
     if code is not None:
         assert_agrees(Unrolled(code, lambda: Kernel(program, None)), program, arrays, expected)
     return code is not None
@@ -113,7 +113,7 @@ def test_long_programs_are_functions_of_bounded_length(monkeypatch: pytest.Monke
         lambda x: [x[3] * x[4], x[:2], np.stack([recursion(x), x[3], 1.0 * x[0], recursion(x)])],
     ):
         program = fd.trace(f)(x)
-        code = unrolled(program)
+        code = unroll(program)
         assert code is not None
         assert "def part_1(" in code.text
         assert_agrees(code.function(), program, [x])
@@ -126,7 +126,7 @@ def test_reads_of_elements_need_no_numpy_calls() -> None:
     source = jitted.lower(np.ones(100)).source
     assert "math.sin" in source
     assert source.count("array(") == 1
-    assert worth_unrolling(program)
+    assert is_worth_unrolling(program)
     x = np.linspace(-1.0, 1.0, 100)
     np.testing.assert_allclose(jitted(x), fd.grad(recursion)(x), rtol=1e-13)
 
@@ -134,7 +134,7 @@ def test_reads_of_elements_need_no_numpy_calls() -> None:
 def test_large_arrays_and_long_sums_stay_arrays() -> None:
     x = np.ones(1000)
     for f in (lambda x: np.sin(x) * x, np.sum, lambda x: x @ x, lambda x: x[0] * x):
-        assert unrolled(fd.trace(f)(x)) is None
+        assert unroll(fd.trace(f)(x)) is None
 
 
 def test_only_floats_and_flags_are_taken_apart() -> None:
@@ -144,8 +144,8 @@ def test_only_floats_and_flags_are_taken_apart() -> None:
         return x
 
     for dtype in (np.float32, np.complex128, np.int64):
-        assert unrolled(fd.trace(f)(np.ones(2, dtype))) is None
-    assert unrolled(fd.trace(f)(np.ones(2))) is not None
+        assert unroll(fd.trace(f)(np.ones(2, dtype))) is None
+    assert unroll(fd.trace(f)(np.ones(2))) is not None
 
 
 def projected(x: Any) -> Any:
@@ -206,7 +206,7 @@ def test_loops_of_few_numbers_hand_on_floats(length: int, reverse: bool) -> None
     program = fd.trace(f)(*args)
     (loop,) = (eq for eq in program.equations if eq.primitive.name == "scan")
     body: Program = as_run(loop.params.body)  # type: ignore[attr-defined]
-    assert worth_unrolling(body, flat=True)
+    assert is_worth_unrolling(body, flat=True)
     assert_agrees(kernel(program), program, args)
 
     def total(*args: Any) -> Any:

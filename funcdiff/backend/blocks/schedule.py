@@ -146,7 +146,7 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
         equations = members[place]
         if place[1] and len(equations) > 1:
             region = _region(place, equations, users, limits)
-            if _saved(region) >= limits.saved:
+            if _bytes_saved(region) >= limits.saved:
                 steps.append(region)
                 continue
         steps += equations
@@ -184,7 +184,7 @@ def _places(program: Program, lengths: set[int]) -> list[_Place]:
             place = (_after(values, eq.operands), 0)
             how = None
         else:
-            place = (_joined(values, eq, how, length), length)
+            place = (_first_stage(values, eq, how, length), length)
         found.append(place)
         for v in eq.results:
             values[v.number] = _Value(place, how is not None and how.combine is None)
@@ -206,7 +206,7 @@ def _after(values: dict[int, _Value], operands: Iterable[Atom]) -> int:
     return max((stage + stage % 2 for stage in stages), default=0)
 
 
-def _joined(values: dict[int, _Value], eq: Equation, how: Rows, length: int) -> int:
+def _first_stage(values: dict[int, _Value], eq: Equation, how: Rows, length: int) -> int:
     """Return the first stage of regions at which an equation can work row by row."""
     stage = 1
     for atom, blocked in zip(eq.operands, how.blocked, strict=True):
@@ -236,7 +236,7 @@ def _users(program: Program, places: Sequence[_Place]) -> dict[int, set[_Place |
     return users
 
 
-def _saved(region: Region) -> int:
+def _bytes_saved(region: Region) -> int:
     """Return how many bytes of what the equations read and write stay in the cache."""
     moved = sum(_bytes(a) for eq in region.equations for a in (*eq.operands, *eq.results))
     return moved - sum(map(_bytes, (*region.operands, *region.results)))

@@ -19,7 +19,9 @@ from funcdiff.space import Broadcast, broadcast_p
 Shape: TypeAlias = tuple[int, ...]
 
 
-def left_to_numpy(program: Program, broadcasts: Callable[[Equation], bool]) -> dict[int, Shape]:
+def implicit_broadcasts(
+    program: Program, broadcasts: Callable[[Equation], bool]
+) -> dict[int, Shape]:
     """Return the broadcasts that need no array, and the shapes of the views that stand for them.
 
     Parameters

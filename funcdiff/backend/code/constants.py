@@ -15,7 +15,9 @@ _LARGEST: Final = 1 << 21
 """Elements up to which a constant array is kept."""
 
 
-def hoisted(program: Program, impure: Callable[[Equation], bool]) -> tuple[Program, list[Any]]:
+def hoist_constants(
+    program: Program, impure: Callable[[Equation], bool]
+) -> tuple[Program, list[Any]]:
     """Take the equations out that depend on no input.
 
     Parameters
@@ -44,12 +46,12 @@ def hoisted(program: Program, impure: Callable[[Equation], bool]) -> tuple[Progr
     outside = [eq for eq in program.equations if not constant.issuperset(eq.results)]
     used = {atom: None for eq in outside for atom in eq.operands if atom in constant}
     with np.errstate(all="ignore"):
-        values = Executable(_numbered((), inside, tuple(used))).interpret()
+        values = Executable(_renumber((), inside, tuple(used))).interpret()
     inputs = (*program.inputs, *(atom for atom in used if isinstance(atom, Var)))
-    return _numbered(inputs, outside, program.outputs), values
+    return _renumber(inputs, outside, program.outputs), values
 
 
-def _numbered(
+def _renumber(
     inputs: tuple[Var, ...], equations: list[Equation], outputs: tuple[Atom, ...]
 ) -> Program:
     """Return a program with its variables numbered in order."""

@@ -23,7 +23,7 @@ _SHORT: Final = 128
 """Elements up to which NumPy sums one after the other, too."""
 
 
-def reducing(eq: Equation) -> np.ufunc | None:
+def reduction_ufunc(eq: Equation) -> np.ufunc | None:
     """Return the ufunc of which an equation is a reduction, None if it is none."""
     ufunc = eq.primitive.facts.reduces
     same = ufunc is not None and eq.results[0].type.dtype == eq.operands[0].type.dtype
@@ -46,7 +46,7 @@ class ProductWriter(Writer):
         left = x if p.left[-1] == inner else f"{x}.T"
         right = y if p.right[0] == inner else f"{y}.T"
         if len(p.out) == 2 and p.out[0] in p.right:
-            left, right = _transposed(right), _transposed(left)
+            left, right = _transpose(right), _transpose(left)
         return f"{self._matmul(eq, left, right)}({left}, {right}, {place})"
 
     def _matmul(self, eq: Equation, left: str, right: str) -> str:
@@ -58,7 +58,7 @@ class ProductWriter(Writer):
         }
 
         def kind(text: str) -> bool | None:
-            lower = kinds.get(_plain(text))
+            lower = kinds.get(_without_transpose(text))
             return not lower if lower is not None and text.endswith(".T") else lower
 
         key = (kind(left), kind(right), self._wanted.get(eq.results[0].number))
@@ -75,10 +75,10 @@ class ProductWriter(Writer):
         multiply = self._bind(np.multiply, "multiply", np.multiply)
         return f"{multiply}({rows}[:, None], {columns}{f', {place}' if place else ''})"
 
-    def _reduced(self, eq: Equation, place: str) -> str:
-        return self._summed_by_product(eq, place) or self._summed_by_ufunc(eq, place)
+    def _reduction(self, eq: Equation, place: str) -> str:
+        return self._sum_by_product(eq, place) or self._sum_by_ufunc(eq, place)
 
-    def _summed_by_product(self, eq: Equation, place: str) -> str | None:
+    def _sum_by_product(self, eq: Equation, place: str) -> str | None:
         """Return a sum as a product with ones, which BLAS computes several times as fast.
 
         A long last axis is summed in pairs by NumPy, more exactly than here.
@@ -107,10 +107,10 @@ class ProductWriter(Writer):
             return f"{matmul}({ones}, {x}.reshape({(count, type_.shape[-1])}){rest})"
         return None
 
-    def _summed_by_ufunc(self, eq: Equation, place: str) -> str:
+    def _sum_by_ufunc(self, eq: Equation, place: str) -> str:
         p = eq.params_as(Axes)
         type_ = eq.operands[0].type
-        ufunc = reducing(eq)
+        ufunc = reduction_ufunc(eq)
         assert ufunc is not None
         function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
         axes = "None" if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
@@ -120,11 +120,11 @@ class ProductWriter(Writer):
         return f"{function}({', '.join(arguments)})"
 
 
-def _transposed(text: str) -> str:
-    return _plain(text) if text.endswith(".T") else f"{text}.T"
+def _transpose(text: str) -> str:
+    return _without_transpose(text) if text.endswith(".T") else f"{text}.T"
 
 
-def _plain(text: str) -> str:
+def _without_transpose(text: str) -> str:
     return text.removesuffix(".T")
 
 

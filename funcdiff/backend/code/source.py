@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.code.broadcasting import left_to_numpy
+from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.buffers import is_ufunc, plan
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
@@ -104,7 +104,7 @@ class Writer:
         self._program = program
         self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
         self._bound: dict[Any, str] = {}
-        self._views = left_to_numpy(program, is_ufunc)
+        self._views = implicit_broadcasts(program, is_ufunc)
         pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
         self._choices = {eq.results[0].number: choice for eq, choice in pairs}
 
@@ -195,7 +195,7 @@ class _Faithful(Writer):
         inputs = ", ".join(self._name(v) for v in program.inputs)
         lines = [f"def program({inputs}):"]
         for index, eq in enumerate(program.equations):
-            lines += [f"    {self._statement(eq)}", *self._freed(index)]
+            lines += [f"    {self._statement(eq)}", *self._deletions(index)]
         outputs = ", ".join(self._operand(atom) for atom in program.outputs)
         lines.append(f"    return [{outputs}]")
         return Source("\n".join(lines) + "\n", self._names)
@@ -210,7 +210,7 @@ class _Faithful(Writer):
         written = self._buffer[number] != number
         return f"{call}, {target(eq, name)})" if written else f"{name} = {call})"
 
-    def _freed(self, index: int) -> list[str]:
+    def _deletions(self, index: int) -> list[str]:
         large = [
             self._name(v)
             for v in self._variables(index)

@@ -100,8 +100,10 @@ def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower
     rows, sums, columns = map(_halves, (len(x), len(y), len(y.T)))
     for i, j in product(range(2), repeat=2):
         place = out[rows[i], columns[j]]
-        inner = [k for k in range(2) if _within(i, k, left) and _within(k, j, right)]
-        if not inner or not _within(i, j, wanted):
+        inner = [
+            k for k in range(2) if _is_nonzero_block(i, k, left) and _is_nonzero_block(k, j, right)
+        ]
+        if not inner or not _is_nonzero_block(i, j, wanted):
             place[...] = 0.0
             continue
         for k in inner:
@@ -122,6 +124,6 @@ def _halves(n: int) -> tuple[slice, slice]:
     return slice(0, n // 2), slice(n // 2, n)
 
 
-def _within(row: int, column: int, lower: Lower) -> bool:
+def _is_nonzero_block(row: int, column: int, lower: Lower) -> bool:
     """Whether a block may differ from zero."""
     return lower is None or row == column or (row > column) is lower

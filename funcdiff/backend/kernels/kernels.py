@@ -18,19 +18,19 @@ import numpy as np
 from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.code.buffers import is_ufunc
-from funcdiff.backend.code.constants import hoisted
+from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.products import (
     ProductWriter,
     is_matrix_product,
     is_outer_product,
-    reducing,
+    reduction_ufunc,
 )
 from funcdiff.backend.code.source import LARGE, Source, index_text, target
 from funcdiff.backend.code.triangles import WORTHWHILE
-from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, stored
+from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
 from funcdiff.backend.kernels.memory import arrange
 from funcdiff.backend.numbers.scalars import Attempt
-from funcdiff.backend.numbers.unrolling import Unrolled, unrolled
+from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import NESTED, repeatable
 from funcdiff.core.memo import memoised
@@ -76,12 +76,12 @@ class Kernel:
     """
 
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
-        program, constants = hoisted(as_run(program), _hands_out)
+        program, constants = hoist_constants(as_run(program), _is_seen_by_user)
         writer = _KernelWriter(program, limits, stored, constants)
         self.source = writer.source()
         self._memory = writer.memory()
         self._function: Any = self.source.function()
-        self._keeps = writer.bytes <= KEPT
+        self._keeps_memory = writer.bytes <= KEPT
         self._idle: list[Callable[..., list[Any]]] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -92,7 +92,7 @@ class Kernel:
         except IndexError:  # the first call, or one while another is running
             run = FunctionType(self._function.__code__, self._function.__globals__ | self._memory())
         results = run(*arrays)
-        if self._keeps:
+        if self._keeps_memory:
             idle.append(run)
         return results
 
@@ -124,7 +124,7 @@ class _KernelWriter(ProductWriter):
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
-        self._layout = arrange(ordered, steps, self._writes, _keeps)
+        self._layout = arrange(ordered, steps, self._can_write_into, _may_keep_operands)
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
@@ -148,8 +148,8 @@ class _KernelWriter(ProductWriter):
         lines.append(f"def program({inputs}):")
         for step, dying in zip(self._steps, self._layout.dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)
-            lines += [f"    {line}" for line in (*made, *self._freed(dying))]
-        numbers = {eq.results[0] for eq in program.equations if _makes_number(eq)}
+            lines += [f"    {line}" for line in (*made, *self._deletions(dying))]
+        numbers = {eq.results[0] for eq in program.equations if _has_number_result(eq)}
         outputs = [
             f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
             for atom in program.outputs
@@ -164,12 +164,12 @@ class _KernelWriter(ProductWriter):
 
     # ---- steps -----------------------------------------------------------------------------
 
-    def _writes(self, step: Step) -> bool:
+    def _can_write_into(self, step: Step) -> bool:
         if isinstance(step, Region):
             return True
         return (
             is_ufunc(step)
-            or reducing(step) is not None
+            or reduction_ufunc(step) is not None
             or is_matrix_product(step)
             or is_outer_product(step)
         )
@@ -180,8 +180,8 @@ class _KernelWriter(ProductWriter):
             return [self._view(eq)]
         names = ", ".join(self._own_name(r) for r in eq.results)
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
-        if place is not None and self._writes(eq):
-            return [self._written(eq, place)]
+        if place is not None and self._can_write_into(eq):
+            return [self._write_into(eq, place)]
         if eq.primitive is add_slice_p and place is None:
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
@@ -190,7 +190,7 @@ class _KernelWriter(ProductWriter):
                     f"{names} = {begun}",
                     f"{names}[{index_text(eq.params_as(Slice))}] += {added}",
                 ]
-        return [f"{names} = {self._call(eq)}", *self._delivered(eq.results)]
+        return [f"{names} = {self._call(eq)}", *self._copies_to_given(eq.results)]
 
     def _to_add_to(self, eq: Equation) -> str | None:
         """Return an array that may be added to instead of the first operand."""
@@ -203,7 +203,7 @@ class _KernelWriter(ProductWriter):
         dtype = self._bind(x.type.dtype, f"dtype_{len(self._bound)}", x.type.dtype)
         return f"{zeros}({x.type.shape}, {dtype})"
 
-    def _delivered(self, results: Iterable[Var]) -> list[str]:
+    def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
         return [
             f"{self._name(v)}[...] = {self._own_name(v)}"
@@ -219,14 +219,14 @@ class _KernelWriter(ProductWriter):
             return f"{self._elementwise(eq)})"
         if is_outer_product(eq):
             return self._outer(eq, "")
-        return self._reduced(eq, "") if reducing(eq) is not None else super()._call(eq)
+        return self._reduction(eq, "") if reduction_ufunc(eq) is not None else super()._call(eq)
 
-    def _written(self, eq: Equation, place: str) -> str:
+    def _write_into(self, eq: Equation, place: str) -> str:
         """Return the statement that writes the result of an equation to given memory."""
         if is_ufunc(eq):
             return f"{self._elementwise(eq)}, {target(eq, place)})"
-        if reducing(eq) is not None:
-            return self._reduced(eq, place)
+        if reduction_ufunc(eq) is not None:
+            return self._reduction(eq, place)
         if is_outer_product(eq):
             return self._outer(eq, place)
         return self._product(eq, place)
@@ -246,9 +246,9 @@ class _KernelWriter(ProductWriter):
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
-            return scan(p, Kernel(p.body, self._limits, stored(p)))
+            return scan(p, Kernel(p.body, self._limits, writable_outputs(p)))
 
-        code = unrolled(p.body, flat=True)
+        code = unroll(p.body, flat=True)
         return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
 
     def _triangle(self, eq: Equation) -> bool | None:
@@ -276,7 +276,7 @@ class _KernelWriter(ProductWriter):
         ]
         call = f"{name}(({groups[0]}), ({groups[1]}), ({groups[2]}))"
         combined = "".join(f"{self._own_name(v)}, " for v, _ in region.combined)
-        delivered = self._delivered(v for v, _ in region.combined)
+        delivered = self._copies_to_given(v for v, _ in region.combined)
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
     def _new(self, v: Var) -> str:
@@ -285,7 +285,7 @@ class _KernelWriter(ProductWriter):
         dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
         return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
 
-    def _freed(self, dying: Sequence[int]) -> list[str]:
+    def _deletions(self, dying: Sequence[int]) -> list[str]:
         large = [
             self._name(v)
             for v in map(self._variables.__getitem__, dying)
@@ -313,9 +313,9 @@ def _is_of_numbers(eq: Equation) -> bool:
     )
 
 
-def _makes_number(eq: Equation) -> bool:
+def _has_number_result(eq: Equation) -> bool:
     """Whether a result without axes is surely a number, and not an array."""
-    return is_ufunc(eq) or reducing(eq) is not None
+    return is_ufunc(eq) or reduction_ufunc(eq) is not None
 
 
 def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
@@ -331,12 +331,12 @@ def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) ->
     return {name: made[view] for name, view in views.items()}
 
 
-def _keeps(step: Step) -> bool:
+def _may_keep_operands(step: Step) -> bool:
     """Whether a step may hold on to its operands after the call: user's code sees them."""
-    return not isinstance(step, Region) and _hands_out(step)
+    return not isinstance(step, Region) and _is_seen_by_user(step)
 
 
-def _hands_out(eq: Equation) -> bool:
+def _is_seen_by_user(eq: Equation) -> bool:
     """Whether an equation hands arrays to the user's code, which may keep them."""
     return not repeatable((eq,))
 
@@ -345,7 +345,7 @@ def _hands_out(eq: Equation) -> bool:
 def kernel(program: Program) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
     program = as_run(program)
-    code = unrolled(program)
+    code = unroll(program)
     if code is None:
         return Kernel(program, Limits())
     return Unrolled(code, lambda: Kernel(program, Limits()))

@@ -22,7 +22,7 @@ _BLOCK: Final = 1 << 12
 """Rows that are taken apart at a time."""
 
 
-def stored(p: Scan) -> tuple[int, ...]:
+def writable_outputs(p: Scan) -> tuple[int, ...]:
     """Return which outputs of the body its kernel can write to given memory.
 
     Those are arrays that the body computes, each once; but no carry if one moves to the place of
@@ -50,11 +50,11 @@ def scan(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
     p
         Its parameters.
     body
-        Kernel of the body; takes memory for the outputs `stored`, behind the operands.
+        Kernel of the body; takes memory for the `writable_outputs`, behind the operands.
     """
     order = range(p.length - 1, -1, -1) if p.reverse else range(p.length)
     types = p.body.output_types
-    places = stored(p)
+    places = writable_outputs(p)
     carried = [k for k in places if k < p.carries]
     rows = [k - p.carries for k in places if k >= p.carries]
     others = [k for k in range(len(types) - p.carries) if k not in rows]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from funcdiff.backend.code.products import reducing
+from funcdiff.backend.code.products import reduction_ufunc
 from funcdiff.backend.numbers.scalars import Expression, expression, is_number
 from funcdiff.core.atoms import Atom
 from funcdiff.core.primitive import Primitive
@@ -44,59 +44,59 @@ _MOST: Final = 256
 """Terms up to which a sum is written out."""
 
 
-def worth_unrolling(program: Program, *, flat: bool = False) -> bool:
+def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     """Whether a program is quicker as one of floats; `flat`: if it takes and returns them so."""
     unrolled, called = 0.0, 0.0
     for eq in program.equations:
-        cost = _unrolled(eq)
+        cost = _time_unrolled(eq)
         if cost is None:
             return False
         unrolled += cost
-        called += _called(eq)
+        called += _time_called(eq)
     if not all(is_number(atom.type.dtype) for atom in (*program.inputs, *program.outputs)):
         return False
     if not any(v.type.shape for eq in program.equations for v in eq.results):
         return not any(v.type.shape for v in program.inputs) or unrolled < called
-    taken = sum(_taken(v, flat=flat) for v in program.inputs)
-    made = sum(_made(atom, flat=flat) for atom in program.outputs)
+    taken = sum(_time_of_unpacking(v, flat=flat) for v in program.inputs)
+    made = sum(_time_of_packing(atom, flat=flat) for atom in program.outputs)
     return 1.25 * (unrolled + taken + made) < called
 
 
-def _unrolled(eq: Equation) -> float | None:
+def _time_unrolled(eq: Equation) -> float | None:
     """Return the time of an equation of floats; None if it cannot be one."""
     size = eq.results[0].type.size
     if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
         return None
     if eq.primitive in REARRANGING:
         return _OPERATOR if eq.primitive is add_slice_p else 0.0
-    if reducing(eq) is not None:
+    if reduction_ufunc(eq) is not None:
         terms = eq.operands[0].type.size
         return _OPERATOR * terms if terms <= _MOST * max(size, 1) else None
     if eq.primitive is contract_p:
         terms = _terms(eq)
         return 2 * _OPERATOR * terms if terms <= _MOST * max(size, 1) else None
     found = expression(eq)
-    return None if found is None else size * _python(found)
+    return None if found is None else size * _time_of_expression(found)
 
 
-def _python(found: Expression) -> float:
+def _time_of_expression(found: Expression) -> float:
     """Return the time of an expression."""
     if found.called is not None:
         return _UFUNC
     return _FUNCTION if "math." in found.template else _OPERATOR
 
 
-def _called(eq: Equation) -> float:
+def _time_called(eq: Equation) -> float:
     """Return the time of an equation of NumPy's arrays."""
     type_ = eq.results[0].type
     if eq.primitive in REARRANGING:
         return REARRANGING[eq.primitive]
-    if reducing(eq) is not None:
+    if reduction_ufunc(eq) is not None:
         return 3 * _CALL + eq.operands[0].type.size
     if eq.primitive is contract_p:
         return 2 * _CALL + _terms(eq)
     found = expression(eq)
-    if not type_.shape and found is not None and _python(found) == _OPERATOR:
+    if not type_.shape and found is not None and _time_of_expression(found) == _OPERATOR:
         return _NUMBER
     return _CALL + type_.size
 
@@ -112,14 +112,14 @@ def _terms(eq: Equation) -> int:
     return count
 
 
-def _taken(atom: Atom, *, flat: bool) -> float:
+def _time_of_unpacking(atom: Atom, *, flat: bool) -> float:
     """Return the time of taking an argument apart."""
     if not atom.type.shape:
         return _OPERATOR
     return _OPERATOR * atom.type.size if flat else 150 + _OPERATOR * atom.type.size
 
 
-def _made(atom: Atom, *, flat: bool) -> float:
+def _time_of_packing(atom: Atom, *, flat: bool) -> float:
     """Return the time of making a result."""
     if not atom.type.shape:
         return _OPERATOR if flat else 2 * _OPERATOR

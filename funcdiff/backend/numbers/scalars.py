@@ -177,8 +177,8 @@ class Attempt:
                 if self._failures == _TRIES:
                     self.quick = self
         numbers = [np.float64(x) if type(x) is float else x for x in operands]
-        return quiet(self._sure, *numbers)
+        return quiet(self._fallback, *numbers)
 
     @computed
-    def _sure(self) -> Callable[..., Any]:
+    def _fallback(self) -> Callable[..., Any]:
         return self._make()

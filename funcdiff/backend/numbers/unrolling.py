@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.backend.code.products import reducing
+from funcdiff.backend.code.products import reduction_ufunc
 from funcdiff.backend.code.source import Source
-from funcdiff.backend.numbers.estimates import REARRANGING, worth_unrolling
+from funcdiff.backend.numbers.estimates import REARRANGING, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
 from funcdiff.core.atoms import Atom, Var
@@ -64,7 +64,7 @@ class Unrolled(Attempt):
         self.warns = not source.names.keys() <= _NAMES.keys()
 
 
-def unrolled(program: Program, *, flat: bool = False) -> Source | None:
+def unroll(program: Program, *, flat: bool = False) -> Source | None:
     """Return the code of a program of floats; None if it is not worth it.
 
     Parameters
@@ -74,7 +74,7 @@ def unrolled(program: Program, *, flat: bool = False) -> Source | None:
     flat
         Whether the code takes and returns all elements of all arrays one by one.
     """
-    if not worth_unrolling(program, flat=flat):
+    if not is_worth_unrolling(program, flat=flat):
         return None
     return _Unroller(program, flat=flat).source()
 
@@ -115,20 +115,20 @@ class _Unroller:
         if eq.primitive is stop_gradient_p:
             return xs[0]
         if eq.primitive is add_slice_p:
-            return self._added(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
+            return self._add_to_box(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
         if eq.primitive in REARRANGING:
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
             return rearranged if shape else rearranged[()]
         number = f"v{eq.results[0].number}"
-        if reducing(eq) in _FOLDS:
-            made = [self._folded(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
+        if reduction_ufunc(eq) in _FOLDS:
+            made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
         elif eq.primitive is contract_p:
             made = [self._product(f"{number}_{k}", *row) for k, row in enumerate(_terms(eq, *xs))]
         else:
             made = self._elementwise(eq, xs, number)
         return np.array(made, dtype=object).reshape(shape) if shape else made[0]
 
-    def _computed(self, name: str, text: str, operands: Sequence[str]) -> str:
+    def _assign(self, name: str, text: str, operands: Sequence[str]) -> str:
         self._statements.append(Statement(name, text, operands))
         return name
 
@@ -138,11 +138,11 @@ class _Unroller:
         if found.called is not None:
             self._names[eq.primitive.name] = found.called
         if not eq.results[0].type.shape:
-            return [self._computed(name, found.template, xs)]
+            return [self._assign(name, found.template, xs)]
         rows = zip(*(x.flat for x in xs), strict=True)
-        return [self._computed(f"{name}_{k}", found.template, row) for k, row in enumerate(rows)]
+        return [self._assign(f"{name}_{k}", found.template, row) for k, row in enumerate(rows)]
 
-    def _added(self, eq: Equation, x: Any, u: Any) -> Any:
+    def _add_to_box(self, eq: Equation, x: Any, u: Any) -> Any:
         """Return the elements of `x` with those of `u` added to a box of them.
 
         What is added to nothing is itself, but that -0.0 may stand for 0.0.
@@ -153,17 +153,17 @@ class _Unroller:
             zip(np.ndindex(box.shape), box.flat, u.flat, strict=True)
         ):
             name = f"v{eq.results[0].number}_{k}"
-            box[place] = new if old == "0.0" else self._computed(name, "{} + {}", (old, new))
+            box[place] = new if old == "0.0" else self._assign(name, "{} + {}", (old, new))
         return x
 
-    def _folded(self, eq: Equation, row: Sequence[str], name: str) -> str:
+    def _fold(self, eq: Equation, row: Sequence[str], name: str) -> str:
         """Return the element that a reduction makes of some."""
-        ufunc = reducing(eq)
+        ufunc = reduction_ufunc(eq)
         assert ufunc is not None
         text, none = _FOLDS[ufunc]
         result = row[0] if len(row) else none
         for k, element in enumerate(row[1:]):
-            result = self._computed(f"{name}_{k}", text, (result, element))
+            result = self._assign(f"{name}_{k}", text, (result, element))
         return result
 
     def _product(self, name: str, left: Sequence[str], right: Sequence[str]) -> str:
@@ -171,7 +171,7 @@ class _Unroller:
         if not len(left):
             return "0.0"
         operands = [x for pair in zip(left, right, strict=True) for x in pair]
-        return self._computed(name, " + ".join(["{} * {}"] * len(left)), operands)
+        return self._assign(name, " + ".join(["{} * {}"] * len(left)), operands)
 
     # ---- code ------------------------------------------------------------------------------
 
@@ -179,10 +179,10 @@ class _Unroller:
         """Return the code: one function, or one that calls others for a part of it each."""
         if len(self._statements) > PART:
             return Source(self._in_parts(), self._names)
-        outputs = [self._delivered(atom, _elements(self._read(atom))) for atom in self._outputs]
+        outputs = [self._output(atom, _elements(self._read(atom))) for atom in self._outputs]
         lines = [
-            *self._converted(),
-            *self._unpacked(),
+            *self._conversions(),
+            *self._unpacking(),
             *(statement.text() for statement in self._statements),
             f"return [{', '.join(filter(None, outputs))}]",
         ]
@@ -196,18 +196,18 @@ class _Unroller:
             for element in _elements(self._read(atom)):
                 name = element
                 if element not in computed or element in kept:
-                    name = self._computed(f"y{len(kept)}", "{}", (element,))
+                    name = self._assign(f"y{len(kept)}", "{}", (element,))
                 kept[name] = None
         parts = Parts(self._statements, kept)
-        functions = parts.functions(self._parameters, self._unpacked())
+        functions = parts.functions(self._parameters, self._unpacking())
         arguments = ", ".join([KEPT, *self._parameters])
-        lines = [*self._converted(), f"{KEPT} = [None] * {len(parts.place)}"]
+        lines = [*self._conversions(), f"{KEPT} = [None] * {len(parts.place)}"]
         lines += [f"part_{k}({arguments})" for k in range(len(functions))]
         outputs, place = [], 0
         for atom in self._outputs:
             size = atom.type.size
             taken = f"*{KEPT}[{place}:{place + size}]" if atom.type.shape else f"{KEPT}[{place}]"
-            outputs.append(self._delivered(atom, [taken]))
+            outputs.append(self._output(atom, [taken]))
             place += size
         lines.append(f"return [{', '.join(outputs)}]")
         return "\n".join([*functions, function("program", self._parameters, lines)])
@@ -222,11 +222,11 @@ class _Unroller:
             return [x for v in self._program.inputs for x in _elements(self._elements[v.number])]
         return [f"x{v.number}" for v in self._program.inputs]
 
-    def _converted(self) -> list[str]:
+    def _conversions(self) -> list[str]:
         """Return the statements that make floats of the arguments, and lists of floats."""
         return [] if self._flat else [_conversion(v) for v in self._program.inputs]
 
-    def _unpacked(self) -> list[str]:
+    def _unpacking(self) -> list[str]:
         """Return the statements that name the elements of short arguments."""
         return [
             f"[{', '.join(self._elements[v.number].flat)}] = x{v.number}"
@@ -234,7 +234,7 @@ class _Unroller:
             if not self._flat and v.type.shape and 0 < v.type.size <= _UNPACKED
         ]
 
-    def _delivered(self, atom: Atom, elements: Iterable[str]) -> str:
+    def _output(self, atom: Atom, elements: Iterable[str]) -> str:
         """Return an output as it is returned."""
         listed = ", ".join(elements)
         if self._flat:
@@ -275,13 +275,13 @@ def _terms(eq: Equation, x: Any, y: Any) -> Iterator[tuple[list[str], list[str]]
     labels = [*p.out, *inner]
     shape = [sizes[k] for k in labels]
     left, right = (
-        np.broadcast_to(_aligned(z, side, labels), shape) for z, side in ((x, p.left), (y, p.right))
+        np.broadcast_to(_align(z, side, labels), shape) for z, side in ((x, p.left), (y, p.right))
     )
     for place in np.ndindex(*shape[: len(p.out)]):
         yield _elements(left[place]), _elements(right[place])
 
 
-def _aligned(x: Any, own: Sequence[int], labels: Sequence[int]) -> Any:
+def _align(x: Any, own: Sequence[int], labels: Sequence[int]) -> Any:
     """Return an array with its axes in the order of labels, of length one where it has none."""
     ordered = x.transpose([own.index(k) for k in labels if k in own])
     return ordered[tuple(slice(None) if k in own else None for k in labels)]

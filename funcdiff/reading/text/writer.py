@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.backend.code.broadcasting import left_to_numpy
+from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
@@ -191,7 +191,7 @@ class Body:
         self._env: dict[int, ast.expr] = dict(enumerate(operands))
         self._uses = uses_of(program)
         self._made = {v.number: eq for eq in program.equations for v in eq.results}
-        self._views = left_to_numpy(program, is_elementwise)
+        self._views = implicit_broadcasts(program, is_elementwise)
         self._owned: set[int] = set()
         self._labels = writer.module.labels
         self._plain = plain
