@@ -72,7 +72,7 @@ class Bands:
         """Of one array of the stack."""
         return next(iter(self.diagonals.values())).type
 
-    def changed(self, function: Callable[[Tracer], Tracer], shift: int = 0) -> Bands:
+    def map_diagonals(self, function: Callable[[Tracer], Tracer], shift: int = 0) -> Bands:
         """Return the stack with a function applied to every diagonal."""
         return Bands(self.size, {k + shift: function(v) for k, v in self.diagonals.items()})
 
@@ -143,7 +143,7 @@ def _image(eq: Equation, xs: Sequence[Value]) -> Value | None:
     return None if isinstance(y, Bands) and len(y.diagonals) > MOST else y
 
 
-def _shared(x: Value, shape: tuple[int, ...]) -> Tracer | None:
+def _repeated_array(x: Value, shape: tuple[int, ...]) -> Tracer | None:
     """Return the array of a given shape that a stack repeats, if it does."""
     if isinstance(x, Bands):
         return None
@@ -161,23 +161,23 @@ def _shared(x: Value, shape: tuple[int, ...]) -> Tracer | None:
 def _mul(_size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
     stack, other = (x, y) if isinstance(x, Bands) else (y, x)
     assert isinstance(stack, Bands)
-    factor = _shared(other, stack.type.shape)
-    return None if factor is None else stack.changed(lambda v: mul(v, factor))
+    factor = _repeated_array(other, stack.type.shape)
+    return None if factor is None else stack.map_diagonals(lambda v: mul(v, factor))
 
 
 def _div(_size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
     if not isinstance(x, Bands):
         return None
-    divisor = _shared(y, x.type.shape)
-    return None if divisor is None else x.changed(lambda v: div(v, divisor))
+    divisor = _repeated_array(y, x.type.shape)
+    return None if divisor is None else x.map_diagonals(lambda v: div(v, divisor))
 
 
 def _neg(_size: int, _eq: Equation, x: Bands) -> Value:
-    return x.changed(neg)
+    return x.map_diagonals(neg)
 
 
 def _convert(_size: int, eq: Equation, x: Bands) -> Value:
-    return x.changed(lambda v: bind(eq.primitive, eq.params, v)[0])
+    return x.map_diagonals(lambda v: bind(eq.primitive, eq.params, v)[0])
 
 
 def _add(size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
@@ -190,7 +190,7 @@ def _add(size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
 
 
 def _sub(size: int, eq: Equation, x: Value, y: Value) -> Value | None:
-    return _add(size, eq, x, y.changed(neg)) if isinstance(y, Bands) else None
+    return _add(size, eq, x, y.map_diagonals(neg)) if isinstance(y, Bands) else None
 
 
 def _select(_size: int, _eq: Equation, mask: Value, x: Value, y: Value) -> Value | None:
@@ -198,7 +198,7 @@ def _select(_size: int, _eq: Equation, mask: Value, x: Value, y: Value) -> Value
     stack, other, swapped = (x, y, False) if isinstance(x, Bands) else (y, x, True)
     if not isinstance(stack, Bands) or isinstance(other, Bands) or splat(other) != 0:
         return None
-    chosen = _shared(mask, stack.type.shape)
+    chosen = _repeated_array(mask, stack.type.shape)
     if chosen is None:
         return None
 
@@ -206,7 +206,7 @@ def _select(_size: int, _eq: Equation, mask: Value, x: Value, y: Value) -> Value
         pair = (zeros(v.type), v) if swapped else (v, zeros(v.type))
         return bind(select_p, NONE, chosen, *pair)[0]
 
-    return stack.changed(masked)
+    return stack.map_diagonals(masked)
 
 
 # ---- what moves ----------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def _reshape(size: int, eq: Equation, x: Bands) -> Value | None:
     p = eq.params_as(Shape)
     if p.shape[:1] != (size,):
         return None
-    return x.changed(lambda v: reshape(v, p.shape[1:]))
+    return x.map_diagonals(lambda v: reshape(v, p.shape[1:]))
 
 
 def _box(eq: Equation) -> tuple[int, int] | None:
@@ -232,7 +232,7 @@ def _slice(_size: int, eq: Equation, x: Bands) -> Value | None:
     box = _box(eq)
     if box is None:
         return None
-    return x.changed(lambda v: slice_along(v, 0, *box), shift=box[0])
+    return x.map_diagonals(lambda v: slice_along(v, 0, *box), shift=box[0])
 
 
 def _add_slice(size: int, eq: Equation, x: Value, u: Value) -> Value | None:
@@ -241,7 +241,7 @@ def _add_slice(size: int, eq: Equation, x: Value, u: Value) -> Value | None:
     if box is None or not isinstance(u, Bands) or not (nothing or isinstance(x, Bands)):
         return None
     whole = zeros(x.type.with_shape(eq.results[0].type.shape[1:]))
-    padded = u.changed(lambda v: _placed(whole, v, 0, box[0]), shift=-box[0])
+    padded = u.map_diagonals(lambda v: _add_at(whole, v, 0, box[0]), shift=-box[0])
     return padded if nothing else _add(size, eq, x, padded)
 
 
@@ -258,7 +258,7 @@ def _reduce_sum(size: int, eq: Equation, x: Bands) -> Value | None:
         first, end = x.within(offset)
         if first < end:
             part = slice_along(reshape(v, (x.type.size,)), 0, first, end)
-            total = _placed(total, part, 0, first + offset)
+            total = _add_at(total, part, 0, first + offset)
     return total
 
 
@@ -282,11 +282,11 @@ def _contract(_size: int, eq: Equation, x: Value, y: Value) -> Value | None:
             part = slice_along(other, axis, first, end)
             scale = broadcast(slice_along(v, 0, first, end), part.type.shape, (axis,))
             scaled = permute(mul(part, scale), tuple(order))
-            total = _placed(total, scaled, place, first + offset)
+            total = _add_at(total, scaled, place, first + offset)
     return total
 
 
-def _placed(x: Tracer, part: Tracer, axis: int, start: int) -> Tracer:
+def _add_at(x: Tracer, part: Tracer, axis: int, start: int) -> Tracer:
     """Add a part to an array, from a place along an axis on."""
     if part.type is x.type and splat(x) == 0:
         return part

@@ -60,15 +60,17 @@ def simplify(program: Program, values: Mask = ()) -> Program:
     """
     with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return builder.program(simplified(program, xs, values))
+        return builder.program(inline_simplified(program, xs, values))
 
 
-def simplified(program: Program, operands: Sequence[Tracer], values: Mask = ()) -> list[Tracer]:
+def inline_simplified(
+    program: Program, operands: Sequence[Tracer], values: Mask = ()
+) -> list[Tracer]:
     """Record the equations of a program, applied to the operands, rewriting on the way.
 
     What only coefficients need is rewritten more freely (see `funcdiff.passes.rewrites.numbers`).
     """
-    rewrite = _rewriting(program)
+    rewrite = _rewrite_rule(program)
     if all(values):
         return walk(program, operands, rewrite)
     exact = needed(program, [k for k, flag in enumerate(values) if flag])
@@ -77,25 +79,27 @@ def simplified(program: Program, operands: Sequence[Tracer], values: Mask = ()) 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         if next(places) in exact:
             return rewrite(eq, xs)
-        return _coefficients.emit(eq.primitive, _nested(eq.params), *xs)
+        return _coefficients.emit(eq.primitive, _with_simplified_programs(eq.params), *xs)
 
     return walk(program, operands, rule)
 
 
-def simplified_linear(program: Program, operands: Sequence[Tracer], linear: Mask) -> list[Tracer]:
+def inline_simplified_linear(
+    program: Program, operands: Sequence[Tracer], linear: Mask
+) -> list[Tracer]:
     """Record the same of a program that is linear in some inputs (see `simplify_linear`).
 
     Where the derivatives of both eigenvalues and eigenvectors are used, it says so to `settled`.
     """
     rewriter = masking.LinearRewriter(*_numbers)
-    return _simplified_linear(program, operands, linear, rewriter)
+    return _inline_simplified_linear(program, operands, linear, rewriter)
 
 
-def _simplified_linear(
+def _inline_simplified_linear(
     program: Program, operands: Sequence[Tracer], linear: Mask, rewriter: masking.LinearRewriter
 ) -> list[Tracer]:
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
-    rewrite = _rewriting(program)
+    rewrite = _rewrite_rule(program)
     settles = any(eq.primitive is settled_p for eq in program.equations)
     in_use = used(program) if settles else set()
 
@@ -106,16 +110,16 @@ def _simplified_linear(
         depends.update(eq.results)
         if eq.primitive is settled_p and in_use.issuperset(eq.results):
             return rewriter.emit(settled_p, Sharing(strict=True), *xs)
-        opened = _opened(eq)
-        if opened is not None:
-            return _simplified_linear(opened, xs, flags, rewriter)
+        body = _vjp_program(eq)
+        if body is not None:
+            return _inline_simplified_linear(body, xs, flags, rewriter)
         ys = emit_nested(rewriter.supports, eq, xs, flags, _simplify_supported)
         return rewriter.emit(eq.primitive, eq.params, *xs) if ys is None else ys
 
     return walk(program, operands, rule)
 
 
-def _opened(eq: Equation) -> Program | None:
+def _vjp_program(eq: Equation) -> Program | None:
     """Return the program of a tangent that a VJP rule defines, if there is one."""
     if not isinstance(eq.params, Tangent):
         return None
@@ -125,7 +129,7 @@ def _opened(eq: Equation) -> Program | None:
         return None
 
 
-def _rewriting(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
+def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program, rewritten."""
     spectral = any(eq.primitive in spectra.primitives for eq in program.equations)
     tables = (*_bits, kinks.rules, *((spectra.rules,) if spectral else ()))
@@ -133,7 +137,7 @@ def _rewriting(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[
         emit = radii.RadialRewriter(*tables).emit
     else:
         emit = Rewriter(*tables).emit if spectral else _plain.emit
-    return lambda eq, xs: emit(eq.primitive, _nested(eq.params), *xs)
+    return lambda eq, xs: emit(eq.primitive, _with_simplified_programs(eq.params), *xs)
 
 
 @memoised
@@ -155,7 +159,7 @@ def simplify_linear(program: Program, linear: Mask) -> Program:
     """
     with Builder("simplify", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
-        return builder.program(simplified_linear(program, xs, linear))
+        return builder.program(inline_simplified_linear(program, xs, linear))
 
 
 @memoised
@@ -168,8 +172,8 @@ def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supporte
         for x, flag in zip(xs, given, strict=True):
             if flag:
                 supports.assume(x, builder.input(x.type.with_dtype(BOOL)))
-        ys = _simplified_linear(program, xs, linear, rewriter)
-        found = [supports.settled(y) for y in ys]
+        ys = _inline_simplified_linear(program, xs, linear, rewriter)
+        found = [supports.resolve(y) for y in ys]
         known = [
             supports.record(s) if isinstance(s, Support) else constant(s, y.type.with_dtype(BOOL))
             for y, s in zip(ys, found, strict=True)
@@ -178,18 +182,18 @@ def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supporte
         return Supported(builder.program([*ys, *known]), tuple(s is not True for s in found))
 
 
-def _nested(params: Params) -> Params:
+def _with_simplified_programs(params: Params) -> Params:
     """Return parameters with the programs that they hold simplified."""
-    names = _holding_programs(cast("Hashable", type(params)))
+    names = _fields_of_programs(cast("Hashable", type(params)))
     if not names:
         return params
-    return replace(params, **{name: _simplified(getattr(params, name)) for name in names})
+    return replace(params, **{name: _simplify_each(getattr(params, name)) for name in names})
 
 
 @lru_cache(maxsize=1024)
-def _holding_programs(kind: Any) -> tuple[str, ...]:
+def _fields_of_programs(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if "Program" in str(f.type))
 
 
-def _simplified(value: Any) -> Any:
+def _simplify_each(value: Any) -> Any:
     return tuple(map(simplify, value)) if isinstance(value, tuple) else simplify(value)

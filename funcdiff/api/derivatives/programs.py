@@ -15,7 +15,12 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.linear_part import hides
-from funcdiff.passes.simplify import simplified, simplified_linear, simplify, simplify_linear
+from funcdiff.passes.simplify import (
+    inline_simplified,
+    inline_simplified_linear,
+    simplify,
+    simplify_linear,
+)
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.jvp import jvp as push_program
@@ -94,14 +99,14 @@ def gradient_program(
     with Builder("grad", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         exact = (wants_value, *(True for _ in program.outputs[1:]))
-        primal = simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
+        primal = inline_simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
             known = (False,) * split.residuals
             present = (True,) + (False,) * (sum(split.mask) - 1)
             pulled = transpose.__wrapped__(split.linear, (True,) * count + known, present)
-            cts = simplified_linear(pulled, [*residuals, constant(1, type_)], (*known, True))
+            cts = inline_simplified_linear(pulled, [*residuals, constant(1, type_)], (*known, True))
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
@@ -162,7 +167,9 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
         cts = [conj(builder.input(t)) for t, flag in zip(types, mask, strict=True) if flag]
         outputs = [zeros(t) for t in program.input_types[:count]]
         if cts:
-            pulled = simplified(pullback(split, count, (True,) * len(cts)), [*residuals, *cts])
+            pulled = inline_simplified(
+                pullback(split, count, (True,) * len(cts)), [*residuals, *cts]
+            )
             outputs = [conj(ct) for ct in pulled]
         return Pullback(_primal(split), builder.program(outputs), types, mask)
 

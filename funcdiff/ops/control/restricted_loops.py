@@ -19,7 +19,7 @@ Restricted: TypeAlias = tuple[P, list[int], list[int]]
 """The parameters of a smaller loop, the operands it takes, and the places of the results."""
 
 
-def restricted_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
+def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     """Restrict a loop; the carries that are needed on the way stay."""
     stacked = [k for k in wanted if k >= p.carries]
     body, carry = _needed(
@@ -50,7 +50,7 @@ def _needed(
         carry = carry | needed
 
 
-def restricted_while(p: While, wanted: list[int]) -> Restricted[While]:
+def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
     """Restrict every sweep; carries and rows that are needed on the way stay."""
     places = p.split(range(p.constants + sum(p.carries)))[1]
     offsets = [place[0] - p.constants if place else 0 for place in places]

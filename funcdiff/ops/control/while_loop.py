@@ -21,7 +21,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.axes.reductions import reduce_any
-from funcdiff.ops.control.restricted_loops import restricted_while
+from funcdiff.ops.control.restricted_loops import restrict_while
 from funcdiff.ops.control.scan import varying_residuals
 from funcdiff.ops.control.sweeps import Assembly, Step, While, applied, input_flags
 from funcdiff.ops.control.transposed_sweeps import transposed
@@ -182,7 +182,7 @@ def _while_linearize(
     operands += [x for carry in (*carries, *(tcarries[k] for k in linear)) for x in carry]
     # values that only become values leave the loop: the rest is linear where the sweeps are
     first, last = sum(p.carries), len(operands) - len(assembly.constants)
-    loop, kept, places = restricted_while(loop, list(range(first, last)))
+    loop, kept, places = restrict_while(loop, list(range(first, last)))
     results = while_loop(loop, [operands[k] for k in kept])
     moved = [results[k] for k in places]
     masks = (flag for k, split in enumerate(splits) for flag in split.mask[: p.carries[k]])

@@ -77,38 +77,38 @@ def _sum(x: Any, y: Any) -> Any:
     return None if x is None or y is None else x + y
 
 
-def _added(x: Jet, y: Jet) -> Jet:
+def _add(x: Jet, y: Jet) -> Jet:
     return Jet(_sum(x.value, y.value), _total([x.slope, y.slope]))
 
 
-def _negated(x: Jet) -> Jet:
+def _negate(x: Jet) -> Jet:
     return Jet(_product(-1.0, x.value), _times(-1.0, x.slope))
 
 
-def _multiplied(x: Jet, y: Jet) -> Jet:
+def _multiply(x: Jet, y: Jet) -> Jet:
     slope = _total([_times(y.value, x.slope), _times(x.value, y.slope)])
     return Jet(_product(x.value, y.value), slope)
 
 
-def _divided(x: Jet, y: Jet) -> Jet | None:
+def _divide(x: Jet, y: Jet) -> Jet | None:
     if y.value == 0:
         return None
     inverse = None if y.value is None else 1 / y.value
     turned = _times(_product(inverse, inverse), _times(-1.0, y.slope))
-    return _multiplied(x, Jet(inverse, turned))
+    return _multiply(x, Jet(inverse, turned))
 
 
 _ARITHMETIC: Final[dict[Primitive[Any], Callable[..., Jet | None]]] = {
-    add_p: _added,
-    mul_p: _multiplied,
-    neg_p: _negated,
-    ops.sub.primitive: lambda x, y: _added(x, _negated(y)),
-    ops.div.primitive: _divided,
+    add_p: _add,
+    mul_p: _multiply,
+    neg_p: _negate,
+    ops.sub.primitive: lambda x, y: _add(x, _negate(y)),
+    ops.div.primitive: _divide,
     convert_p: lambda x: x,
 }
 
 
-def applied(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | None:
+def jet_of_result(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | None:
     """Return the jet of the result of an operation; None if it is not smooth there.
 
     `kinked` tells whether it has a kink where its value is 0.
@@ -146,7 +146,7 @@ def _derivatives(
     return value, slopes
 
 
-def flattens(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | None]) -> bool:
+def is_flattened(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | None]) -> bool:
     """Whether the slope of a result vanishes, or may, while those of operands do not, or may not.
 
     A multiple of what may be flat is so if that is, by the chain rule: it needs no mark of its own.
@@ -158,7 +158,7 @@ def flattens(primitive: Primitive[Any], result: Jet, operands: Sequence[Jet | No
     return result.slope is Unknown.SUM and not multiple
 
 
-def given(x: Tracer, op: Operation) -> Jet:
+def jet_of_constant(x: Tracer, op: Operation) -> Jet:
     """Return the jet of an operand that is no function of the radius, a number or not."""
     value = number(x)
     lasts = value in SPECIAL_NUMBERS or op.primitive is ops.power.primitive

@@ -18,15 +18,15 @@ _and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not
 
 def _and(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x ∧ true = x, x ∧ false = false, x ∧ x = x."""
-    return _decided(x, y, neutral=True)
+    return _decide(x, y, neutral=True)
 
 
 def _or(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x ∨ false = x, x ∨ true = true, x ∨ x = x."""
-    return _decided(x, y, neutral=False)
+    return _decide(x, y, neutral=False)
 
 
-def _decided(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
+def _decide(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
     if x.dtype != BOOL or y.dtype != BOOL:
         return None
     for known, other in ((x, y), (y, x)):

@@ -71,7 +71,7 @@ def _scale_twice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
 # ---- repeated values -----------------------------------------------------------------------------
 
 
-def _broadcasting_later(primitive: Primitive[Any]) -> Rule:
+def _broadcast_later_rule(primitive: Primitive[Any]) -> Rule:
     """Return the rule of an operation of which every element is exactly rounded."""
 
     def broadcast_later(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
@@ -122,15 +122,15 @@ def _sum_of_repeated(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
 
 def _accumulate_slice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + add_slice(0, u) = add_slice(x, u), which accumulates in place."""
-    return _accumulated(emit, add_slice_p, x, y)
+    return _accumulate(emit, add_slice_p, x, y)
 
 
 def _accumulate_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x + scatter_add(0, u, i) = scatter_add(x, u, i): likewise."""
-    return _accumulated(emit, scatter_add_p, x, y)
+    return _accumulate(emit, scatter_add_p, x, y)
 
 
-def _accumulated(emit: Emit, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
+def _accumulate(emit: Emit, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
     """Add into the operand that can be overwritten, if there is one."""
     for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
         found = made_by(padded, primitive)
@@ -181,7 +181,7 @@ def _cut(piece: Tracer, other: Tracer, axis: int) -> bool:
 
 
 repeated: Final[Rules] = {
-    (op.primitive, broadcast_p): (_broadcasting_later(op.primitive),)
+    (op.primitive, broadcast_p): (_broadcast_later_rule(op.primitive),)
     for op in by_ufunc.values()
     if op.ufunc in _EXACT
 }

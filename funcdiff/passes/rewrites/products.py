@@ -46,7 +46,7 @@ def _regroup(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
         if found is None:
             continue
         q, (u, v) = found
-        left, right = _renamed(q, inner, max((*labels, *inner)) + 1)
+        left, right = _rename(q, inner, max((*labels, *inner)) + 1)
         sizes = _sizes((labels, factor), (left, u), (right, v))
         work = _work(sizes, labels, inner)
         for first, side, second, last in ((u, left, v, right), (v, right, u, left)):
@@ -107,7 +107,7 @@ def _both_ways(
     yield y, p.right, x, p.left
 
 
-def _renamed(q: Contraction, out: Labels, free: int) -> tuple[Labels, Labels]:
+def _rename(q: Contraction, out: Labels, free: int) -> tuple[Labels, Labels]:
     """Return the labels of a contraction's operands, given others for its result."""
     names = dict(zip(q.out, out, strict=True))
     for label in q.left:

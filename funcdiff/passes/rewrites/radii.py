@@ -23,7 +23,14 @@ from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.structural import (
     permute,
 )
-from funcdiff.passes.rewrites.jets import Jet, applied, flattens, given, is_analytic, number
+from funcdiff.passes.rewrites.jets import (
+    Jet,
+    is_analytic,
+    is_flattened,
+    jet_of_constant,
+    jet_of_result,
+    number,
+)
 from funcdiff.passes.rewrites.kinks import is_sum_of_squares
 from funcdiff.passes.rewrites.rewriting import Rewriter, same
 from funcdiff.space import broadcast_p, reduce_sum, splat
@@ -78,13 +85,13 @@ class RadialRewriter(Rewriter):
         ys = super().emit(primitive, params, *xs)
         if len(ys) != 1 or ys[0].builder is None or not ys[0].type.differentiable:
             return ys
-        return (self._noted(ys[0]),)
+        return (self._note_jets(ys[0]),)
 
     def jets(self, x: Tracer) -> Jets:
         """Return the radii that a value is a function of."""
         return _NO_JETS if x.builder is None else self._jets.get(x.atom, _NO_JETS)
 
-    def _noted(self, y: Tracer) -> Tracer:
+    def _note_jets(self, y: Tracer) -> Tracer:
         if y.atom in self._marked:
             return self._marked[y.atom]
         head = maker(y)
@@ -99,7 +106,7 @@ class RadialRewriter(Rewriter):
             assert isinstance(p, Contraction)
             if p.left == p.right:
                 return self._of_product(y, xs[0], p)
-        jets = self._known(head, xs)
+        jets = self._jets_of_result(head, xs)
         if _is_radius(head):
             jets = {**jets, Radius(_number(y)): Jet(0.0, 1.0)}
         if not jets:
@@ -109,11 +116,11 @@ class RadialRewriter(Rewriter):
         if is_analytic(head):
             for radius, jet in jets.items():
                 operands = [self.jets(x).get(radius) for x in xs]
-                if len(self._marked) < _MOST and flattens(head.primitive, jet, operands):
+                if len(self._marked) < _MOST and is_flattened(head.primitive, jet, operands):
                     result = self._mark(result, y, radius)
         return result
 
-    def _known(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
+    def _jets_of_result(self, head: Operation, xs: Sequence[Tracer]) -> dict[Radius, Jet]:
         """Return the radii that the result of an equation is a function of."""
         if head.primitive in (radial_p, known_p):
             return dict(self.jets(xs[0]))
@@ -127,8 +134,10 @@ class RadialRewriter(Rewriter):
         kinked = head.primitive in _SQUARES
         for radius in dict.fromkeys(r for jets in known for r in jets):
             pairs = zip(xs, known, strict=True)
-            jets = [jets[radius] if radius in jets else given(x, head) for x, jets in pairs]
-            jet = applied(head, jets, kinked=kinked)
+            jets = [
+                jets[radius] if radius in jets else jet_of_constant(x, head) for x, jets in pairs
+            ]
+            jet = jet_of_result(head, jets, kinked=kinked)
             if jet is not None:
                 found[radius] = jet
         return found
@@ -169,9 +178,9 @@ class RadialRewriter(Rewriter):
         if copied is None:
             return before
         square = _SQUARES[head.primitive](*operands_of(r, head))
-        moved = _moved(r, radius.moves)
+        moved = _move(r, radius.moves)
         self._jets.setdefault(moved.atom, {radius: Jet(0.0, 1.0)})
-        operands = [before, moved, _moved(square, radius.moves)]
+        operands = [before, moved, _move(square, radius.moves)]
         p = Radial(body.builder.program([copied]), 0, kink=head.primitive is not ops.sqrt.primitive)
         marked = radial(p, [*operands, *body.parameters])
         self._jets[marked.atom] = self._jets[y.atom]
@@ -201,7 +210,7 @@ def _half_power(head: Operation, xs: Sequence[Tracer]) -> int | None:
     return int(2 * exponent) if is_sum_of_squares(xs[0]) else None
 
 
-def _moved(x: Tracer, moves: Sequence[Move]) -> Tracer:
+def _move(x: Tracer, moves: Sequence[Move]) -> Tracer:
     for primitive, params in moves:
         if x.builder is None:
             (type_,) = primitive.abstract(params, x.type)
@@ -234,7 +243,9 @@ class _Body:
         key = x.atom, moves
         if key not in self._copies:
             depends = self._jet(x, moves) is not None
-            copied = self._computed(x, moves, depth + 1) if depends else self._parameter(x, moves)
+            copied = (
+                self._copy_equation(x, moves, depth + 1) if depends else self._parameter(x, moves)
+            )
             if copied is None or len(self.builder.entries) > _LONGEST:
                 return None
             self._copies[key] = copied
@@ -242,14 +253,14 @@ class _Body:
 
     def _parameter(self, x: Tracer, moves: tuple[Move, ...]) -> Tracer:
         """Return a parameter, a single number for what is equal everywhere."""
-        x = _moved(x, moves)
+        x = _move(x, moves)
         found = made_by(x, broadcast_p)
         if found and not found[0].axes:
             x = found[1][0]
         self.parameters.append(x)
         return self.builder.input(x.type.with_shape(()))
 
-    def _computed(self, x: Tracer, moves: tuple[Move, ...], depth: int) -> Tracer | None:
+    def _copy_equation(self, x: Tracer, moves: tuple[Move, ...], depth: int) -> Tracer | None:
         head = maker(x)
         if head is None or depth > _LONGEST:
             return None

@@ -22,7 +22,7 @@ from funcdiff.space import add_p, mul_p, neg_p, reduce_sum_p, splat
 _sub_p: Final = sub.primitive
 
 
-def _negating(primitive: Primitive[Any]) -> Rule:
+def _negate_last_rule(primitive: Primitive[Any]) -> Rule:
     def negate_last(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """f(-x) = -f(x) for f linear in each operand, if there is not more to negate."""
         for k, x in enumerate(xs):
@@ -83,7 +83,7 @@ _LINEAR: Final[tuple[Primitive[Any], ...]] = (
 )  # fmt: skip
 
 rules: Final[Rules] = {
-    **{(primitive, neg_p): (_negating(primitive),) for primitive in _LINEAR},
+    **{(primitive, neg_p): (_negate_last_rule(primitive),) for primitive in _LINEAR},
     (neg_p, select_p): (_negate_masked,),
     (neg_p, mul_p): (_negate_number,),
     (add_p, neg_p): (_add_negated,),

@@ -80,13 +80,13 @@ def _slice_twice(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
         return None
     inner, (origin,) = found
     boxes = [
-        _composed(first, second, n)
+        _compose(first, second, n)
         for first, second, n in zip(inner.index, p.index, origin.shape, strict=True)
     ]
     return emit(slice_p, Slice(*zip(*boxes, strict=True)), origin)
 
 
-def _composed(first: slice, second: slice, length: int) -> tuple[int, int, int]:
+def _compose(first: slice, second: slice, length: int) -> tuple[int, int, int]:
     """Return start, stop and step of a slice of a slice of an axis."""
     places = range(*first.indices(length))[second]
     start = min(places.start, length)

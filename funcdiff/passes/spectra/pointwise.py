@@ -68,12 +68,12 @@ class Body:
         if _long_axes(x) != _long_axes(self.w) or len(self.copies) > _LONGEST:
             return None
         parameter = self._parameter(x)
-        made = self._computed(x) if parameter is None else self._taken(parameter)
+        made = self._copy_equation(x) if parameter is None else self._as_parameter(parameter)
         if made is not None:
             self.copies[x.atom] = made
         return made
 
-    def _taken(self, parameter: Tracer) -> Tracer:
+    def _as_parameter(self, parameter: Tracer) -> Tracer:
         self.parameters.append(parameter)
         with self.builder:
             taken = self.builder.input(parameter.type)
@@ -94,7 +94,7 @@ class Body:
             return None
         return broadcast(found[1][0], shape[:-1], found[0].axes)
 
-    def _computed(self, x: Tracer) -> Tracer | None:
+    def _copy_equation(self, x: Tracer) -> Tracer | None:
         head = maker(x)
         if head is None:
             return None

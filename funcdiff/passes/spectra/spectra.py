@@ -281,7 +281,7 @@ def _sum_of_function(_emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     w = values_of(x, _values)
     if w is None or w.shape != x.shape or x.ndim - 1 not in p.axes:
         return None
-    return _known_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
+    return _with_derivative_of_sum(w, [Scale(x)], x.dtype, p.axes, bind(reduce_sum_p, p, x)[0])
 
 
 def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
@@ -292,7 +292,9 @@ def _inner_product(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer 
         return None
     if p.out != tuple(label for label in p.left if label in p.out):
         return None
-    return _known_sum(w, [Scale(x), Scale(y)], x.dtype, axes, bind(contract_p, p, x, y)[0])
+    return _with_derivative_of_sum(
+        w, [Scale(x), Scale(y)], x.dtype, axes, bind(contract_p, p, x, y)[0]
+    )
 
 
 def _values(x: Tracer) -> tuple[Primitive[Any], Any, Tracer] | None:
@@ -312,7 +314,7 @@ _ALONE: Final[tuple[Primitive[Any], ...]] = (eigvalsh_p, svdvals_p)
 _AMONG: Final[tuple[tuple[Primitive[Any], int, int], ...]] = ((eigh_p, 0, 1), (svd_p, 1, 0))
 
 
-def _known_sum(
+def _with_derivative_of_sum(
     w: Tracer, scales: Sequence[Scale], dtype: Any, axes: tuple[int, ...], total: Tracer
 ) -> Tracer | None:
     """Return the total, known to be the sum of the product of the scales."""

@@ -19,58 +19,58 @@ from funcdiff.passes.supports.with_supports import (
     Restricted,
     Simplify,
     Supported,
-    chosen,
-    completed,
-    numbered,
+    number_marked,
+    select_marked,
+    wanted_supports,
     with_support,
 )
 from funcdiff.transforms.jvp import Mask
 
 
-def extended_cond(p: Cond, call: Call, simplify: Simplify) -> Extended:
+def extend_cond(p: Cond, call: Call, simplify: Simplify) -> Extended:
     """Extend a choice; a result has a support if it has one in any branch."""
     linear, given = call.linear[1:], with_support(call.linear, call.supports)[1:]
     found = [simplify(branch, linear, given) for branch in p.branches]
     mask = tuple(any(flags) for flags in zip(*(f.mask for f in found), strict=True))
-    return _extended(Cond(tuple(_completed_branch(f, mask) for f in found)), call, mask)
+    return _extend(Cond(tuple(_complete_branch(f, mask) for f in found)), call, mask)
 
 
-def _completed_branch(found: Supported, mask: Mask) -> Program:
+def _complete_branch(found: Supported, mask: Mask) -> Program:
     if found.mask == mask:
         return found.program
     with Builder("cond", SHARED) as builder:
         xs = [builder.input(t) for t in found.program.input_types]
         results = inline(found.program, xs)
         ys, supports = results[: len(mask)], iter(results[len(mask) :])
-        return builder.program([*ys, *completed(ys, found.mask, mask, supports)])
+        return builder.program([*ys, *wanted_supports(ys, found.mask, mask, supports)])
 
 
-def extended_checkpoint(p: Checkpoint, call: Call, simplify: Simplify) -> Extended:
+def extend_checkpoint(p: Checkpoint, call: Call, simplify: Simplify) -> Extended:
     """Extend a piece that is computed again."""
     found = simplify(p.body, call.linear, with_support(call.linear, call.supports))
-    return _extended(replace(p, body=found.program), call, found.mask)
+    return _extend(replace(p, body=found.program), call, found.mask)
 
 
-def _extended(p: Params, call: Call, mask: Mask) -> Extended:
+def _extend(p: Params, call: Call, mask: Mask) -> Extended:
     given = with_support(call.linear, call.supports)
-    pairs = chosen(list(zip(call.operands, call.supports, strict=True)), given)
+    pairs = select_marked(list(zip(call.operands, call.supports, strict=True)), given)
     operands = [*call.operands, *(booleans(x, s) for x, s in pairs)]
-    return Extended(p, operands, list(range(len(mask))), numbered(mask, len(mask)))
+    return Extended(p, operands, list(range(len(mask))), number_marked(mask, len(mask)))
 
 
-def restricted_cond(p: Cond, wanted: list[int]) -> Restricted:
+def restrict_cond(p: Cond, wanted: list[int]) -> Restricted:
     """Restrict every branch."""
-    branches, kept = _restricted(p.branches, wanted)
+    branches, kept = _restrict(p.branches, wanted)
     return Cond(branches), [0, *(k + 1 for k in kept)], list(range(len(wanted)))
 
 
-def restricted_checkpoint(p: Checkpoint, wanted: list[int]) -> Restricted:
+def restrict_checkpoint(p: Checkpoint, wanted: list[int]) -> Restricted:
     """Restrict the body."""
-    (body,), kept = _restricted([p.body], wanted)
+    (body,), kept = _restrict([p.body], wanted)
     return replace(p, body=body), kept, list(range(len(wanted)))
 
 
-def _restricted(
+def _restrict(
     programs: Sequence[Program], wanted: Sequence[int]
 ) -> tuple[tuple[Program, ...], list[int]]:
     """Return the programs without outputs that are not wanted and inputs that none reads."""

@@ -27,7 +27,7 @@ from funcdiff.passes.supports.rules import (
     is_product,
     rule_of,
 )
-from funcdiff.passes.supports.support import Maybe, Support, given
+from funcdiff.passes.supports.support import Maybe, Support, from_mask
 from funcdiff.passes.supports.written_tiles import Tiles
 from funcdiff.space import splat
 
@@ -50,8 +50,8 @@ class Supports:
             return bool(value != 0)
         return self._known.get(x.atom, True)
 
-    def settled(self, x: Tracer) -> Maybe:
-        """Return the same, True where it depends on shapes only and turns out to be everywhere."""
+    def resolve(self, x: Tracer) -> Maybe:
+        """Return `of`, evaluated if it depends on shapes only: True where it is everywhere."""
         support = self.of(x)
         if isinstance(support, Support) and self.is_everywhere(support):
             self.forget(x)
@@ -60,7 +60,7 @@ class Supports:
 
     def assume(self, x: Tracer, support: Support | Tracer) -> None:
         """Take `support` for where `x` may differ from zero."""
-        self._known[x.atom] = support if isinstance(support, Support) else given(support)
+        self._known[x.atom] = support if isinstance(support, Support) else from_mask(support)
 
     def note(
         self, ys: Sequence[Tracer], primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
@@ -85,12 +85,12 @@ class Supports:
             return
         supports = [self.of(x) for x in xs]
         if primitive in MASKED:
-            supports[params.masked] = given(xs[2])
+            supports[params.masked] = from_mask(xs[2])
         if primitive in (add_slice_p, replace_slice_p):
             before, tile = (s is True for s in supports)
             adds = primitive is add_slice_p
             self._tiles.write(y, xs[0], params, everywhere=tile, before=before, adds=adds)
-        if primitive is slice_p and self._tiles.read(xs[0], params):
+        if primitive is slice_p and self._tiles.is_dense(xs[0], params):
             return
         if is_pointwise_sum(primitive) and True in supports:
             return
@@ -108,7 +108,7 @@ class Supports:
         self, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
     ) -> Support | None:
         """Return the support of a product of the operands, if masks or indices make one."""
-        supports = [s if isinstance(s, Support) else True for s in map(self.settled, xs)]
+        supports = [s if isinstance(s, Support) else True for s in map(self.resolve, xs)]
         if all(s is True for s in supports):
             return None
         rule = rule_of(primitive)
@@ -122,7 +122,7 @@ class Supports:
         self, primitive: Primitive[Any], params: Any, xs: Sequence[Tracer]
     ) -> Sequence[Maybe]:
         """Return the supports of several results, True where they turn out to be everywhere."""
-        found = SEVERAL[primitive](params, xs, [self.settled(x) for x in xs])
+        found = SEVERAL[primitive](params, xs, [self.resolve(x) for x in xs])
         everywhere = [isinstance(s, Support) and self.is_everywhere(s) for s in found]
         return [whole or s for whole, s in zip(everywhere, found, strict=True)]
 

@@ -24,14 +24,14 @@ from funcdiff.passes.supports.with_supports import (
     Extended,
     Simplify,
     Supported,
-    chosen,
-    completed,
-    numbered,
+    number_marked,
+    select_marked,
+    wanted_supports,
     with_support,
 )
 
 
-def _starting(
+def _first_supports(
     xs: Sequence[Tracer], supports: Sequence[Maybe], given: Sequence[bool], carried: Sequence[bool]
 ) -> list[Support | Tracer]:
     """Return the first supports of carries; those not given may differ from zero everywhere."""
@@ -43,13 +43,13 @@ def _starting(
 
 
 def _boolean(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [t.with_dtype(BOOL) for t in chosen(values, flags)]
+    return [t.with_dtype(BOOL) for t in select_marked(values, flags)]
 
 
 # ---- loops of fixed length -----------------------------------------------------------------------
 
 
-def extended_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
+def extend_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
     """Extend a loop by the supports of constants, carry and rows."""
     linear = scan.linear_inputs(p, call.linear)
     constants, carry, rows = p.split(with_support(linear, call.supports))
@@ -60,19 +60,19 @@ def extended_scan(p: Scan, call: Call, simplify: Simplify) -> Extended:
     xs = p.split(call.operands)
     wanted = constants, carried, rows
     constants, carry, rows = (
-        [*xs[k], *_starting(xs[k], supports[k], given[k], wanted[k])] for k in range(3)
+        [*xs[k], *_first_supports(xs[k], supports[k], given[k], wanted[k])] for k in range(3)
     )
     stacked = found.mask[p.carries :]
     last = len(carry) + len(stacked)
     return Extended(
-        Scan(_scanned(p, found, given, carried), len(constants), len(carry), p.length, p.reverse),
+        Scan(_scan_body(p, found, given, carried), len(constants), len(carry), p.length, p.reverse),
         [*constants, *carry, *rows],
         [*range(p.carries), *range(len(carry), last)],
-        [*numbered(carried, p.carries), *numbered(stacked, last)],
+        [*number_marked(carried, p.carries), *number_marked(stacked, last)],
     )
 
 
-def _scanned(
+def _scan_body(
     p: Scan, found: Supported, given: Sequence[Sequence[bool]], carried: Sequence[bool]
 ) -> Program:
     """Put the supports next to what they are of: constants, carry, rows and results."""
@@ -84,24 +84,24 @@ def _scanned(
         for group, has, want in zip(types, given, (given[0], carried, given[2]), strict=True):
             xs += [builder.input(t) for t in group]
             masks = [builder.input(t) for t in _boolean(group, want)]
-            supports += chosen(masks, chosen(has, want))
+            supports += select_marked(masks, select_marked(has, want))
         results = inline(found.program, [*xs, *supports])
         ys, rest = results[:count], iter(results[count:])
         after = ys[: p.carries]
-        ends = completed(after, found.mask[: p.carries], carried, rest)
+        ends = wanted_supports(after, found.mask[: p.carries], carried, rest)
         return builder.program([*after, *ends, *ys[p.carries :], *rest])
 
 
 # ---- loops of unknown length ---------------------------------------------------------------------
 
 
-def extended_while(p: While, call: Call, simplify: Simplify) -> Extended:
+def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
     """Extend every sweep by the supports of constants, carry and the rows left before it."""
     flags = transposed_sweeps.linear_inputs(p, call.linear)
     xs, carries = p.split(call.operands)
     constants, starts = p.split(call.supports)
     given = with_support(flags[0][: p.constants], constants)
-    shared = _starting(xs, constants, given, given)
+    shared = _first_supports(xs, constants, given, given)
     assembly = Assembly([x.type for x in (*xs, *shared)])
     plain: list[int] = []
     masks: list[int | None] = []
@@ -115,15 +115,15 @@ def extended_while(p: While, call: Call, simplify: Simplify) -> Extended:
         found = simplify(body, flags[k], (*given, *first, *rows))
         carried = [a or b for a, b in zip(first, found.mask, strict=False)]
         places = list(plain), [place for place in masks if place is not None]
-        step = _extended_step(p, k, found, (first, carried), places)
-        group = [*carry, *_starting(carry, starts[k], first, carried)]
+        step = _extend_step(p, k, found, (first, carried), places)
+        group = [*carry, *_first_supports(carry, starts[k], first, carried)]
         left = assembly.add([x.type for x in group], step, reverse=p.reverse[k])
         count = len(found.mask) - n
         plain += left[:count]
-        masks += [None if j is None else left[j] for j in numbered(found.mask[n:], count)]
+        masks += [None if j is None else left[j] for j in number_marked(found.mask[n:], count)]
         before = sum(map(len, groups))
         results += range(before, before + n)
-        supports += numbered(carried, before + n)
+        supports += number_marked(carried, before + n)
         groups.append(group)
     test = rearranged(p.test, range(len(p.test.inputs)), [0])
     loop = assembly.loop(lambda c, s: applied(test, c[: p.constants], s[: p.carries[0]])[0])
@@ -131,7 +131,7 @@ def extended_while(p: While, call: Call, simplify: Simplify) -> Extended:
     return Extended(loop, operands, results, supports)
 
 
-def _extended_step(
+def _extend_step(
     p: While,
     k: int,
     found: Supported,
@@ -145,10 +145,10 @@ def _extended_step(
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         xs = [*c[: p.constants], *s[:n], *(r[j] for j in plain)]
-        supports = [*c[p.constants :], *chosen(s[n:], chosen(has, carried))]
+        supports = [*c[p.constants :], *select_marked(s[n:], select_marked(has, carried))]
         results = applied(found.program, xs, supports, [r[j] for j in masks])
         ys, rest = results[:count], iter(results[count:])
-        ends = completed(ys[:n], found.mask[:n], carried, rest)
+        ends = wanted_supports(ys[:n], found.mask[:n], carried, rest)
         return [*ys[:n], *ends], [*ys[n:], *rest]
 
     return step

@@ -63,7 +63,7 @@ def _is_finite(c: Tracer) -> bool:
     return all(number is not None and np.isfinite(number) for number in numbers)
 
 
-def _masked(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
+def _split_mask(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
     """Return mask and value of ``select(mask, value, 0)``, and whether the sides are swapped."""
     found = made_by(x, select_p)
     if found is None:
@@ -85,7 +85,7 @@ def _mask(emit: Emit, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
 def _scale_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, u, 0) · c = select(m, u·c, 0)."""
     for u, c in ((x, y), (y, x)):
-        found = _masked(u)
+        found = _split_mask(u)
         if found:
             mask, value, swapped = found
             return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped=swapped)
@@ -94,7 +94,7 @@ def _scale_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None
 
 def _divide_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, u, 0) / c = select(m, u / c, 0)."""
-    found = _masked(x)
+    found = _split_mask(x)
     if found is None:
         return None
     mask, value, swapped = found
@@ -132,13 +132,13 @@ def _contract_padded(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer
             bounds = {
                 label: (pad.starts[k], pad.stops[k], pad.steps[k]) for k, label in enumerate(labels)
             }
-            place = _sliced(bounds, others, c.shape)
+            place = _slice_at(bounds, others, c.shape)
             part = c if place.lengths == c.shape else emit(slice_p, place, c)
             small = emit(contract_p, p, *((u, part) if padded is x else (part, u)))
             (result,) = contract_p.abstract(p, x.type, y.type)
             if small.type is result:
                 return small
-            place = _sliced(bounds, p.out, result.shape)
+            place = _slice_at(bounds, p.out, result.shape)
             return emit(add_slice_p, place, zeros(result), small)
     return None
 
@@ -188,7 +188,7 @@ def _at_slice(
     return moved, offset - steps[k] * start
 
 
-def _sliced(
+def _slice_at(
     bounds: dict[int, tuple[int, int, int]], labels: Labels, shape: tuple[int, ...]
 ) -> Slice:
     """Return the slice of an array at the labels that have bounds, whole at the others."""
@@ -200,7 +200,7 @@ def _sliced(
 # ---- any other support: the product is masked by it ----------------------------------------------
 
 
-def _padded(supports: Supports, emit: Emit, u: Tracer, support: Support) -> Tracer | None:
+def _pad(supports: Supports, emit: Emit, u: Tracer, support: Support) -> Tracer | None:
     """Return u = add_slice(0, slice(u)), if its support is a box and a mask would take more."""
     if not supports.takes_more_than(2, support):
         return None
@@ -216,9 +216,9 @@ def _scale_supported(supports: Supports) -> Rule:
         for u, c in ((x, y), (y, x)):
             if supports.of(u) is True or _is_finite(c):
                 continue
-            support = supports.settled(u)
+            support = supports.resolve(u)
             if isinstance(support, Support):
-                padded = _padded(supports, emit, u, support)
+                padded = _pad(supports, emit, u, support)
                 if padded is not None:
                     return emit(mul_p, p, padded, c)
                 return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
@@ -232,7 +232,7 @@ def _divide_supported(supports: Supports) -> Rule:
         """u / c = select(support(u), u / c, 0)."""
         if splat(y) is not None:
             return None
-        support = supports.settled(x)
+        support = supports.resolve(x)
         if not isinstance(support, Support):
             return None
         return _mask(emit, supports.record(support), bind(_div_p, p, x, y)[0], swapped=False)
@@ -273,7 +273,7 @@ def _product_supported(
         for k, (u, c) in enumerate(((x, y), (y, x))):
             if supports.of(u) is True or _is_finite(c):
                 continue
-            support = supports.settled(u)
+            support = supports.resolve(u)
             if isinstance(support, Support):
                 mask = supports.record(support)
                 return emit(masked_p, masked(p, k), x, y, mask)

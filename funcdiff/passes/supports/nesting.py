@@ -17,7 +17,7 @@ from funcdiff.core.program import Equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
-from funcdiff.ops.control.restricted_loops import restricted_scan, restricted_while
+from funcdiff.ops.control.restricted_loops import restrict_scan, restrict_while
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.passes.supports import branches, loops
@@ -27,16 +27,16 @@ from funcdiff.passes.supports.with_supports import Call, Extended, Restricted, S
 from funcdiff.transforms.jvp import Mask
 
 _EXTENSIONS: Final[dict[type[Params], Callable[[Any, Call, Simplify], Extended]]] = {
-    Cond: branches.extended_cond,
-    Checkpoint: branches.extended_checkpoint,
-    Scan: loops.extended_scan,
-    While: loops.extended_while,
+    Cond: branches.extend_cond,
+    Checkpoint: branches.extend_checkpoint,
+    Scan: loops.extend_scan,
+    While: loops.extend_while,
 }
 _RESTRICTIONS: Final[dict[type[Params], Callable[[Any, list[int]], Restricted]]] = {
-    Cond: branches.restricted_cond,
-    Checkpoint: branches.restricted_checkpoint,
-    Scan: restricted_scan,
-    While: restricted_while,
+    Cond: branches.restrict_cond,
+    Checkpoint: branches.restrict_checkpoint,
+    Scan: restrict_scan,
+    While: restrict_while,
 }
 
 
@@ -50,7 +50,7 @@ def emit_nested(
     extend = _EXTENSIONS.get(type(eq.params))
     if extend is None:
         return None
-    call = Call(eq.params, list(xs), linear, [supports.settled(x) for x in xs])
+    call = Call(eq.params, list(xs), linear, [supports.resolve(x) for x in xs])
     full = extend(eq.params, call, simplify)
     if len(full.operands) == len(xs) and not any(k is not None for k in full.supports):
         return list(bind(eq.primitive, full.params, *xs))

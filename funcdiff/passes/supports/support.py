@@ -55,7 +55,7 @@ Maybe: TypeAlias = Support | bool
 """A support; True is everywhere, False nowhere."""
 
 
-def given(mask: Tracer) -> Support:
+def from_mask(mask: Tracer) -> Support:
     """Return a mask that is recorded as a support."""
     return Support(reshape_p, Shape(mask.shape), [mask])
 

@@ -75,7 +75,7 @@ Restricted: TypeAlias = tuple[Params, list[int], list[int]]
 """An equation restricted to some results: parameters, operands kept, places of the results."""
 
 
-def chosen(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+def select_marked(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """Return the values that are marked."""
     return [x for x, flag in zip(values, flags, strict=True) if flag]
 
@@ -85,13 +85,13 @@ def with_support(linear: Mask, supports: Sequence[Maybe]) -> Mask:
     return tuple(flag and s is not True for flag, s in zip(linear, supports, strict=True))
 
 
-def numbered(mask: Sequence[bool], first: int) -> list[int | None]:
+def number_marked(mask: Sequence[bool], first: int) -> list[int | None]:
     """Number what is marked, from `first` on."""
     places = iter(range(first, first + sum(mask)))
     return [next(places) if flag else None for flag in mask]
 
 
-def completed(
+def wanted_supports(
     ys: Sequence[Tracer], found: Mask, wanted: Sequence[bool], supports: Iterator[Tracer]
 ) -> list[Tracer]:
     """Return the supports of the results where wanted, True where none was found."""

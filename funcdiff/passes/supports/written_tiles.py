@@ -37,8 +37,8 @@ class Tiles:
         tiles[p.starts] = everywhere or (adds and tiles.get(p.starts, elsewhere))
         self._chains[y.atom] = chain
 
-    def read(self, x: Tracer, p: Slice) -> bool:
-        """Return whether it is known that a slice may differ from zero everywhere."""
+    def is_dense(self, x: Tracer, p: Slice) -> bool:
+        """Whether it is known that a slice may differ from zero everywhere."""
         chain = self._chains.get(x.atom)
         if chain is None or not _is_tile(p) or chain[0] != p.lengths:
             return False
