@@ -39,7 +39,7 @@ from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
 from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.builder import current_builder
-from funcdiff.core.evaluate import owned, repeatable
+from funcdiff.core.evaluate import copy_aliased, is_repeatable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import program_of
@@ -102,11 +102,11 @@ class _Compiled(NamedTuple):
         except Exception as error:
             self.refuse_to_repeat(error)
             return run(self.program, operands, self.trace)  # which raises again, and says where
-        return owned(results, operands)
+        return copy_aliased(results, operands)
 
     def refuse_to_repeat(self, error: Exception) -> None:
         """Raise the error of a run that had effects, which must not happen again."""
-        if not repeatable(self.program.equations):
+        if not is_repeatable(self.program.equations):
             error.add_note(f"funcdiff: in a compiled program that was run at {user_location()}")
             raise error
 

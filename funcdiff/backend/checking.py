@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.evaluate import Executable, repeatable
+from funcdiff.core.evaluate import Executable, is_repeatable
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InternalError
@@ -34,7 +34,7 @@ def with_check(program: Program, run: Run, *, exact: bool) -> Run:
     exact
         Whether it computes the interpreter's bits.
     """
-    if os.environ.get("FUNCDIFF_CHECK") != "1" or not repeatable(program.equations):
+    if os.environ.get("FUNCDIFF_CHECK") != "1" or not is_repeatable(program.equations):
         return run  # effects of the user's code must happen once
     return _Checked(program, run, exact=exact)
 

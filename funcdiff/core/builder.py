@@ -145,7 +145,7 @@ class Builder:
         if x.builder is self or x.builder is None:
             return x.atom
         if self.policy.closed or not self._encloses(x.builder):
-            raise escaped(x)
+            raise escape_error(x)
         key = (id(x.builder), x.atom)
         number = self._captured.get(key)
         if number is None:
@@ -245,7 +245,7 @@ def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer,
     """Record an equation with the innermost builder (or, if it hoists, further out)."""
     builder = current_builder()
     if builder is None:
-        raise escaped(*operands)
+        raise escape_error(*operands)
     op = operation(primitive, params, tuple([x.type for x in operands]))
     while builder.policy.hoists and builder not in [x.builder for x in operands]:
         assert builder.parent is not None
@@ -255,7 +255,7 @@ def bind(primitive: Primitive[P], params: P, *operands: Tracer) -> tuple[Tracer,
     )
 
 
-def escaped(*operands: Tracer) -> EscapedTracerError:
+def escape_error(*operands: Tracer) -> EscapedTracerError:
     """Return the error for tracers that are used outside the trace that made them."""
     made = next((repr(x.builder) for x in operands if x.builder is not None), "an earlier trace")
     error = EscapedTracerError(

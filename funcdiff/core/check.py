@@ -67,10 +67,10 @@ def check(program: Program) -> None:
     """
     fault = _fault(program)
     if fault is not None:
-        raise VerificationError(f"{fault.what}\n{_marked(lines(program), fault.line)}")
+        raise VerificationError(f"{fault.what}\n{_mark_line(lines(program), fault.line)}")
 
 
-def _marked(text: list[str], line: int) -> str:
+def _mark_line(text: list[str], line: int) -> str:
     """Return a program with an arrow at one line, without what is far from it."""
     first, last = max(line - _SHOWN, 0), min(line + _SHOWN + 1, len(text))
     blank = " " * len(_ARROW)

@@ -60,7 +60,7 @@ class Values:
             if isinstance(op, ArrayType):
                 values.append(self._input_value(number))
                 continue
-            operands = list(map(self._known, refs))
+            operands = list(map(self._value_of, refs))
             if any(x is _UNKNOWN for x in operands):
                 values.extend(_UNKNOWN for _ in op.results)
                 continue
@@ -89,7 +89,7 @@ class Values:
                 return place
         return None
 
-    def _known(self, atom: Ref) -> Any:
+    def _value_of(self, atom: Ref) -> Any:
         return atom.array if isinstance(atom, Literal) else self._values[atom]
 
     def _input_value(self, number: int) -> Any:

@@ -64,7 +64,7 @@ class Executable:
             except InternalError:
                 raise
             except Exception:
-                if not repeatable(self.program.equations):
+                if not is_repeatable(self.program.equations):
                     raise
                 return self.interpret(*arrays)  # which raises again, and says where
         self._runs += 1
@@ -153,13 +153,14 @@ def _step(function: Callable[..., Any], operands: list[int], results: list[int])
     return function, operands, 0, results[0]
 
 
-def repeatable(operations: Iterable[Any]) -> bool:
+def is_repeatable(operations: Iterable[Any]) -> bool:
     """Whether equations or operations may be run again, to find out which of them fails.
 
     Effects of the user's code, which writes a file, say, must happen once.
     """
     return not any(
-        x.primitive.facts.calls_user or not all(repeatable(p.equations) for p in nested(x.params))
+        x.primitive.facts.calls_user
+        or not all(is_repeatable(p.equations) for p in nested(x.params))
         for x in operations
     )
 
@@ -207,10 +208,10 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> list[Any]:
             f"the program takes ({', '.join(types)}), but ({', '.join(given)}) was given, at "
             f"{user_location()}. Convert the arrays with .astype, or trace the function again."
         )
-    return owned(copy_context().run(executable(program), *values), values)
+    return copy_aliased(copy_context().run(executable(program), *values), values)
 
 
-def owned(results: list[Any], operands: Sequence[Any]) -> list[Any]:
+def copy_aliased(results: list[Any], operands: Sequence[Any]) -> list[Any]:
     """Copy results that are, or look into, memory of somebody else, or of each other."""
     foreign = {id(x) for x in operands}
     for k, x in enumerate(results):

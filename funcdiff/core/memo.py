@@ -125,11 +125,11 @@ class Memoised(Generic[P, R]):
         if found is not None:
             found.used = next(_store.clock)
             return cast("R", found.result)
-        result = copy_context().run(self._derived, *args, **kwargs)
+        result = copy_context().run(self._derive, *args, **kwargs)
         _store.enter(key, result, _weight(args[0]))
         return result
 
-    def _derived(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def _derive(self, *args: P.args, **kwargs: P.kwargs) -> R:
         pause()
         return self.__wrapped__(*args, **kwargs)
 

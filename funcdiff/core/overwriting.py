@@ -66,7 +66,7 @@ class _Plan:
         self._needed = last.copy()
         self._owner = [_FOREIGN] * len(last)
         self._copied: set[int] = set()
-        written = _written(program, len(last))
+        written = _last_writes(program, len(last))
         for index in range(len(program.equations) - 1, -1, -1):
             self._look_back(index, program.equations[index], written)
         self.choices = [self._decide(k, eq) for k, eq in enumerate(program.equations)]
@@ -93,7 +93,7 @@ class _Plan:
             return Choice(facts.copying(eq.params))
         if facts.in_place is not None:
             self._own(eq)
-            return self._overwriting(index, eq, facts.in_place) or Choice(function)
+            return self._choice_in_place(index, eq, facts.in_place) or Choice(function)
         if not is_fresh(eq):
             owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
             for v in eq.results if owners else ():
@@ -105,7 +105,7 @@ class _Plan:
         for v in eq.results:
             self._owner[v.number] = v.number
 
-    def _overwriting(self, index: int, eq: Equation, variant: Variant) -> Choice | None:
+    def _choice_in_place(self, index: int, eq: Equation, variant: Variant) -> Choice | None:
         """Return the variant in place if its first operand is an array that dies here."""
         first = eq.operands[0]
         if not isinstance(first, Var):
@@ -121,7 +121,7 @@ class _Plan:
         return Choice(lambda x, *rest: (in_place if x.flags.writeable else function)(x, *rest))
 
 
-def _written(program: Program, count: int) -> list[int]:
+def _last_writes(program: Program, count: int) -> list[int]:
     """Return for each variable the index of the last equation that might write to its memory."""
     group = list(range(count))
     written = [-1] * count

@@ -29,7 +29,7 @@ def fault_of(params: Params) -> str | None:
                 "floats (not nan), bools, strings, None, dtypes, types, programs and tuples of "
                 "these"
             )
-        if not _fits(value, hints[field.name]):
+        if not _is_of_type(value, hints[field.name]):
             found = f"the {type(value).__name__} {value!r}"
             return f"{field.name} is {found}, where {field.type} is declared"
     return None
@@ -51,19 +51,19 @@ def _is_static(value: Any) -> bool:
     return value is None or isinstance(value, str) or type(value) in (bool, int, ArrayType, Program)
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _is_of_type(value: Any, hint: Any) -> bool:
     """Whether a static value is of a declared type."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
         if type(value) is not tuple:
             return False
         if args[-1:] == (...,):
-            return all(_fits(item, args[0]) for item in value)
-        return len(value) == len(args) and all(map(_fits, value, args))
+            return all(_is_of_type(item, args[0]) for item in value)
+        return len(value) == len(args) and all(map(_is_of_type, value, args))
     if origin is Literal:
         return any(type(value) is type(arg) and value == arg for arg in args)
     if origin in (Union, UnionType):
-        return any(_fits(value, arg) for arg in args)
+        return any(_is_of_type(value, arg) for arg in args)
     if hint is str or origin is np.dtype:
         return isinstance(value, origin or hint)
     return hint in (Any, object) or type(value) is hint

@@ -29,7 +29,7 @@ from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.tokens import Reader, Token, near_misses, shown
+from funcdiff.core.tokens import Reader, Token, abbreviate, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree.bits import scalar_of_bits
@@ -114,7 +114,7 @@ def _program(reader: Reader) -> Program:
     reader.take_word("program")
     reader.take("(")
     defined: list[Var] = []
-    reader.listed(lambda: defined.append(_definition(reader, len(defined))), ")")
+    reader.read_list(lambda: defined.append(_definition(reader, len(defined))), ")")
     inputs = tuple(defined)
     reader.take("{")
     equations = []
@@ -151,12 +151,12 @@ def _equation(reader: Reader, defined: list[Var]) -> Equation:
     operands = () if reader.at_end_of_line else _atoms(reader, defined)
     if not reader.at_end_of_line:
         raise reader.error(reader.next, "',' or the end of the line after an equation")
-    eq = _typed(reader, name, primitive, params, operands, tuple(results))
+    eq = _checked_equation(reader, name, primitive, params, operands, tuple(results))
     defined.extend(results)
     return eq
 
 
-def _typed(
+def _checked_equation(
     reader: Reader,
     name: Token,
     primitive: Primitive[Any],
@@ -166,22 +166,18 @@ def _typed(
 ) -> Equation:
     """Return the equation if its type rule accepts the operands and gives the written types."""
     eq = Equation(primitive, params, operands, results)
-    types = shown(", ".join(repr(atom.type) for atom in operands), 400)
+    types = abbreviate(", ".join(repr(atom.type) for atom in operands), 400)
+    refusal = f"{primitive} does not accept operands of types ({types})"
     # first: what is equal to right parameters, as 0.0 is to 0, must not get among the operations
     fault = fault_of(params)
     if fault is not None:
-        raise reader.failure(
-            name, f"{primitive} does not accept operands of types ({types}) so: {shown(fault, 400)}"
-        )
+        raise reader.failure(name, f"{refusal} so: {abbreviate(fault, 400)}")
     try:
         expected = eq.operation.results
     except RecursionError:
         raise
     except Exception as error:  # params that do not fit may fail in any way
-        raise reader.failure(
-            name,
-            f"{primitive} does not accept operands of types ({types}): {shown(str(error), 800)}",
-        ) from error
+        raise reader.failure(name, f"{refusal}: {abbreviate(str(error), 800)}") from error
     written = tuple(v.type for v in results)
     if expected != written:
         raise reader.failure(
@@ -210,7 +206,7 @@ def _atom(reader: Reader, defined: list[Var]) -> Atom:
         expected = "a literal: no variable is defined before"
         if defined:
             expected = f"a variable defined before (%0 to %{len(defined) - 1})"
-        raise reader.failure(token, f"found {shown(token.text)}, expected {expected}")
+        raise reader.failure(token, f"found {abbreviate(token.text)}, expected {expected}")
     reader.take("variable")
     return defined[number]
 
@@ -244,7 +240,7 @@ def _type_of(reader: Reader, dtype: np.dtype[Any]) -> ArrayType:
 
 def _shape(reader: Reader) -> tuple[int, ...]:
     reader.take("[", "'[' with the shape")
-    return tuple(reader.listed(lambda: _length(reader), "]"))
+    return tuple(reader.read_list(lambda: _length(reader), "]"))
 
 
 def _length(reader: Reader) -> int:
@@ -296,7 +292,7 @@ def _number(reader: Reader, token: Token, dtype: np.dtype[Any]) -> Any:
             return dtype.type(token.text)
     except (ValueError, OverflowError, FloatingPointError) as error:
         raise reader.failure(
-            token, f"found {shown(token.text)}, expected a number of dtype {dtype}: {error}"
+            token, f"found {abbreviate(token.text)}, expected a number of dtype {dtype}: {error}"
         ) from error
 
 
@@ -318,7 +314,7 @@ def _params(reader: Reader, primitive: Primitive[Any]) -> Params:
         values[name.text] = _value(reader)
 
     if reader.skip("{"):
-        reader.listed(entry, "}")
+        reader.read_list(entry, "}")
     required = [name for name, field in known.items() if field.default is MISSING]
     missing = [name for name in required if name not in values]
     if missing:
@@ -335,7 +331,7 @@ def _params(reader: Reader, primitive: Primitive[Any]) -> Params:
 def _value(reader: Reader) -> Any:
     token = reader.next
     if reader.skip("("):
-        return tuple(reader.listed(lambda: _value(reader), ")"))
+        return tuple(reader.read_list(lambda: _value(reader), ")"))
     if token.text == "program":
         return _program(reader)
     if token.text in DTYPES:

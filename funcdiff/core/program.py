@@ -136,6 +136,6 @@ def _value(value: object) -> str:
     return repr(value)
 
 
-def used(program: Program) -> set[Atom]:
+def used_atoms(program: Program) -> set[Atom]:
     """Return the atoms that equations or outputs of the program refer to."""
     return {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)

@@ -12,7 +12,7 @@ R = TypeVar("R")
 innermost: Final[ContextVar[Any]] = ContextVar("funcdiff_builder", default=None)
 
 
-def isolated(function: Callable[[], R]) -> R:
+def run_isolated(function: Callable[[], R]) -> R:
     """Call a function in a context of its own: however that ends, no builder of it stays open.
 
     An interrupt may arrive between any two steps of Python, also while a builder is being opened
@@ -37,7 +37,7 @@ def isolated(function: Callable[[], R]) -> R:
 
 
 @contextmanager
-def suspended() -> Iterator[None]:
+def without_recording() -> Iterator[None]:
     """Let no builder record: code that runs with concrete arrays is no part of a trace."""
     outer = innermost.get()
     innermost.set(None)

@@ -73,7 +73,7 @@ class Snapshots:
             taken = self._by_place.get(place_of(array))
             if taken is None or taken.owner() is not owner_of(array):
                 return None
-        return taken.number if taken.unchanged(array) else None
+        return taken.number if taken.is_unchanged(array) else None
 
     def take(self, array: NDArray | np.generic, number: int) -> Any:
         """Return what keeps the present value until the trace ends: the capture of that number."""
@@ -139,7 +139,7 @@ class _Taken:
         self.value: Any = array.view(np.ndarray)  # keeps its shape, should that be assigned
         self.number = number
 
-    def unchanged(self, array: NDArray) -> bool:
+    def is_unchanged(self, array: NDArray) -> bool:
         """Return whether the array has the value, shape and dtype that it had."""
         return self._is_like(array)
 
@@ -174,7 +174,7 @@ class _Copied(_Taken):
         self.value = np.array(array)
         self._bits: bytes | None = None
 
-    def unchanged(self, array: NDArray) -> bool:
+    def is_unchanged(self, array: NDArray) -> bool:
         if not self._is_like(array):
             return False
         if self._bits is None:
@@ -202,7 +202,7 @@ class _Watched(_Taken):
             return full(self.value)
         return sparse(self.value, turn)
 
-    def unchanged(self, array: NDArray) -> bool:
+    def is_unchanged(self, array: NDArray) -> bool:
         """Return whether the array has the shape and dtype that it had.
 
         Raises

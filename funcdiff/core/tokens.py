@@ -41,8 +41,8 @@ class Token(NamedTuple):
         if self.kind == "end":
             return "the end of the text"
         if self.kind == "unfinished":
-            return f"{shown(self.text)!r}, a string without an end"
-        return repr(shown(self.text))
+            return f"{abbreviate(self.text)!r}, a string without an end"
+        return repr(abbreviate(self.text))
 
 
 class Reader:
@@ -87,7 +87,7 @@ class Reader:
         self._position += found
         return found
 
-    def listed(self, item: Callable[[], T], closing: str) -> list[T]:
+    def read_list(self, item: Callable[[], T], closing: str) -> list[T]:
         """Read items between commas, and the closing sign; a comma may be left at the end."""
         items: list[T] = []
         while not self.skip(closing):
@@ -122,7 +122,7 @@ class Reader:
             return int(token.text.removeprefix("%"))
         except ValueError:
             raise self.failure(
-                token, f"found {shown(token.text)}, expected an integer of fewer digits"
+                token, f"found {abbreviate(token.text)}, expected an integer of fewer digits"
             ) from None
 
     def string(self, token: Token) -> str:
@@ -144,7 +144,7 @@ class Reader:
         return _ESCAPE.sub(said, token.text[1:-1])
 
 
-def shown(text: str, most: int = _SHOWN) -> str:
+def abbreviate(text: str, most: int = _SHOWN) -> str:
     """Return a text as messages show it, not all of a long one."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 

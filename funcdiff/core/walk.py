@@ -84,7 +84,7 @@ def nested(params: Params) -> Iterator[Program]:
                 yield entry
 
 
-def opened(program: Program, body: Callable[[Equation], Program | None]) -> Program:
+def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) -> Program:
     """Return the program with what `body` gives for an equation, if anything, in its place."""
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -102,7 +102,7 @@ def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) 
     """
     with Builder("rearranged", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
-        places = needed(program, outputs)
+        places = needed_equations(program, outputs)
         for index, eq in enumerate(program.equations):
             if index in places:
                 ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
@@ -116,7 +116,7 @@ def _read(env: Mapping[int, Tracer], atom: Atom) -> Tracer:
     return env[atom.number]
 
 
-def needed(program: Program, outputs: Sequence[int]) -> set[int]:
+def needed_equations(program: Program, outputs: Sequence[int]) -> set[int]:
     """Return the places of the equations that some outputs need."""
     wanted = {program.outputs[k] for k in outputs}
     places = set()

@@ -19,10 +19,10 @@ from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Equation, Program, used
+from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import needed, walk
+from funcdiff.core.walk import needed_equations, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg.degeneracy import Sharing, settled_p
 from funcdiff.ops.user.custom_rules import Tangent
@@ -73,7 +73,7 @@ def inline_simplified(
     rewrite = _rewrite_rule(program)
     if all(values):
         return walk(program, operands, rewrite)
-    exact = needed(program, [k for k, flag in enumerate(values) if flag])
+    exact = needed_equations(program, [k for k, flag in enumerate(values) if flag])
     places = count()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -101,7 +101,7 @@ def _inline_simplified_linear(
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     rewrite = _rewrite_rule(program)
     settles = any(eq.primitive is settled_p for eq in program.equations)
-    in_use = used(program) if settles else set()
+    in_use = used_atoms(program) if settles else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         flags = tuple([atom in depends for atom in eq.operands])

@@ -11,7 +11,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.running import as_run
-from funcdiff.core.scope import isolated
+from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify
@@ -71,4 +71,4 @@ class Examined(NamedTuple):
             program = as_run(simplify(program_of(*trace.recording)))
             return cls(program, trace, notes, labels_of(notes, program))
 
-        return isolated(examined)
+        return run_isolated(examined)

@@ -17,7 +17,7 @@ import funcdiff
 from funcdiff.core.atoms import Literal, literal
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import Params, Primitive
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.errors import ProgramError
 from funcdiff.ops.elementwise.mathematics import cos, sin
 from funcdiff.ops.structure.structural import Axis, Shape, reshape
@@ -226,5 +226,5 @@ def test_types_of_inputs_and_outputs_are_those_of_the_atoms() -> None:
 def test_used_names_operands_and_outputs_but_not_unused_inputs() -> None:
     program = recorded(lambda x, y, z: [mul(x, constant(2, x.type)), z], "f64[]", "f64[]", "f64[]")
     x, y, z = program.inputs
-    assert used(program) == {x, z, number(2.0), program.equations[0].results[0]}
-    assert y not in used(program)
+    assert used_atoms(program) == {x, z, number(2.0), program.equations[0].results[0]}
+    assert y not in used_atoms(program)

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import Policy
-from funcdiff.core.scope import suspended
+from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import FuncdiffError, UnsupportedNumPyError
@@ -228,7 +228,7 @@ def _value(x: Any) -> Any:
 def _note(name: str, test: str, function: Any, given: Any, expected: Any, after: Any) -> None:
     if isinstance(expected, FloatingPointError):  # asked for by np.errstate
         return
-    with warnings.catch_warnings(), np.errstate(all="ignore"), suspended():
+    with warnings.catch_warnings(), np.errstate(all="ignore"), without_recording():
         warnings.simplefilter("ignore")
         try:
             found, left = _traced(function, given)

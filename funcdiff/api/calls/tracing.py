@@ -20,13 +20,13 @@ from funcdiff.api.calls.arguments import (
 )
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.effects import Calls, calls_made, running
-from funcdiff.core.evaluate import executable, owned, repeatable
+from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, observer
-from funcdiff.core.scope import isolated
+from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
@@ -188,14 +188,14 @@ def record(
 
         def locate() -> str | None:
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-            return isolated(located) if repeatable(operations) else None
+            return run_isolated(located) if is_repeatable(operations) else None
 
         return Trace(
             recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,
             calls_made(builder),
         )  # fmt: skip
 
-    return isolated(traced_call)
+    return run_isolated(traced_call)
 
 
 def _inputs(
@@ -327,7 +327,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
         else:  # it is the derivative that fails, not the function
             error.add_note(f"funcdiff: in a derivative that was computed at {user_location()}")
         raise
-    return owned(results, operands)
+    return copy_aliased(results, operands)
 
 
 def lasting(captures: Sequence[Any]) -> list[Any]:

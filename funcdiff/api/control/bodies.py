@@ -14,7 +14,7 @@ from funcdiff.api.calls.tracing import Trace, inside, record, run
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
-from funcdiff.core.scope import isolated
+from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
@@ -32,7 +32,7 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
         with Builder("control flow", CLOSED) as builder:
             return builder.program(rule([builder.input(type_of(x)) for x in operands]))
 
-    return run(isolated(recorded), operands)
+    return run(run_isolated(recorded), operands)
 
 
 def untraced(operands: Sequence[Any]) -> bool:

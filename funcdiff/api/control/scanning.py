@@ -20,7 +20,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.core.scope import isolated
+from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -124,7 +124,7 @@ def scan(
 
     trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
     assert trace.aux is not None
-    body = isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
+    body = run_isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
     p = Scan(body, len(trace.captures), count, length, reverse)
     results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.operands, *rows])
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])

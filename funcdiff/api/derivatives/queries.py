@@ -21,7 +21,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import nested, opened
+from funcdiff.core.walk import inline_bodies, nested
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.numpy.border.values import known
@@ -186,7 +186,7 @@ def is_linear(
 @memoised
 def affine(recording: Recording, count: int) -> Program | None:
     """Return the program if its derivative in the first `count` inputs is the same everywhere."""
-    program = simplify(opened(simplify(program_of(*recording)), _body))
+    program = simplify(inline_bodies(simplify(program_of(*recording)), _body))
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     try:
         split = linearize(program, active)

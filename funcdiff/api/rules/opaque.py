@@ -23,7 +23,7 @@ from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
 from funcdiff.core.builder import current_builder
 from funcdiff.core.effects import calls_of, key_of
-from funcdiff.core.scope import suspended
+from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
@@ -142,7 +142,7 @@ class OpaqueFunction(CustomFunction[P, R]):
                     "have no values here (inside vmap, cond, scan, jit or a rule). Declare it: "
                     "fd.primitive(f, result=lambda *args: np.empty(shape))."
                 ) from error
-            with suspended():
+            with without_recording():
                 shown = function(*rebuilt(values))
             called = list(map(known, xs))
         leaves, structure = pytree.flatten(shown)

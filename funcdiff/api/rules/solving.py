@@ -11,9 +11,9 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import described
 from funcdiff.api.calls.tracing import run
 from funcdiff.api.rules.solution import Unknowns, fitted
-from funcdiff.core.evaluate import executable, owned
+from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
-from funcdiff.core.scope import suspended
+from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
@@ -76,7 +76,7 @@ def evaluated(program: Program, operands: Sequence[Any]) -> list[Any]:
     """Evaluate a program or, if an operand is traced, record it: solvers may differentiate."""
     if any(isinstance(x, Tracer) for x in operands):
         return run(program, operands)
-    return owned(executable(program)(*operands), operands)
+    return copy_aliased(executable(program)(*operands), operands)
 
 
 def solution(
@@ -88,7 +88,7 @@ def solution(
     has_aux: bool,
 ) -> tuple[list[Any], Any]:
     """Call a solver; return the leaves of the solution and what comes beside it."""
-    with suspended():
+    with without_recording():
         result = solve(function, pytree.unflatten(start.structure, start.leaves))
     aux = None
     if has_aux:

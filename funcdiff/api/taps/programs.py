@@ -17,7 +17,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, nested, opened, walk
+from funcdiff.core.walk import inline, inline_bodies, nested, walk
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.tap import Tap
@@ -130,7 +130,7 @@ def _checked(recording: Recording, wanted: Sequence[Named]) -> Program:
     for number, (head, *_) in enumerate(entry or (None,) for entry in entries):
         if isinstance(head, Operation) and (isinstance(head.params, Tap) or _names(head.params)):
             kept += range(number, number + len(head.results))
-    program = opened(
+    program = inline_bodies(
         program_of(entries, tuple(kept)),
         lambda eq: eq.params.body if isinstance(eq.params, Checkpoint) else None,
     )

@@ -32,7 +32,7 @@ from funcdiff.backend.kernels.memory import arrange
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
-from funcdiff.core.evaluate import NESTED, repeatable
+from funcdiff.core.evaluate import NESTED, is_repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
@@ -338,7 +338,7 @@ def _may_keep_operands(step: Step) -> bool:
 
 def _is_seen_by_user(eq: Equation) -> bool:
     """Whether an equation hands arrays to the user's code, which may keep them."""
-    return not repeatable((eq,))
+    return not is_repeatable((eq,))
 
 
 @memoised

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.atoms import Literal, literal
-from funcdiff.core.builder import Builder, constant, current_builder, direct, escaped
+from funcdiff.core.builder import Builder, constant, current_builder, direct, escape_error
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
@@ -54,7 +54,7 @@ def innermost(*operands: Any) -> Builder:
     """
     builder = current_builder()
     if builder is None:
-        raise escaped(*(x for x in operands if isinstance(x, Tracer)))
+        raise escape_error(*(x for x in operands if isinstance(x, Tracer)))
     return builder
 
 

@@ -15,7 +15,7 @@ from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Types
-from funcdiff.core.program import Equation, Program, used
+from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk
@@ -88,7 +88,7 @@ def _recomputing(
         ts = [builder.input(t) for t in split.linear.input_types[:count]]
         residuals = walk(split.primal, xs, rule)[len(split.mask) :]
         program = builder.program(inline(split.linear, [*ts, *residuals]))
-    needed = used(program)
+    needed = used_atoms(program)
     known = range(first + len(taps))
     useful = [k for k in known if program.inputs[k] in needed]
     inputs = [*useful, *range(len(known), len(program.inputs))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.walk import rearranged
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
@@ -25,7 +25,7 @@ def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     body, carry = _needed(
         p.body, p.constants, p.carries, {k for k in wanted if k < p.carries}, stacked
     )
-    read = used(body)
+    read = used_atoms(body)
     every = range(len(p.body.inputs))
     constants, _, rows = ([k for k in group if body.inputs[k] in read] for group in p.split(every))
     kept = [*constants, *(p.constants + k for k in carry), *rows]
@@ -43,7 +43,7 @@ def _needed(
     while True:
         kept = sorted(carry)
         restricted = rearranged(body, range(len(body.inputs)), [*kept, *others])
-        read = used(restricted)
+        read = used_atoms(restricted)
         needed = {k for k in range(carries) if restricted.inputs[constants + k] in read}
         if needed <= carry:
             return restricted, kept
@@ -56,7 +56,7 @@ def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
     offsets = [place[0] - p.constants if place else 0 for place in places]
     counts = [len(body.outputs) - n for body, n in zip(p.sweeps, p.carries, strict=True)]
     starts = [sum(counts[:k]) for k in range(len(counts))]
-    tested = used(p.test)
+    tested = used_atoms(p.test)
     shared = {k for k in range(p.constants) if p.test.inputs[k] in tested}
     rows: set[int] = set()
     sweeps: dict[int, tuple[Program, list[int]]] = {}
@@ -69,7 +69,7 @@ def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
         if k and not (carry or others):
             continue
         body, kept = _needed(p.sweeps[k], p.constants, n, carry, others)
-        read = used(body)
+        read = used_atoms(body)
         shared |= {j for j in range(p.constants) if body.inputs[j] in read}
         rows |= {j for j in range(starts[k]) if body.inputs[p.constants + n + j] in read}
         sweeps[k] = body, kept

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
@@ -149,7 +149,7 @@ def _without_unread_rows(p: While) -> While:
         sweeps[k] = body = rearranged(
             sweeps[k], every, [*range(first), *(first + j for j in kept)]
         )  # fmt: skip
-        needed = used(body)
+        needed = used_atoms(body)
         head = p.constants + p.carries[k]
         read.update(j for j in range(starts[k]) if body.inputs[head + j] in needed)
     for k, body in enumerate(sweeps):

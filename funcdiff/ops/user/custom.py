@@ -15,7 +15,7 @@ from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Types
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
@@ -127,13 +127,13 @@ def _needed(
     """Return a backward rule for some cotangents only, and which residuals that needs."""
     wanted = [k for k, on in enumerate(active) if on]
     inputs = range(len(backward.inputs))
-    needed = used(rearranged(backward, inputs, wanted))
+    needed = used_atoms(rearranged(backward, inputs, wanted))
     kept = tuple(k for k in range(residuals) if backward.inputs[k] in needed)
     return rearranged(backward, [*kept, *inputs[residuals:]], wanted), kept
 
 
 def _refuse_captured_tangents(p: Custom, ts: Sequence[Maybe]) -> None:
-    needed = used(p.body)
+    needed = used_atoms(p.body)
     for v, t in zip(p.body.inputs[p.primals :], ts, strict=True):
         if t is not None and v in needed:
             raise NotDifferentiableError(

@@ -12,7 +12,7 @@ from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
-from funcdiff.core.walk import needed, nested
+from funcdiff.core.walk import needed_equations, nested
 from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
@@ -50,7 +50,7 @@ def hides(
     those that other equations hold may hide anything.  What the outputs, or some of them, do not
     need does not count.
     """
-    places = needed(program, range(len(program.outputs)) if outputs is None else outputs)
+    places = needed_equations(program, range(len(program.outputs)) if outputs is None else outputs)
     equations = [eq for k, eq in enumerate(program.equations) if k in places]
     variables = tuple(v for eq in equations for v in eq.results)
     every = Program(program.inputs, program.equations, variables)

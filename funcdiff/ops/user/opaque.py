@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import bind
 from funcdiff.core.effects import called_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Types
-from funcdiff.core.scope import suspended
+from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
@@ -105,7 +105,7 @@ def _called(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
 
 def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
     """Return copies of the results: the function may keep or return memory of somebody else."""
-    with suspended():
+    with without_recording():
         results = [np.array(y) for y in function(*map(lent, xs))]
     found = tuple(ArrayType(y.shape, y.dtype) for y in results)
     if found != types:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
-from funcdiff.core.program import Program, used
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
@@ -76,6 +76,6 @@ def _restrict(
     """Return the programs without outputs that are not wanted and inputs that none reads."""
     every = range(len(programs[0].inputs))
     programs = [rearranged(program, every, wanted) for program in programs]
-    pairs = [(program, used(program)) for program in programs]
+    pairs = [(program, used_atoms(program)) for program in programs]
     kept = [k for k in every if any(program.inputs[k] in read for program, read in pairs)]
     return tuple(rearranged(program, kept, range(len(wanted))) for program in programs), kept
