@@ -76,16 +76,16 @@ def interface(
 
     def result(values: Sequence[ast.expr]) -> ast.expr:
         numbers, others = iter(values), iter(trace.others)
-        leaves = [next(numbers) if flag else _written(next(others)) for flag in trace.numeric]
+        leaves = [next(numbers) if flag else _value_or_text(next(others)) for flag in trace.numeric]
         return _display(pytree.unflatten(trace.structure, leaves))
 
     return Interface(
-        "_".join(_chain(f)), _summary(f), _sorted(parameters), described, operands, result,
-        _returned(trace, types),
+        "_".join(_chain(f)), _summary(f), _keywords_last(parameters), described, operands, result,
+        _describe_result(trace, types),
     )  # fmt: skip
 
 
-def _sorted(parameters: list[str]) -> list[str]:
+def _keywords_last(parameters: list[str]) -> list[str]:
     """Put what collects keywords last."""
     return sorted(parameters, key=lambda p: p.startswith("**"))
 
@@ -141,12 +141,12 @@ def _take_apart(argument: _Argument, operands: list[Operand], described: list[st
     base = text_of(argument.value)
     for leaf, path, keys in zip(leaves, pytree.paths(structure), keys_of(structure), strict=True):
         if not is_numeric(leaf):
-            described.append(f"{base}{path} : {_shown(leaf)}, not to be changed")
+            described.append(f"{base}{path} : {_text_of_value(leaf)}, not to be changed")
             continue
         value = _accessor(argument, path, keys, leaf)
         wanted = short_name(identifier(base), path)
         described.append(f"{base}{path} : {_type_text(_type_of_leaf(leaf))}")
-        operands.append(Operand(_converted(value, leaf), wanted))
+        operands.append(Operand(_convert(value, leaf), wanted))
 
 
 def _accessor(argument: _Argument, path: str, keys: tuple[Any, ...], leaf: Any) -> ast.expr:
@@ -179,7 +179,7 @@ def _type_of_leaf(leaf: Any) -> ArrayType:
     return type_of(np.asarray(leaf))
 
 
-def _converted(value: ast.expr, leaf: Any) -> ast.expr:
+def _convert(value: ast.expr, leaf: Any) -> ast.expr:
     """Return a Python number as the scalar that the program takes."""
     if isinstance(leaf, np.ndarray | np.generic):
         return value
@@ -240,13 +240,13 @@ def _key(word: str) -> ast.expr:
     return ast.Constant(str.__str__(word))
 
 
-def _written(leaf: Any) -> ast.expr:
+def _value_or_text(leaf: Any) -> ast.expr:
     """Return a value of the user's that is no number; where it has no text, what it prints."""
     found = python_value(leaf)
-    return ast.Constant(_shown(leaf)) if found is None else found
+    return ast.Constant(_text_of_value(leaf)) if found is None else found
 
 
-def _shown(leaf: Any) -> str:
+def _text_of_value(leaf: Any) -> str:
     """Return what a value prints, which may be anything: for text to be read, never run."""
     try:
         text = str.__str__(repr(leaf))
@@ -274,11 +274,11 @@ def _dict(parts: Mapping[Any, Any]) -> ast.expr:
     """Return the display of a dict; keys that print the same are numbered."""
     keys: dict[str, ast.expr | None] = {}
     for key in parts:
-        text = _written(key)
+        text = _value_or_text(key)
         for count in range(2, len(parts) + 2):
             if text_of(text) not in keys:
                 break
-            text = ast.Constant(f"{_shown(key)} ({count})")
+            text = ast.Constant(f"{_text_of_value(key)} ({count})")
         keys[text_of(text)] = text
     return ast.Dict(list(keys.values()), [_display(part) for part in parts.values()])
 
@@ -296,7 +296,7 @@ def _fields(value: Any) -> dict[str, Any]:
     return {path.lstrip("."): leaf for path, leaf in zip(paths, leaves, strict=True)}
 
 
-def _returned(trace: Trace, types: Sequence[ArrayType | None]) -> list[str]:
+def _describe_result(trace: Trace, types: Sequence[ArrayType | None]) -> list[str]:
     """Return lines about the result."""
     if trace.structure is pytree.LEAF:
         return [_type_text(types[0]) if types[0] is not None else "a constant"]

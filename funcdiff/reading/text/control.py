@@ -40,7 +40,7 @@ from funcdiff.reading.text.writer import Body, Statements
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def _called(b: Body, eq: Equation, function: str) -> None:
+def _assign_call(b: Body, eq: Equation, function: str) -> None:
     """Assign the results of a function of the text."""
     arguments = [b.whole(atom) for atom in eq.operands]
     targets = ", ".join(b.target(v) for v in eq.results)
@@ -53,17 +53,17 @@ def _function(b: Body, program: Program, wanted: str, path: Path) -> str:
 
 def _custom(b: Body, eq: Equation, path: Path) -> None:
     p = eq.params_as(Custom)
-    _called(b, eq, _function(b, p.body, p.name, path))
+    _assign_call(b, eq, _function(b, p.body, p.name, path))
 
 
 def _custom_tangent(b: Body, eq: Equation, path: Path) -> None:
     p = eq.params_as(Tangent)
-    _called(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent", path))
+    _assign_call(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent", path))
 
 
 def _checkpoint(b: Body, eq: Equation, path: Path) -> None:
     p = eq.params_as(Checkpoint)
-    _called(b, eq, _function(b, p.body, "recomputed", path))
+    _assign_call(b, eq, _function(b, p.body, "recomputed", path))
 
 
 # ---- branches ------------------------------------------------------------------------------------
@@ -255,11 +255,11 @@ def _examples(b: Body, eq: Equation, batches: Batches, one: One) -> None:
         targets = [b.target(v) for v in eq.results]
         b.writer.line(f"{', '.join(targets)} = {text_of(one(operands))}")
         return
-    value = _stacked(b, batches, operands, len(eq.results), one)
+    value = _stack_examples(b, batches, operands, len(eq.results), one)
     b.writer.line(f"{', '.join(b.target(v) for v in eq.results)} = {text_of(value)}")
 
 
-def _stacked(
+def _stack_examples(
     b: Body, batches: Sequence[Batch], operands: Sequence[ast.expr], count: int, one: One
 ) -> ast.expr:
     """Write a loop over the examples; return what stacks their results."""
@@ -271,7 +271,7 @@ def _stacked(
     b.writer.line(f"for {k} in range({size}):")
     with b.writer.indented():
         own = [item(x, [name(k)]) if on else x for x, on in zip(operands, flags, strict=True)]
-        value = _stacked(b, inner, own, count, one) if inner else one(own)
+        value = _stack_examples(b, inner, own, count, one) if inner else one(own)
         b.writer.line(f"{rows}.append({text_of(value)})")
     formula = "np.stack(rows)" if count == 1 else "map(np.stack, zip(*rows))"
     return build(formula, rows=name(rows))

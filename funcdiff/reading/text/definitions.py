@@ -36,7 +36,7 @@ def _tree(module: ModuleType) -> ast.Module:
 
 
 @cache
-def assigned(module: ModuleType) -> dict[str, ast.Assign | ast.AnnAssign]:
+def constant_assignments(module: ModuleType) -> dict[str, ast.Assign | ast.AnnAssign]:
     """Return the statements that assign the constants of a module."""
     found = [n for n in _tree(module).body if isinstance(n, ast.Assign | ast.AnnAssign)]
     return {target: node for node in found for target in targets_of(node)}
@@ -57,7 +57,7 @@ def definition(f: FunctionType) -> ast.FunctionDef | ast.Lambda:
     raise UnwritableError(f"a function of {f.__module__} has no source")
 
 
-def returned(node: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
+def returned_expression(node: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
     """Return the expression that a function of one line returns."""
     if isinstance(node, ast.Lambda):
         return node.body
@@ -152,7 +152,7 @@ def renaming(node: ast.FunctionDef, source: str, name: str) -> Edit:
     return Edit((node.lineno, first), (node.lineno, first + len(node.name)), name)
 
 
-def edited(source: str, edits: list[Edit]) -> str:
+def apply_edits(source: str, edits: list[Edit]) -> str:
     """Apply edits that do not overlap, the last one first."""
     lines = [line.encode() for line in source.splitlines()]
     for edit in sorted(set(edits), reverse=True):

@@ -12,7 +12,7 @@ import numpy as np
 
 
 @cache
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
@@ -53,7 +53,7 @@ def build(text: str, **parts: ast.expr) -> ast.expr:
     >>> text_of(build("a * b", a=sum_, b=name("z")))
     '(x + y) * z'
     """
-    found: ast.expr = Substitution(parts).visit(copy.deepcopy(_parsed(text)))
+    found: ast.expr = Substitution(parts).visit(copy.deepcopy(_parse(text)))
     return found
 
 
@@ -64,13 +64,13 @@ def name(identifier: str) -> ast.Name:
 
 def constant(value: Any) -> ast.expr:
     """Return a Python value with an exact `repr`: a string, None, integers, tuples of them."""
-    return _parsed(repr(value))
+    return _parse(repr(value))
 
 
 def call(function: str, *args: ast.expr, **keywords: ast.expr) -> ast.expr:
     """Return a call of a function given by its dotted name."""
     words = [ast.keyword(word, value) for word, value in keywords.items()]
-    return ast.Call(_parsed(function), list(args), words)
+    return ast.Call(_parse(function), list(args), words)
 
 
 def method(x: ast.expr, word: str, *args: ast.expr) -> ast.expr:

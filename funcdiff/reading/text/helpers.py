@@ -27,21 +27,21 @@ from funcdiff.reading.text.definitions import (
     Edit,
     UnwritableError,
     annotation_of,
-    assigned,
+    apply_edits,
     bound_in,
     closure,
+    constant_assignments,
     definition,
-    edited,
     end_of,
     key_of,
     renaming,
-    returned,
+    returned_expression,
     signature,
     start_of,
     targets_of,
 )
 from funcdiff.reading.text.expressions import Substitution, build, constant, public_name
-from funcdiff.reading.text.layout import wrapped
+from funcdiff.reading.text.layout import wrap
 from funcdiff.reading.text.literals import dtype_of
 from funcdiff.reading.text.names import Names
 
@@ -71,7 +71,7 @@ class _Scope(NamedTuple):
     cells: Mapping[str, Any]
     bound: frozenset[str]
 
-    def held(self, word: str) -> Any:
+    def lookup(self, word: str) -> Any:
         """Return what a name from outside refers to, `_NOTHING` if it is not one."""
         if word in self.bound:
             return _NOTHING
@@ -127,7 +127,7 @@ class Helpers:
         assert isinstance(tree, ast.FunctionDef)
         scope = _Scope(sys.modules[f.__module__], closure(f), frozenset(bound_in(tree)))
         edits = [renaming(tree, source, name), *self._edits(tree, source, scope)]
-        return edited(source, edits)
+        return apply_edits(source, edits)
 
     def _class(self, cls: type) -> str:
         """Return the name of a class, adding its definition; its annotations say no more."""
@@ -138,7 +138,7 @@ class Helpers:
             assert isinstance(tree, ast.ClassDef)
             scope = _Scope(sys.modules[cls.__module__], {}, frozenset(bound_in(tree)))
             edits = list(self._edits(tree, source, scope))
-            self.texts.append(edited(source, edits))
+            self.texts.append(apply_edits(source, edits))
         return self._known[cls]
 
     def expression(
@@ -149,7 +149,7 @@ class Helpers:
     ) -> ast.expr:
         """Return the body of a function that is one expression, with expressions for parameters."""
         node = definition(f)
-        body = returned(node)
+        body = returned_expression(node)
         assert body is not None
         scope = _Scope(sys.modules[f.__module__], closure(f), frozenset(bound_in(node)))
         resolved = _Resolved(self, scope).visit(body)
@@ -182,27 +182,27 @@ class Helpers:
                 if after != before:
                     yield Edit(start_of(node), end_of(node), after)
             elif isinstance(node, ast.expr):
-                replaced = self.resolved(node, scope)
+                replaced = self.resolve(node, scope)
                 if replaced is not None:
                     settled.update(map(id, ast.walk(node)))
                     yield Edit(start_of(node), end_of(node), ast.unparse(replaced))
 
-    def resolved(self, node: ast.expr, scope: _Scope) -> ast.expr | None:
+    def resolve(self, node: ast.expr, scope: _Scope) -> ast.expr | None:
         """Return what the text has for an expression that refers to something outside."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            function = scope.held(node.func.id)
+            function = scope.lookup(node.func.id)
             return self._scipy(function, node, scope) if function in _SCIPY else None
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            held = scope.held(node.value.id)
+            held = scope.lookup(node.value.id)
             return self._value(getattr(held, node.attr)) if isinstance(held, Params) else None
         if isinstance(node, ast.Name) and node.id not in scope.bound:
-            return self._named(node.id, scope)
+            return self._resolve_name(node.id, scope)
         return None
 
     def _scipy(self, function: Any, node: ast.Call, scope: _Scope) -> ast.expr:
         """Return the function that one of `_SCIPY` finds."""
         values = [
-            scope.held(arg.id) if isinstance(arg, ast.Name) else ast.literal_eval(arg)
+            scope.lookup(arg.id) if isinstance(arg, ast.Name) else ast.literal_eval(arg)
             for arg in node.args
         ]
         found = function(*values)
@@ -211,20 +211,20 @@ class Helpers:
             return build(f"scipy.special.{values[0]}")
         return build(self._callable(found))
 
-    def _named(self, word: str, scope: _Scope) -> ast.expr | None:
-        value = scope.held(word)
+    def _resolve_name(self, word: str, scope: _Scope) -> ast.expr | None:
+        value = scope.lookup(word)
         if value is np or (value is _NOTHING and hasattr(builtins, word)):
             return None
         if value is _NOTHING:
             raise UnwritableError(f"{word} is not known in {scope.module.__name__}")
         if isinstance(value, ModuleType):
-            return build(self._imported("", value.__name__))
+            return build(self._import_name("", value.__name__))
         if isinstance(value, type) and issubclass(value, FuncdiffError):
             plain = next(c for c in value.__mro__ if c.__module__ == "builtins")
             return build(plain.__name__)
         if callable(value):
             return build(self._callable(value))
-        if word not in scope.cells and word in assigned(scope.module):
+        if word not in scope.cells and word in constant_assignments(scope.module):
             return self._constant(word, scope.module)
         return self._value(value)
 
@@ -234,14 +234,14 @@ class Helpers:
             return public
         module = (getattr(value, "__module__", "") or "").lstrip("_")
         if module.split(".")[0] in {"numpy", *sys.stdlib_module_names}:
-            return self._imported(module, value.__name__)
+            return self._import_name(module, value.__name__)
         return self.function(value)
 
-    def _imported(self, module: str, word: str) -> str:
+    def _import_name(self, module: str, word: str) -> str:
         """Return the name under which the text has a module, or something of a module."""
         key = (module, word)
         if key not in self._known:
-            self._known[key] = word if "." in word else self._names.imported(word)
+            self._known[key] = word if "." in word else self._names.imported_name(word)
             alias = f" as {self._known[key]}" if self._known[key] != word else ""
             self.imports.add(
                 f"from {module} import {word}{alias}" if module else f"import {word}{alias}"
@@ -260,11 +260,11 @@ class Helpers:
     def _namespace(self, p: Params) -> ast.expr:
         """Return the name of a constant that holds the parameters of an operation."""
         if p not in self._known:
-            factory = self._imported("collections", "namedtuple")
+            factory = self._import_name("collections", "namedtuple")
             self._known[p] = self._names.new(type(p).__name__.lower())
             words = ", ".join(f"{f.name}={getattr(p, f.name)!r}" for f in fields(p))
             kind = f'{factory}("{type(p).__name__}", "{" ".join(f.name for f in fields(p))}")'
-            lines = wrapped(f"{self._known[p]} = {kind}({words})", 0)
+            lines = wrap(f"{self._known[p]} = {kind}({words})", 0)
             self.texts.append("\n".join(lines) + "\n")
         return build(self._known[p])
 
@@ -275,7 +275,7 @@ class Helpers:
             return build("np.dtype(kind)", kind=dtype_of(value))
         key = (module.__name__, word)
         if key not in self._known:
-            statement = copy.deepcopy(assigned(module)[word])
+            statement = copy.deepcopy(constant_assignments(module)[word])
             assert statement.value is not None
             scope = _Scope(module, {}, frozenset(bound_in(statement.value)))
             right = ast.unparse(_Resolved(self, scope).visit(statement.value))
@@ -296,7 +296,7 @@ class _Resolved(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         """Visit a node."""
         if isinstance(node, ast.expr):
-            found = self._helpers.resolved(node, self._scope)
+            found = self._helpers.resolve(node, self._scope)
             if found is not None:
                 return found
         return self.generic_visit(node)

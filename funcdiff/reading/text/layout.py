@@ -10,7 +10,7 @@ _INDENT: Final = "    "
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
-def wrapped(text: str, depth: int) -> list[str]:
+def wrap(text: str, depth: int) -> list[str]:
     r"""Return a statement as lines.
 
     Examples
@@ -33,7 +33,7 @@ def wrapped(text: str, depth: int) -> list[str]:
     parts = _split(text[start + 1 : stop])
     # a call, a list or a dict may end with a comma, what is in mere parentheses must not
     trailing = len(parts) > 1 or text[start + 1 : stop].rstrip().endswith(",")
-    inner = _filled(parts, depth + 1, trailing=trailing)
+    inner = _fill(parts, depth + 1, trailing=trailing)
     return [
         _INDENT * depth + text[: start + 1],
         *inner,
@@ -41,7 +41,7 @@ def wrapped(text: str, depth: int) -> list[str]:
     ]
 
 
-def _filled(parts: list[str], depth: int, *, trailing: bool) -> list[str]:
+def _fill(parts: list[str], depth: int, *, trailing: bool) -> list[str]:
     """Return parts one to a line, numbers as many as fit."""
     comma = "," if trailing else ""
     if all(len(part) < 25 and part[:1] in "-0123456789n" for part in parts):
@@ -52,7 +52,7 @@ def _filled(parts: list[str], depth: int, *, trailing: bool) -> list[str]:
                 line = ""
             line += f"{' ' if line else ''}{part}{comma}"
         return [_INDENT * depth + text for text in [*lines, line]]
-    return [text for part in parts for text in wrapped(f"{part}{comma}", depth)]
+    return [text for part in parts for text in wrap(f"{part}{comma}", depth)]
 
 
 def _outermost(text: str) -> tuple[int, int] | None:

@@ -61,17 +61,17 @@ def _python_number(value: Any) -> ast.expr | None:
             return None
         return build("complex(x, y)", x=parts[0], y=parts[1])
     if np.isnan(value):
-        return build("np.nan") if _same(value, np.nan) else None
+        return build("np.nan") if _is_exact(value, np.nan) else None
     if np.isinf(value):
         return build("np.inf") if value > 0 else build("-np.inf")
     shortest = float(np.format_float_scientific(value, trim="0"))
     for candidate in (shortest, float(value)):
-        if _same(value, candidate):
+        if _is_exact(value, candidate):
             return constant(candidate)
     return None
 
 
-def _same(value: Any, candidate: float) -> bool:
+def _is_exact(value: Any, candidate: float) -> bool:
     """Whether a Python number converts to exactly this scalar."""
     with np.errstate(all="ignore"):
         return _bytes(value.dtype.type(candidate)) == _bytes(value)
@@ -164,20 +164,20 @@ def regular(values: Any) -> ast.expr | None:
         return None
     kind = [] if values.dtype == FLOAT else [dtype_of(values.dtype)]
     same = np.full(values.shape, values.flat[0])
-    if _agree(values, same):
+    if _have_same_bits(values, same):
         return filled(Literal(values.flat[0], ArrayType(values.shape, values.dtype)))
-    if values.ndim == 2 and _agree(values, np.eye(*values.shape, dtype=values.dtype)):
+    if values.ndim == 2 and _have_same_bits(values, np.eye(*values.shape, dtype=values.dtype)):
         shape = values.shape[:1] if values.shape[0] == values.shape[1] else values.shape
         words = {"dtype": kind[0]} if kind else {}
         return call("np.eye", *map(constant, shape), **words)
     if values.ndim == 1 and values.dtype in (INT, FLOAT):
         stop = values.dtype.type(values.size).item()
-        if _agree(values, np.arange(stop)):
+        if _have_same_bits(values, np.arange(stop)):
             return call("np.arange", constant(stop))
     return None
 
 
-def _agree(x: Any, y: Any) -> bool:
+def _have_same_bits(x: Any, y: Any) -> bool:
     """Whether arrays of numbers have the same bits; padding, which longdouble has, may differ."""
     if x.dtype.kind in "fc" and x.dtype.itemsize not in (2, 4, 8, 16):
         return False
@@ -214,7 +214,7 @@ def python_value(value: Any) -> ast.expr | None:
     if kind.__module__ == "numpy" and isinstance(value, np.generic) and value.dtype.kind in "biufc":
         return number(value, weak=False)
     if kind in (range, slice):
-        return _called(kind, (value.start, value.stop, value.step))
+        return _call_of(kind, (value.start, value.stop, value.step))
     if kind in (tuple, frozenset):
         parts = [python_value(part) for part in value]
         known = [part for part in parts if part is not None]
@@ -224,6 +224,6 @@ def python_value(value: Any) -> ast.expr | None:
     return None
 
 
-def _called(kind: type, values: tuple[Any, ...]) -> ast.expr | None:
+def _call_of(kind: type, values: tuple[Any, ...]) -> ast.expr | None:
     parts = [python_value(part) for part in values]
     return call(kind.__name__, *[p for p in parts if p is not None]) if None not in parts else None

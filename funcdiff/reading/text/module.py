@@ -82,13 +82,16 @@ def module(program: Program, interface: Interface, labels: Labels) -> str:
     if _hides(body, _words(interface.parameters)):
         text = Text(labels, STATEMENTS)
         function = text.names.new(interface.name)
-        body = _passed_on(text, program, interface, f"{function}_of")
-    parts = [_docstring(text, interface.summary), "\n".join(_imports(text.helpers.imports))]
+        body = _pass_on(text, program, interface, f"{function}_of")
+    parts = [
+        _docstring_of_module(text, interface.summary),
+        "\n".join(_imports(text.helpers.imports)),
+    ]
     parts += [helper.strip("\n") for helper in text.helpers.texts]
     parts += [other.strip("\n") for other in text.functions]
     head = f"def {function}({', '.join(interface.parameters)}):"
-    parts.append("\n".join([head, *_described(interface), body]))
-    return _joined(parts)
+    parts.append("\n".join([head, *_docstring_of_function(interface), body]))
+    return _join(parts)
 
 
 def of_program(program: Program) -> str:
@@ -116,7 +119,7 @@ def of_program(program: Program) -> str:
     return module(program, interface, {})
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     """Put two empty lines around functions, one between constants."""
     text = parts[0]
     for before, after in pairwise(parts):
@@ -132,7 +135,7 @@ def _imports(found: set[str]) -> list[str]:
     return [*standard, "", *others] if standard else others
 
 
-def _docstring(text: Text, summary: str) -> str:
+def _docstring_of_module(text: Text, summary: str) -> str:
     lines = [f"{summary} as NumPy code.", "", _OPENING]
     if text.needs:
         lines += ["", "It needs these names from outside:", ""]
@@ -140,7 +143,7 @@ def _docstring(text: Text, summary: str) -> str:
     return "\n".join(['"""' + in_docstring(lines[0]), *map(in_docstring, lines[1:]), '"""'])
 
 
-def _described(interface: Interface) -> list[str]:
+def _docstring_of_function(interface: Interface) -> list[str]:
     given = ", ".join(p for p in interface.parameters if p not in ("*", "/"))
     sections = [f'    """Return {interface.summary}({given}).']
     if interface.described:
@@ -162,15 +165,15 @@ def _words(parameters: Sequence[str]) -> list[str]:
 def _hides(body: str, words: Sequence[str]) -> bool:
     """Whether statements call something of Python's that a parameter hides: ``range(3)``."""
     hidden = set(filter(is_builtin, words))
-    calls = (n.func for n in ast.walk(ast.parse(_headed(body))) if isinstance(n, ast.Call))
+    calls = (n.func for n in ast.walk(ast.parse(_with_head(body))) if isinstance(n, ast.Call))
     return any(isinstance(f, ast.Name) and f.id in hidden for f in calls)
 
 
-def _headed(body: str, head: str = "def f():") -> str:
+def _with_head(body: str, head: str = "def f():") -> str:
     return f"{head}\n{body}"
 
 
-def _passed_on(text: Text, program: Program, interface: Interface, wanted: str) -> str:
+def _pass_on(text: Text, program: Program, interface: Interface, wanted: str) -> str:
     """Return statements that call a further function, whose parameters have other names."""
     words = _words(interface.parameters)
     names = text.names.scope()
@@ -183,7 +186,7 @@ def _passed_on(text: Text, program: Program, interface: Interface, wanted: str) 
     inner = text.names.new(wanted)
     inside = interface._replace(parameters=list(safe.values()), operands=operands)
     head = f"def {inner}({', '.join(safe.values())}):"
-    text.functions.append(_headed(_body(text, program, inside), head))
+    text.functions.append(_with_head(_body(text, program, inside), head))
     return f"    return {inner}({', '.join(words)})"
 
 

@@ -29,7 +29,7 @@ class Names:
         self._own.add(found)
         return found
 
-    def imported(self, word: str) -> str:
+    def imported_name(self, word: str) -> str:
         """Return a name for something that is imported: its own, if nothing else has it."""
         given = self._own | self._local
         found = free(word, given) if word in given else word

@@ -13,19 +13,19 @@ from funcdiff.reading.text.expressions import attribute, build, call, constant, 
 from funcdiff.reading.text.literals import shape_of
 
 
-def turned(x: ast.expr) -> ast.expr:
+def transpose_of(x: ast.expr) -> ast.expr:
     """Return ``x.T``, of a transpose what it is of."""
     if isinstance(x, ast.Attribute) and x.attr == "T":
         return x.value
     return attribute(x, "T")
 
 
-def transposed(x: ast.expr, axes: Sequence[int]) -> ast.expr:
+def permute_axes(x: ast.expr, axes: Sequence[int]) -> ast.expr:
     """Return ``x`` with its axes in another order."""
     if list(axes) == sorted(axes):
         return x
     if list(axes) == sorted(axes, reverse=True):
-        return turned(x)
+        return transpose_of(x)
     moved = [k for k, axis in enumerate(axes) if k != axis]
     if len(moved) == 2:
         first, second = moved
@@ -64,11 +64,11 @@ def contraction(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
 def _product_of_matrices(p: Contraction, inner: int, xs: Sequence[ast.expr]) -> ast.expr:
     x, y = xs
     if p.left.index(inner) != len(p.left) - 1:
-        x = turned(x)
+        x = transpose_of(x)
     if p.right.index(inner) != 0:
-        y = turned(y)
+        y = transpose_of(y)
     z = build("x @ y", x=x, y=y)
-    return z if len(p.out) < 2 or p.out[0] in p.left else turned(z)
+    return z if len(p.out) < 2 or p.out[0] in p.left else transpose_of(z)
 
 
 def _product_of_stacks(
@@ -87,7 +87,7 @@ def _product_of_stacks(
         order = [labels.index(k) for group in (stack, *groups) for k in group]
         shape = [*(sizes[k] for k in stack), *(_product(sizes[k] for k in g) for g in groups)]
         before = [sizes[labels[k]] for k in order]
-        moved = transposed(x, order)
+        moved = permute_axes(x, order)
         return moved if before == shape else build("x.reshape(s)", x=moved, s=shape_of((*shape,)))
 
     a = arranged(xs[0], p.left, rows, inner)
@@ -98,7 +98,7 @@ def _product_of_stacks(
     shape = (*(sizes[k] for k in stack), *(_product(sizes[k] for k in g) for g in (rows, columns)))
     if full != shape:
         z = build("z.reshape(s)", z=z, s=shape_of(full))
-    z = transposed(z, [natural.index(k) for k in p.out])
+    z = permute_axes(z, [natural.index(k) for k in p.out])
     return z if full else build("z[()]", z=z)
 
 
@@ -106,14 +106,14 @@ def _outer_product(
     p: Contraction, stack: list[int], rows: list[int], columns: list[int], xs: Sequence[ast.expr]
 ) -> ast.expr:
     """Write a product without a sum, which NumPy broadcasts."""
-    a = transposed(xs[0], [p.left.index(k) for k in (*stack, *rows)])
-    b = transposed(xs[1], [p.right.index(k) for k in (*stack, *columns)])
+    a = permute_axes(xs[0], [p.left.index(k) for k in (*stack, *rows)])
+    b = permute_axes(xs[1], [p.right.index(k) for k in (*stack, *columns)])
     if columns:
         a = build(f"a[{', '.join([':'] * len(stack + rows) + ['None'])}]", a=a)
     if rows and stack:
         b = build(f"b[{', '.join([':'] * len(stack) + ['None'])}]", b=b)
     natural = [*stack, *rows, *columns]
-    return transposed(build("a * b", a=a, b=b), [natural.index(k) for k in p.out])
+    return permute_axes(build("a * b", a=a, b=b), [natural.index(k) for k in p.out])
 
 
 def _product(sizes: Any) -> int:

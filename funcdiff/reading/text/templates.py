@@ -61,7 +61,7 @@ from funcdiff.reading.text.expressions import (
     method,
 )
 from funcdiff.reading.text.literals import dtype_of
-from funcdiff.reading.text.products import contraction, convolution, transposed
+from funcdiff.reading.text.products import contraction, convolution, permute_axes
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -184,10 +184,10 @@ def _element(x: ast.expr, ndim: int) -> ast.expr | None:
 
 def _permute(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     p = eq.params_as(Permutation)
-    return transposed(xs[0], p.axes)
+    return permute_axes(xs[0], p.axes)
 
 
-def expanded(eq: Equation, x: ast.expr, count: int) -> ast.expr:
+def with_new_axes(eq: Equation, x: ast.expr, count: int) -> ast.expr:
     """Return the operand of a broadcast with the last axes of the result, new ones of length 1."""
     p = eq.params_as(Broadcast)
     new = [axis not in p.axes for axis in range(len(p.shape))][len(p.shape) - count :]
@@ -200,7 +200,7 @@ def expanded(eq: Equation, x: ast.expr, count: int) -> ast.expr:
 def _broadcast(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     p = eq.params_as(Broadcast)
     inner = len(p.shape) - p.axes[0] if p.axes else 0
-    return call("np.broadcast_to", expanded(eq, xs[0], inner), constant(p.shape))
+    return call("np.broadcast_to", with_new_axes(eq, xs[0], inner), constant(p.shape))
 
 
 def _convert(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
@@ -249,7 +249,7 @@ def _iota(eq: Equation, _xs: Sequence[ast.expr]) -> ast.expr:
 
 def axes_first(x: ast.expr, ndim: int, axes: tuple[int, ...]) -> ast.expr:
     """Return a view of an array with the given axes in front."""
-    return transposed(x, axes + kept_axes(ndim, axes))
+    return permute_axes(x, axes + kept_axes(ndim, axes))
 
 
 def _gather(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:

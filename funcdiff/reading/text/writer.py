@@ -21,7 +21,12 @@ from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, Labels, Path
-from funcdiff.reading.text.definitions import UnwritableError, definition, parameters, returned
+from funcdiff.reading.text.definitions import (
+    UnwritableError,
+    definition,
+    parameters,
+    returned_expression,
+)
 from funcdiff.reading.text.expressions import (
     call,
     is_simple,
@@ -31,11 +36,11 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
-from funcdiff.reading.text.layout import on_one_line, wrapped
+from funcdiff.reading.text.layout import on_one_line, wrap
 from funcdiff.reading.text.literals import filled, number, repeated
 from funcdiff.reading.text.names import SHORT_WORDS, LocalNames, Names
 from funcdiff.reading.text.places import IN_PLACE
-from funcdiff.reading.text.templates import TEMPLATES, expanded
+from funcdiff.reading.text.templates import TEMPLATES, with_new_axes
 from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
 
 _INLINED: Final = 44
@@ -113,7 +118,7 @@ class Writer:
 
     def line(self, text: str) -> None:
         """Add a statement."""
-        self._lines.extend(wrapped(text, self._depth))
+        self._lines.extend(wrap(text, self._depth))
 
     def comment(self, place: str) -> None:
         """Say where the statements that follow come from, if it is somewhere else."""
@@ -228,12 +233,12 @@ class Body:
 
     def simple(self, atom: Atom, wanted: str = "") -> ast.expr:
         """Return an operand as a name, or a number."""
-        value = self.writer.simple(self.whole(atom), wanted or self.wanted(atom))
+        value = self.writer.simple(self.whole(atom), wanted or self.wanted_name(atom))
         if isinstance(atom, Var):
             self._env[atom.number] = value
         return value
 
-    def wanted(self, atom: Atom) -> str:
+    def wanted_name(self, atom: Atom) -> str:
         """Return a fitting name for an atom."""
         if isinstance(atom, Literal):
             return "constant"
@@ -247,7 +252,7 @@ class Body:
         """Return a new name for a variable, which stands for it from now on."""
         if not self.is_used(v):
             return "_"
-        found = self.writer.new(self.wanted(v))
+        found = self.writer.new(self.wanted_name(v))
         self._env[v.number] = name(found)
         return found
 
@@ -259,12 +264,12 @@ class Body:
             self.writer.comment(self.label(eq.results[0]).place)
             write(self, eq, (*self.path, index))
         elif eq.primitive in IN_PLACE:
-            self._written_into(eq)
+            self._write_into(eq)
         elif eq.results[0].number in self._views:
             (x,), (y,) = eq.operands, eq.results
             if self._uses[y.number] > 1:
                 self.simple(x)
-            self.define(y, expanded(eq, self.whole(x), len(self._views[y.number])))
+            self.define(y, with_new_axes(eq, self.whole(x), len(self._views[y.number])))
         else:
             self._expression(eq)
 
@@ -289,14 +294,14 @@ class Body:
         """Whether an expression is written where the variable is used."""
         if is_simple(value) and isinstance(value, ast.Name):
             return True
-        if self._only_decides(y):
+        if self._is_only_condition(y):
             return True
         length = len(text_of(value))
         if is_view(value) and length <= _VIEWS:
             return True
         return self._uses[y.number] == 1 and not self.label(y).name and length <= _INLINED
 
-    def _only_decides(self, y: Var) -> bool:
+    def _is_only_condition(self, y: Var) -> bool:
         """Whether a boolean was converted for nothing but to choose branches, which need none."""
         eq = self._made[y.number]
         if eq.primitive is not convert_p or eq.operands[0].type.dtype != BOOL or y.type.shape:
@@ -328,11 +333,11 @@ class Body:
         public = public_name(function)
         if public is not None:
             return call(public, *xs)
-        if not isinstance(function, FunctionType) or returned(definition(function)) is None:
+        plain = isinstance(function, FunctionType)
+        body = returned_expression(definition(function)) if plain else None
+        if body is None:
             return call(helpers.function(function, eq.primitive.name), *xs)
         words, variadic = parameters(function)
-        body = returned(definition(function))
-        assert body is not None
         counts = Counter(n.id for n in ast.walk(body) if isinstance(n, ast.Name))
         pairs = zip(words, eq.operands, strict=False)
         parts = {
@@ -365,7 +370,7 @@ class Body:
                 found.append(repeated(atom))
         return found
 
-    def _written_into(self, eq: Equation) -> None:
+    def _write_into(self, eq: Equation) -> None:
         """Add statements that write into an array: a new one, or one that nobody else has."""
         first, (y,) = eq.operands[0], eq.results
         owned = isinstance(first, Var) and first.number in self._owned
@@ -376,7 +381,7 @@ class Body:
         else:
             value = self.whole(first)
             value = value if isinstance(first, Literal) else call("np.array", value)
-            found = self.writer.new(self.wanted(self._last_written(y)))
+            found = self.writer.new(self.wanted_name(self._last_written(y)))
             self.writer.line(f"{found} = {text_of(value)}")
             target = self._env[y.number] = name(found)
         self._owned.add(y.number)
