@@ -57,7 +57,7 @@ def definition(f: FunctionType) -> ast.FunctionDef | ast.Lambda:
     raise UnwritableError(f"a function of {f.__module__} has no source")
 
 
-def returned_expression(node: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
+def return_value(node: ast.FunctionDef | ast.Lambda) -> ast.expr | None:
     """Return the expression that a function of one line returns."""
     if isinstance(node, ast.Lambda):
         return node.body

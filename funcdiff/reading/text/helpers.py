@@ -35,7 +35,7 @@ from funcdiff.reading.text.definitions import (
     end_of,
     key_of,
     renaming,
-    returned_expression,
+    return_value,
     signature,
     start_of,
     targets_of,
@@ -149,7 +149,7 @@ class Helpers:
     ) -> ast.expr:
         """Return the body of a function that is one expression, with expressions for parameters."""
         node = definition(f)
-        body = returned_expression(node)
+        body = return_value(node)
         assert body is not None
         scope = _Scope(sys.modules[f.__module__], closure(f), frozenset(bound_in(node)))
         resolved = _Resolved(self, scope).visit(body)

@@ -25,7 +25,7 @@ from funcdiff.reading.text.definitions import (
     UnwritableError,
     definition,
     parameters,
-    returned_expression,
+    return_value,
 )
 from funcdiff.reading.text.expressions import (
     call,
@@ -334,7 +334,7 @@ class Body:
         if public is not None:
             return call(public, *xs)
         plain = isinstance(function, FunctionType)
-        body = returned_expression(definition(function)) if plain else None
+        body = return_value(definition(function)) if plain else None
         if body is None:
             return call(helpers.function(function, eq.primitive.name), *xs)
         words, variadic = parameters(function)
