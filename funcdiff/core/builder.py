@@ -144,7 +144,7 @@ class Builder:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""
         if x.builder is self or x.builder is None:
             return x.atom
-        if self.policy.closed or not self._encloses(x.builder):
+        if self.policy.closed or not self._is_enclosing(x.builder):
             raise escape_error(x)
         key = (id(x.builder), x.atom)
         number = self._captured.get(key)
@@ -199,15 +199,15 @@ class Builder:
         op, *refs = self.entries[number]
         return (op, refs) if isinstance(op, Operation) else None
 
-    def captured(self, number: int) -> Any:
+    def capture_of(self, number: int) -> Any:
         """Return what was captured in an input: an array, or a tracer from outside; else None."""
         return self._outside.get(number)
 
-    def given(self, number: int) -> Any:
+    def input_value(self, number: int) -> Any:
         """Return the value of an input: an array, a tracer from outside, or None without one."""
         return self.values.inputs[number]
 
-    def _encloses(self, outer: Recorder | None) -> bool:
+    def _is_enclosing(self, outer: Recorder | None) -> bool:
         builder: Builder | None = self
         while builder is not None and builder is not outer:
             builder = None if builder.policy.closed else builder.parent

@@ -148,8 +148,8 @@ def _equation(reader: Reader, defined: list[Var]) -> Equation:
     if primitive is None:
         raise reader.error(name, f"a primitive{near_misses(name.text, primitives)}")
     params = _params(reader, primitive)
-    operands = () if reader.at_end_of_line else _atoms(reader, defined)
-    if not reader.at_end_of_line:
+    operands = () if reader.is_at_end_of_line else _atoms(reader, defined)
+    if not reader.is_at_end_of_line:
         raise reader.error(reader.next, "',' or the end of the line after an equation")
     eq = _checked_equation(reader, name, primitive, params, operands, tuple(results))
     defined.extend(results)

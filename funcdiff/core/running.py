@@ -31,7 +31,7 @@ def as_run(program: Program) -> Program:
       return %2
     }
     """
-    if not _hands_on(program):
+    if not _has_marks(program):
         return program
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -43,9 +43,9 @@ def as_run(program: Program) -> Program:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 
-def _hands_on(program: Program) -> bool:
+def _has_marks(program: Program) -> bool:
     return any(
-        eq.primitive.facts.hands_on or any(map(_hands_on, nested(eq.params)))
+        eq.primitive.facts.hands_on or any(map(_has_marks, nested(eq.params)))
         for eq in program.equations
     )
 

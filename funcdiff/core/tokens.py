@@ -62,7 +62,7 @@ class Reader:
         return self._tokens[self._position]
 
     @property
-    def at_end_of_line(self) -> bool:
+    def is_at_end_of_line(self) -> bool:
         """Whether the next token is on another line than the one taken last."""
         before = self._tokens[self._position - 1]
         return self.next.line != before.line or self.next.kind == "end"

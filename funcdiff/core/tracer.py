@@ -26,10 +26,10 @@ class Recorder(Protocol):
     def value(self, atom: Ref, /) -> Any:
         """Return the concrete value of an atom, if there is one."""
 
-    def captured(self, number: int, /) -> Any:
+    def capture_of(self, number: int, /) -> Any:
         """Return what was captured in an input, or None."""
 
-    def given(self, number: int, /) -> Any:
+    def input_value(self, number: int, /) -> Any:
         """Return the value of an input, or None."""
 
     def origin(self, number: int, /) -> tuple[Any, list[Ref]] | None:

@@ -163,7 +163,7 @@ class _Tally:
         for index, eq in enumerate(program.equations):
             label = self._labels.get((path, eq.results[0].number), Label()) if eq.results else None
             place = (label.place if label else "") or around
-            inner = self._nested(eq, (*path, index), times, place)
+            inner = self._tally_nested(eq, (*path, index), times, place)
             if inner is None:
                 self._add(place, times, flops(eq), *memory.traffic(index), 1)
             peak = max(peak, memory.step(index, inner or 0))
@@ -174,7 +174,7 @@ class _Tally:
         for k, count in enumerate(counts):
             row[k] += times * count
 
-    def _nested(self, eq: Equation, path: Path, times: int, place: str) -> int | None:
+    def _tally_nested(self, eq: Equation, path: Path, times: int, place: str) -> int | None:
         """Add what programs in an equation cost; return the most memory that one of them adds.
 
         None if there are none.
@@ -265,7 +265,7 @@ class Memory:
 
     def _follow_views(self) -> None:
         for index, eq in enumerate(self._program.equations):
-            shared = eq.primitive.facts.view or self._in_place(index)
+            shared = eq.primitive.facts.view or self._is_in_place(index)
             for k, v in enumerate(eq.results):
                 source = eq.operands[k] if shared and k < len(eq.operands) else None
                 if isinstance(source, Var):
@@ -274,7 +274,7 @@ class Memory:
                 else:
                     self._stored[v.number] = bytes_of(v.type)
 
-    def _in_place(self, index: int) -> bool:
+    def _is_in_place(self, index: int) -> bool:
         eq = self._program.equations[index]
         return (
             eq.primitive.facts.in_place is not None
@@ -304,7 +304,7 @@ class Memory:
         if eq.primitive in (add_slice_p, replace_slice_p, scatter_p, scatter_add_p):
             touched = bytes_of(eq.operands[1].type)
             adds = touched if eq.primitive in (add_slice_p, scatter_add_p) else 0
-            copied = 0 if self._in_place(index) else written
+            copied = 0 if self._is_in_place(index) else written
             base = copied if isinstance(eq.operands[0], Var) else 0
             return base + size_of(eq.operands[1:]) + adds, copied + touched
         return sum(self._stored[v.number] for v in operands), written

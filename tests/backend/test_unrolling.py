@@ -19,6 +19,7 @@ from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
+from funcdiff.ops.control.scan import Scan
 from funcdiff.testing.differences import disagreement, rounding
 from tests.backend.test_kernels import kept, swapped
 from tests.backend.test_source import (
@@ -205,7 +206,7 @@ def test_loops_of_few_numbers_hand_on_floats(length: int, reverse: bool) -> None
     args = [np.array([1.0, 0.0]), np.array([0.0, 1.1]), forces]
     program = fd.trace(f)(*args)
     (loop,) = (eq for eq in program.equations if eq.primitive.name == "scan")
-    body: Program = as_run(loop.params.body)  # type: ignore[attr-defined]
+    body: Program = as_run(loop.params_as(Scan).body)
     assert is_worth_unrolling(body, flat=True)
     assert_agrees(kernel(program), program, args)
 

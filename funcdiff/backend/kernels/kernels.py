@@ -124,7 +124,7 @@ class _KernelWriter(ProductWriter):
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
-        self._layout = arrange(ordered, steps, self._can_write_into, _may_keep_operands)
+        self._layout = arrange(ordered, steps, self._is_written_in_place, _has_lasting_operands)
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
@@ -164,7 +164,7 @@ class _KernelWriter(ProductWriter):
 
     # ---- steps -----------------------------------------------------------------------------
 
-    def _can_write_into(self, step: Step) -> bool:
+    def _is_written_in_place(self, step: Step) -> bool:
         if isinstance(step, Region):
             return True
         return (
@@ -180,7 +180,7 @@ class _KernelWriter(ProductWriter):
             return [self._view(eq)]
         names = ", ".join(self._own_name(r) for r in eq.results)
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
-        if place is not None and self._can_write_into(eq):
+        if place is not None and self._is_written_in_place(eq):
             return [self._write_into(eq, place)]
         if eq.primitive is add_slice_p and place is None:
             begun = self._to_add_to(eq)
@@ -331,7 +331,7 @@ def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) ->
     return {name: made[view] for name, view in views.items()}
 
 
-def _may_keep_operands(step: Step) -> bool:
+def _has_lasting_operands(step: Step) -> bool:
     """Whether a step may hold on to its operands after the call: user's code sees them."""
     return not isinstance(step, Region) and _is_seen_by_user(step)
 

@@ -71,7 +71,7 @@ def traces_of(x: Tracer, *, of_derivative: bool) -> Iterator[Recorder]:
     if builder is None or (of_derivative and builder.policy.severed):
         return
     for number in _inputs(builder, x.atom, of_derivative=of_derivative):
-        outside = builder.captured(number) if of_derivative else builder.given(number)
+        outside = builder.capture_of(number) if of_derivative else builder.input_value(number)
         traced = isinstance(outside, Tracer)
         if outside is None or (not of_derivative and (traced or not builder.policy.eager)):
             yield builder

@@ -111,7 +111,7 @@ def _operands(builder: Recorder, number: Ref) -> list[tuple[Recorder, Ref]]:
     origin = builder.origin(number)
     if origin is not None:
         return [(builder, ref) for ref in origin[1]]
-    x = builder.captured(number)
+    x = builder.capture_of(number)
     return [(x.builder or builder, x.atom)] if isinstance(x, Tracer) else []
 
 

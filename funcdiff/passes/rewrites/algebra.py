@@ -15,7 +15,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
@@ -39,7 +39,7 @@ def _add_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None
 
 def _square(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """x · x = x², for real x: of the square, the derivative is one product."""
-    if x.dtype.kind != "f" or not same(x, y):
+    if x.dtype.kind != "f" or not is_same(x, y):
         return None
     return emit(square.primitive, NONE, x)
 

@@ -20,7 +20,7 @@ from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.masked import masked_sum_p
 from funcdiff.ops.structure.slicing import slice_p
 from funcdiff.ops.structure.structural import convert_p, permute_p, reshape_p, reverse_p
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
 from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
 
 _SUMS: Final[dict[Primitive[Any], slice]] = {
@@ -50,12 +50,12 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
         exponent = splat(xs[1])
         return exponent is not None and bool(exponent > 0 and exponent % 2 == 0)
     if head.primitive is real_p:
-        return _is_product(xs[0], lambda y, z: _are_conjugate(y, z) or _are_conjugate(z, y))
+        return _is_product(xs[0], lambda y, z: _is_conjugate_pair(y, z) or _is_conjugate_pair(z, y))
     if head.primitive is mul_p and any(map(_is_positive, xs)):
         return all(_is_positive(y) or is_sum_of_squares(y, depth - 1) for y in xs)
     if head.primitive is div.primitive and _is_positive(xs[1]):
         return is_sum_of_squares(xs[0], depth - 1)
-    return _is_product(x, same)
+    return _is_product(x, is_same)
 
 
 def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
@@ -66,9 +66,9 @@ def _is_product(x: Tracer, pair: Callable[[Tracer, Tracer], bool]) -> bool:
     return found is not None and found[0].left == found[0].right and pair(*found[1])
 
 
-def _are_conjugate(y: Tracer, z: Tracer) -> bool:
+def _is_conjugate_pair(y: Tracer, z: Tracer) -> bool:
     found = made_by(y, conj_p)
-    return found is not None and same(found[1][0], z)
+    return found is not None and is_same(found[1][0], z)
 
 
 def _is_positive(x: Tracer) -> bool:

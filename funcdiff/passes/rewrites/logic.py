@@ -10,7 +10,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.structure.structural import select_p
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
 from funcdiff.space import splat
 
 _and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not.primitive
@@ -33,7 +33,7 @@ def _decide(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
         value = splat(known)
         if value is not None:
             return other if bool(value) == neutral else known
-    return x if same(x, y) else None
+    return x if is_same(x, y) else None
 
 
 def _not_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
@@ -44,7 +44,7 @@ def _not_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
 
 def _select_same(_emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, x, x) = x; a constant mask chooses."""
-    if same(x, y):
+    if is_same(x, y):
         return x
     chosen = splat(mask)
     return None if chosen is None else (x if chosen else y)
@@ -63,9 +63,9 @@ def _select_nested(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) ->
     sides = [x, y]
     for k, side in enumerate(sides):
         found = made_by(side, select_p)
-        if found and same(found[1][0], mask):
+        if found and is_same(found[1][0], mask):
             sides[k] = found[1][1 + k]
-    if same(sides[0], x) and same(sides[1], y):
+    if is_same(sides[0], x) and is_same(sides[1], y):
         return None
     return emit(select_p, p, mask, *sides)
 

@@ -168,13 +168,13 @@ def _join_slices(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
             return None
         step = max(step, *box.steps)
         pieces[first], start, stop = piece, min(first, start), max(last, stop)
-    if splat(x) != 0 or step != 1 or any(_cut(piece, u, axis) for piece in pieces.values()):
+    if splat(x) != 0 or step != 1 or any(_has_other_cut(v, u, axis) for v in pieces.values()):
         return None
     ordered = [pieces[first] for first in sorted(pieces)]
     return emit(concatenate_p, Axis(axis), *ordered)
 
 
-def _cut(piece: Tracer, other: Tracer, axis: int) -> bool:
+def _has_other_cut(piece: Tracer, other: Tracer, axis: int) -> bool:
     """Whether two pieces differ along an axis other than `axis`."""
     pairs = zip(piece.shape, other.shape, strict=True)
     return any(n != m for k, (n, m) in enumerate(pairs) if k != axis)

@@ -32,7 +32,7 @@ from funcdiff.passes.rewrites.jets import (
     number,
 )
 from funcdiff.passes.rewrites.kinks import is_sum_of_squares
-from funcdiff.passes.rewrites.rewriting import Rewriter, same
+from funcdiff.passes.rewrites.rewriting import Rewriter, is_same
 from funcdiff.space import broadcast_p, reduce_sum, splat
 
 _LONGEST: Final = 32
@@ -101,7 +101,7 @@ class RadialRewriter(Rewriter):
         half = _half_power(head, xs)
         if half is not None:
             return self._of_half_power(y, xs[0], half)
-        if head.primitive is contract_p and same(*xs):
+        if head.primitive is contract_p and is_same(*xs):
             p = head.params
             assert isinstance(p, Contraction)
             if p.left == p.right:

@@ -27,7 +27,7 @@ Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
 """By primitive, or by that and the primitive that one of the operands was made by."""
 
 
-def same(x: Tracer, y: Tracer) -> bool:
+def is_same(x: Tracer, y: Tracer) -> bool:
     """Whether two handles are on one atom."""
     return x.builder is y.builder and x.atom == y.atom
 

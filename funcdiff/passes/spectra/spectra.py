@@ -47,7 +47,7 @@ from funcdiff.ops.structure.structural import (
     permute_p,
     reshape_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
 from funcdiff.passes.spectra.pointwise import Scale, function_of, values_of
 from funcdiff.space import Axes, broadcast, broadcast_p, mul_p, reduce_sum_p, splat
 from funcdiff.transforms.jvp import jvp
@@ -137,14 +137,14 @@ def _first_ones(p: Slice, x: Tracer) -> _Factor | None:
     return factor if p == Slice((0,) * x.ndim, tuple(wanted), steps) else None
 
 
-def _permuted(p: Permutation, x: Tracer) -> _Factor | None:
+def _read_permuted(p: Permutation, x: Tracer) -> _Factor | None:
     factor, stack = _factor(x), range(x.ndim - 2)
     if factor is None or p.axes != (*stack, x.ndim - 1, x.ndim - 2):
         return None
     return replace(factor, as_rows=not factor.as_rows)
 
 
-def _conjugated(_p: Params, x: Tracer) -> _Factor | None:
+def _read_conjugate(_p: Params, x: Tracer) -> _Factor | None:
     factor = _factor(x)
     if factor is None:
         return None
@@ -152,7 +152,7 @@ def _conjugated(_p: Params, x: Tracer) -> _Factor | None:
     return replace(factor, conjugate=not factor.conjugate, scales=scales)
 
 
-def _multiplied(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
+def _read_product(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     for candidate, other in ((x, y), (y, x)):
         factor = _factor(candidate)
         if factor:
@@ -160,7 +160,7 @@ def _multiplied(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     return None
 
 
-def _divided(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
+def _read_quotient(_p: Params, x: Tracer, y: Tracer) -> _Factor | None:
     factor = _factor(x)
     scale = factor and _scale(factor, y)
     return factor.scaled(replace(scale, inverse=True)) if factor and scale else None
@@ -179,7 +179,7 @@ def _scale(factor: _Factor, x: Tracer) -> Scale | None:
     return Scale(broadcast(inner, factor.w.shape, tuple(map(factor.axes.index, p.axes))))
 
 
-def _contracted(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
+def _read_contraction(p: Contraction, x: Tracer, y: Tracer) -> _Factor | None:
     """Recognise a product with a vector of scales, or with the matrix that has them as diagonal."""
     sides = (x, p.left, y, p.right), (y, p.right, x, p.left)
     for candidate, labels, other, others in sides:
@@ -228,13 +228,13 @@ def _on_diagonal(matrix: Tracer) -> Scale | None:
 
 
 _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
-    permute_p: _permuted,
-    conj_p: _conjugated,
+    permute_p: _read_permuted,
+    conj_p: _read_conjugate,
     convert_p: lambda _p, x: _factor(x),
     slice_p: _first_ones,
-    mul_p: _multiplied,
-    mathematics.div.primitive: _divided,
-    contract_p: _contracted,
+    mul_p: _read_product,
+    mathematics.div.primitive: _read_quotient,
+    contract_p: _read_contraction,
 }
 
 
@@ -244,7 +244,7 @@ _READERS: Final[dict[Primitive[Any], Callable[..., _Factor | None]]] = {
 def _function_of_matrix(_emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """V·f(w)·Vᴴ and U·f(s)·Vᴴ are themselves, with the derivative of the whole."""
     left, right = _factor(x), _factor(y)
-    if left is None or right is None or not same(left.w, right.w):
+    if left is None or right is None or not is_same(left.w, right.w):
         return None
     if left.left is not None and left.left == right.left:
         return None
@@ -336,7 +336,7 @@ def _twice(_emit: Emit, _p: Params, y: Tracer, *xs: Tracer) -> Tracer | None:
     kinds = (spectral_p, spectral_sum_p, singular_function_p, singular_sum_p)
     if head is None or head.primitive not in kinds:
         return None
-    return y if same(operands_of(y, head)[1], xs[0]) else None
+    return y if is_same(operands_of(y, head)[1], xs[0]) else None
 
 
 primitives: Final = frozenset((

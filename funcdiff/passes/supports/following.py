@@ -18,7 +18,7 @@ from funcdiff.ops.elementwise.logic import logical_not, logical_or
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import select_p
 from funcdiff.passes.rewrites import logic, structure
-from funcdiff.passes.rewrites.rewriting import Rewriter, same
+from funcdiff.passes.rewrites.rewriting import Rewriter, is_same
 from funcdiff.passes.supports.rules import (
     MASKED,
     OWN,
@@ -207,6 +207,6 @@ def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:
             return xs[0]
         if sides == [False, True]:
             return logical_not(xs[0])
-    if node.primitive is logical_or.primitive and same(*xs):
+    if node.primitive is logical_or.primitive and is_same(*xs):
         return xs[0]
     return _rewriter.emit(node.primitive, node.params, *xs)[node.place]

@@ -323,12 +323,12 @@ class LinearRewriter(Rewriter):
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation that no rule rewrites, a product masked by a support."""
         if primitive is linear_solve_p:
-            return self._solved_by_user(params, xs)
+            return self._solve_by_user(params, xs)
         rule = self._supported.get(primitive)
         y = None if rule is None else rule(self._single, params, *xs)
         return super().record(primitive, params, *xs) if y is None else (y,)
 
-    def _solved_by_user(self, params: Params, xs: Sequence[Tracer]) -> tuple[Tracer, ...]:
+    def _solve_by_user(self, params: Params, xs: Sequence[Tracer]) -> tuple[Tracer, ...]:
         """Record the solution of an equation: zero for examples without a right-hand side."""
         supports = self.supports.results(linear_solve_p, params, xs)
         ys = super().record(linear_solve_p, params, *xs)

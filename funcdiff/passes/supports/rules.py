@@ -129,7 +129,7 @@ def _convolved(p: Convolution, xs: Sequence[Tracer], supports: Sequence[Maybe]) 
     if any(isinstance(s, Support) for s in supports[:2]):
         return _for_each(spread, supports)
     slides = _slides(p, (), (), ())
-    if _meets_everywhere(slides, left, right):
+    if _is_full(slides, left, right):
         return True
     met = Support(convolve_p, slides, [constant(True, left), constant(True, right)])
     return _spread((), met, p.out, result.shape)
@@ -140,7 +140,7 @@ def _slides(p: Convolution, left: Labels, right: Labels, out: Labels) -> Convolu
 
 
 @lru_cache(maxsize=1024)
-def _meets_everywhere(p: Convolution, left: ArrayType, right: ArrayType) -> bool:
+def _is_full(p: Convolution, left: ArrayType, right: ArrayType) -> bool:
     """Whether there is a product for every place of a result."""
     ones = (np.ones(t.shape, BOOL) for t in (left, right))
     return bool(np.all(convolve_p.impl(p)(*ones)))

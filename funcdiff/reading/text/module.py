@@ -79,7 +79,7 @@ def module(program: Program, interface: Interface, labels: Labels) -> str:
     text = Text(labels, STATEMENTS)
     function = text.names.new(interface.name)
     body = _body(text, program, interface)
-    if _hides(body, _words(interface.parameters)):
+    if _has_hidden_calls(body, _words(interface.parameters)):
         text = Text(labels, STATEMENTS)
         function = text.names.new(interface.name)
         body = _pass_on(text, program, interface, f"{function}_of")
@@ -162,7 +162,7 @@ def _words(parameters: Sequence[str]) -> list[str]:
     return [p.lstrip("*") for p in parameters if p not in ("*", "/")]
 
 
-def _hides(body: str, words: Sequence[str]) -> bool:
+def _has_hidden_calls(body: str, words: Sequence[str]) -> bool:
     """Whether statements call something of Python's that a parameter hides: ``range(3)``."""
     hidden = set(filter(is_builtin, words))
     calls = (n.func for n in ast.walk(ast.parse(_with_head(body))) if isinstance(n, ast.Call))
