@@ -17,7 +17,7 @@ from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 from funcdiff.reading.labels import Labels
 from funcdiff.reading.naming import labels_of
-from funcdiff.reading.provenance import Notes, noted
+from funcdiff.reading.provenance import Notes, taking_notes
 
 
 class Examined(NamedTuple):
@@ -63,7 +63,7 @@ class Examined(NamedTuple):
         caller = user_frame()
 
         def examined() -> Examined:
-            with noted(caller) as notes:
+            with taking_notes(caller) as notes:
                 trace = record(
                     f, invocation.operands, call, inside(0, lifts=False), taps={},
                     weak=invocation.weak,

@@ -90,7 +90,7 @@ def _enter_values(
         entry = entries[number]
         if entry and is_telling(value):
             is_input = isinstance(entry[0], ArrayType)
-            comment = "" if is_input or place is None else described(place)
+            comment = "" if is_input or place is None else as_comment(place)
             word = notes.name(recorded.builder, number)
             first = id(recorded.builder) in values.of_examples
             _enter(known, value, Label(word, comment), first=first)
@@ -112,7 +112,7 @@ def _keys(value: Any, *, first: bool) -> list[tuple[Any, ...]]:
     return keys + [(_FIRST, *key) for key in keys] if first else keys
 
 
-def _found(known: dict[Any, Label], value: Any, *, first: bool = False) -> Label:
+def _label_of(known: dict[Any, Label], value: Any, *, first: bool = False) -> Label:
     """Return what is known of a value."""
     if not is_telling(value):
         return Label()
@@ -120,12 +120,12 @@ def _found(known: dict[Any, Label], value: Any, *, first: bool = False) -> Label
     return next((known[key] for key in keys if key in known), Label())
 
 
-def described(place: Place) -> str:
+def as_comment(place: Place) -> str:
     """Return a line of the user's as a comment."""
-    return f"{place.short}: {_shortened(place.source)}" if place.source else place.short
+    return f"{place.short}: {_shorten(place.source)}" if place.source else place.short
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
 
 
@@ -148,12 +148,13 @@ def _enter_cotangents(
         return
     for number, value in found.items():
         place = lines.get(number)
-        comment = f"derivative of line {place.line}: {_shortened(place.source)}" if place else ""
+        comment = f"derivative of line {place.line}: {_shorten(place.source)}" if place else ""
         plain = values.of(builder, number)
         word = notes.name(builder, number)
         if not word and is_telling(plain):  # what a function in between calls it
-            word = _found(known, plain).name
-        if _found(computed, value).place:  # d(x * y)/dy is x, which is no derivative for a reader
+            word = _label_of(known, plain).name
+        # d(x * y)/dy is x, which is no derivative for a reader
+        if _label_of(computed, value).place:
             word = ""
         if is_telling(value):
             label = Label(f"d_{word}" if word else "", comment.removesuffix(": "))
@@ -197,14 +198,14 @@ def _cotangents(recorded: Recorded, arrays: Sequence[Any]) -> dict[int, Any]:
                     y = add(y, builder.input(y.type))
                 handles.append(y)
         program = builder.program([_handle(refs[0], handles)])
-    return _pulled(program, numbers, outer, arrays)
+    return _pull_back(program, numbers, outer, arrays)
 
 
 def _handle(ref: Ref, handles: Sequence[Tracer]) -> Tracer:
     return Builder.handle(None, ref, ref.type) if isinstance(ref, Literal) else handles[ref]
 
 
-def _pulled(
+def _pull_back(
     program: Program, numbers: Sequence[int], outer: Builder, arrays: Sequence[Any]
 ) -> dict[int, Any]:
     given = iter(arrays)
@@ -244,9 +245,9 @@ def _look_through(
     env = list(arrays)
 
     def enter(v: Var, value: Any) -> None:
-        label = _found(known, value)
+        label = _label_of(known, value)
         if label == Label() and value is not UNKNOWN and np.ndim(value) and len(value):
-            label = _found(known, value[0], first=True)
+            label = _label_of(known, value[0], first=True)
         if label != Label():
             labels[path, v.number] = label
 

@@ -143,7 +143,7 @@ class Notes:
 
 
 @contextmanager
-def noted(caller: FrameType | None) -> Iterator[Notes]:
+def taking_notes(caller: FrameType | None) -> Iterator[Notes]:
     """Note names and lines of what is traced, but for those of a frame."""
     notes = Notes(caller)
 

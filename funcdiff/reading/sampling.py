@@ -67,7 +67,7 @@ class Values:
             x = x.atom.array if isinstance(x.atom, Literal) else self._outer(x, builder)
         elif x is not None and not self._exact:
             is_argument = builder is self._top.builder and k < len(self._top.operands)
-            x = moved(x, k + 1 if is_argument else 0)
+            x = perturb(x, k + 1 if is_argument else 0)
         if x is UNKNOWN or x is None:
             return UNKNOWN
         x = np.asarray(x)[()]
@@ -96,7 +96,7 @@ class Values:
         return [results] if len(op.results) == 1 else list(results)
 
 
-def moved(x: Any, seed: int) -> Any:
+def perturb(x: Any, seed: int) -> Any:
     """Return numbers near the given ones, the same for the same ones."""
     x = np.asarray(x)
     if x.dtype.kind not in "fc":
