@@ -131,7 +131,7 @@ API: Final = (
             "pass",
             "a program is run after the cache was cleared"),
     Planted("api/calls/tracing.py",
-            "return owned(results, operands)",
+            "return copy_aliased(results, operands)",
             "return results",
             "results share memory with the arguments"),
     Planted("api/calls/tracing.py",

@@ -127,7 +127,7 @@ BACKEND: Final = (
             "run = idle[-1]",
             "calls that run at the same time share their memory"),
     Planted("backend/kernels/kernels.py",
-            "return not repeatable((eq,))",
+            "return not is_repeatable((eq,))",
             "return False",
             "code of the user's that takes constants runs once for all calls"),
     Planted("backend/kernels/kernels.py",
