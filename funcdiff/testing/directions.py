@@ -8,23 +8,17 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand
-from funcdiff.core.tracer import Tracer
-from funcdiff.errors import InputError, user_location
 from funcdiff.testing.differences import (
-    Function,
     Values,
-    direction,
-    is_smooth,
     magnitudes,
     precision,
     rounding,
 )
 from funcdiff.testing.layout import Layout, bands, scales
-from funcdiff.testing.progress import Progress
-from funcdiff.testing.quotients import JITTERS, Accuracy, Mismatch, Neighbourhood, mismatch
+from funcdiff.testing.neighbourhood import JITTERS, Neighbourhood
+from funcdiff.testing.quotients import Accuracy, Mismatch, mismatch
 from funcdiff.testing.search import search
+from funcdiff.testing.subject import Subject
 from funcdiff.testing.triangles import is_symmetric, reads_one_triangle, square, symmetrized
 
 Push: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Values]
@@ -40,143 +34,6 @@ _DOUBLE: Final = 1e-12
 _FINE_BAND: Final = 1e-5
 _COARSE_BAND: Final = 1e-2
 """How much smaller an effect may be to be seen beside another, in double precision or not."""
-
-
-class Subject(NamedTuple):
-    """A function of the floating leaves of its arguments, returning those of its result.
-
-    Attributes
-    ----------
-    call
-        ``call(leaves) -> leaves``.
-    name
-        What messages call it.
-    inputs, outputs
-        Paths of the leaves, such as ``args[0]['w']``.
-    progress
-        Counts what is evaluated.
-    """
-
-    call: Function
-    name: str
-    inputs: list[str]
-    outputs: list[str]
-    progress: Progress
-
-
-class Point(NamedTuple):
-    """Arguments taken apart: which leaves are differentiated, and how all are put together.
-
-    Attributes
-    ----------
-    structure
-        Of the tuple of arguments.
-    leaves
-        All of them.
-    chosen
-        Places of those that are floating or complex.
-    """
-
-    structure: pytree.Structure
-    leaves: list[Any]
-    chosen: list[int]
-
-    def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the arguments with other values of the chosen leaves."""
-        return self._filled(self.leaves, values)
-
-    def tangents(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Return tangents of the arguments: zero for integers, text and flags as they are."""
-        still = [np.zeros_like(x)[()] if is_numeric(x) else x for x in self.leaves]
-        return self._filled(still, values)
-
-    def _filled(self, leaves: list[Any], values: Sequence[Any]) -> tuple[Any, ...]:
-        changed = list(leaves)
-        for k, value in zip(self.chosen, values, strict=True):
-            changed[k] = value
-        filled: tuple[Any, ...] = pytree.unflatten(self.structure, changed)
-        return filled
-
-
-def taken_apart(
-    f: Callable[..., Any], args: Sequence[Any], check: str, *, progress: bool | None = None
-) -> tuple[Subject, Point, list[Any]]:
-    """Return a function of leaves, its point, and the values of the leaves there.
-
-    Parameters
-    ----------
-    f, args
-        The function and its arguments.
-    check
-        The name of the function that the user called.
-    progress
-        Whether to write lines about it; None: if it takes long.
-
-    Raises
-    ------
-    InputError
-        If `args` is no tuple of arguments, or nothing goes in or comes out that has a derivative.
-    """
-    if not isinstance(args, tuple | list):
-        raise InputError(
-            f"{check}: args is a {type(args).__name__}, at {user_location()}. Give a tuple with "
-            f"one entry per argument: {check}(f, ..., (x,))."
-        )
-    leaves, structure = pytree.flatten(tuple(args))
-    chosen = [k for k, leaf in enumerate(leaves) if is_numeric(leaf) and is_smooth(leaf)]
-    if not chosen:
-        raise InputError(
-            f"{check}: no argument of {FunctionName(f)} holds a floating or complex number, at "
-            f"{user_location()}. Give args=(x,) with x such as 2.0, and integers only beside it."
-        )
-    point = Point(structure, leaves, chosen)
-    with np.errstate(all="ignore"):
-        outputs = [f"result{path}" for path, _ in smooth_leaves(f(*args))]
-    if not outputs:
-        raise InputError(
-            f"{check}: {FunctionName(f)} returned no floating or complex number, so there is "
-            f"nothing to check, at {user_location()}. Return one."
-        )
-    paths = pytree.paths(structure)
-    counter = Progress(f"{check} of {FunctionName(f)}", wanted=progress)
-
-    def call(xs: Sequence[Any]) -> Values:
-        counter.tick()
-        return [leaf for _, leaf in smooth_leaves(f(*point.arguments(xs)))]
-
-    inputs = [f"args{paths[k]}" for k in chosen]
-    subject = Subject(call, str(FunctionName(f)), inputs, outputs, counter)
-    return subject, point, [operand(leaves[k]) for k in chosen]
-
-
-def smooth_leaves(tree: Any) -> list[tuple[str, Any]]:
-    """Return the floating and complex leaves of a result with their paths."""
-    pairs, _ = pytree.flatten_with_paths(tree)
-    return [
-        (path, leaf)
-        for path, leaf in pairs
-        if is_numeric(leaf)
-        and (leaf.type.differentiable if isinstance(leaf, Tracer) else is_smooth(leaf))
-    ]
-
-
-def tangent(xs: Sequence[Any], random: np.random.Generator) -> Values:
-    """Return a direction in which every entry moves by about its size."""
-    layout = Layout([""] * len(xs), xs)
-    signs = random.choice([-1.0, 1.0], layout.size)
-    return layout.arrays(scales(layout, xs) * magnitudes(layout.size, random) * signs)
-
-
-def weights(ys: Sequence[Any], random: np.random.Generator) -> Values:
-    """Return random weights of results, such that each result counts; 1 for a single number."""
-    if len(ys) == 1 and not np.ndim(ys[0]) and not np.iscomplexobj(ys[0]):
-        return [np.ones_like(ys[0])[()]]
-    found = []
-    for y in ys:
-        top = float(np.abs(y).max(initial=0.0))
-        size = 2.0 ** -round(math.log2(top)) if 0 < top < math.inf else 1.0
-        found.append((size * direction(y, random)).astype(np.asarray(y).dtype)[()])
-    return found
 
 
 # ---- comparisons -------------------------------------------------------------------------------

@@ -9,15 +9,9 @@ import numpy as np
 
 from funcdiff.api.derivatives.products import jvp, vjp
 from funcdiff.errors import InputError, user_location
-from funcdiff.testing.directions import (
-    Subject,
-    check_forward,
-    check_reverse,
-    taken_apart,
-    tangent,
-    weights,
-)
+from funcdiff.testing.directions import check_forward, check_reverse
 from funcdiff.testing.quotients import Accuracy
+from funcdiff.testing.subject import Subject, taken_apart, tangent, weights
 
 MODES: Final = ("forward", "reverse")
 

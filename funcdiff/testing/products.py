@@ -10,15 +10,9 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.pytree.walks import MismatchError, leaves_like
 from funcdiff.testing.differences import Values, disagreement, rounding
-from funcdiff.testing.directions import (
-    check_forward,
-    check_reverse,
-    smooth_leaves,
-    taken_apart,
-    tangent,
-    weights,
-)
+from funcdiff.testing.directions import check_forward, check_reverse
 from funcdiff.testing.quotients import Accuracy
+from funcdiff.testing.subject import smooth_leaves, taken_apart, tangent, weights
 
 
 def check_jvp(

@@ -22,7 +22,8 @@ from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete
 from funcdiff.passes.simplify import simplify
 from funcdiff.testing.differences import direction, disagreement, rounding
-from funcdiff.testing.quotients import Accuracy, Neighbourhood, mismatch
+from funcdiff.testing.neighbourhood import Neighbourhood
+from funcdiff.testing.quotients import Accuracy, mismatch
 from funcdiff.transforms.jvp import Mask, jvp
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.testing.differences import Values, disagreement, rounding
-from funcdiff.testing.quotients import Neighbourhood
+from funcdiff.testing.neighbourhood import Neighbourhood
 
 
 def square(xs: Sequence[Any]) -> list[int]:
