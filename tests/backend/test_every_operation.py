@@ -13,7 +13,8 @@ import funcdiff as fd
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.errors import NotDifferentiableError
-from tests.backend import test_kernels, test_source, test_text, test_unrolling
+from tests.backend import test_kernels, test_source, test_unrolling
+from tests.reading import test_text
 from tests.rules.sample import Sample
 from tests.rules.test_rules import NAMED, cases
 

@@ -25,7 +25,7 @@ NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
                "tests/semantics/test_nested_masks.py", "tests/semantics/test_matrix_functions.py"],
     "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_loops.py"],
-    "reading": ["tests/backend", "tests/api/test_queries.py"],
+    "reading": ["tests/reading", "tests/api/test_naming.py"],
     "numpy": ["tests/numpy"],
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],

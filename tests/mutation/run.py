@@ -35,9 +35,9 @@ STAGES: Final[dict[str, list[list[str]]]] = {
         ["tests/semantics", "tests/api/test_loops.py", "tests/api/test_scanning.py",
          "tests/transforms", "tests/rules/test_rules.py"],
     ],
-    "funcdiff/reading/text": [["tests/backend/test_text.py"]],
+    "funcdiff/reading": [["tests/reading"], ["tests/api/test_naming.py", "tests/docs"]],
     "funcdiff/backend": [
-        ["tests/backend", "--deselect", "tests/backend/test_text.py"],
+        ["tests/backend"],
         ["tests/api/test_jit.py", "tests/compositions/test_random_programs.py"],
         ["tests/patterns", "tests/rules/test_rules.py", "tests/api/test_loops.py"],
     ],

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from tests.backend.test_text import assert_call
 from tests.numpy.agreement import assert_derivatives, assert_value
 from tests.properties.index_kinds import Integer, Sequence, Series
+from tests.reading.test_text import assert_call
 
 A = np.random.default_rng(0).normal(size=(3, 4))
 INDICES: Any = {

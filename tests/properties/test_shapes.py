@@ -10,10 +10,11 @@ from hypothesis import given, settings
 
 import funcdiff as fd
 from funcdiff.testing.differences import disagreement, rounding
-from tests.backend import test_kernels, test_source, test_text, test_unrolling
+from tests.backend import test_kernels, test_source, test_unrolling
 from tests.properties.calling import every_call, every_eager_call
 from tests.properties.laws import few
 from tests.properties.shaping import Shaping, shapings
+from tests.reading import test_text
 
 S = np.sum
 Call = tuple[Shaping, tuple[Any, ...]]

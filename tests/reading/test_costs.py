@@ -13,7 +13,7 @@ from funcdiff.core.primitive import primitives
 from funcdiff.errors import InputError
 from funcdiff.reading.costs import Cost
 from funcdiff.reading.flops import BY_NAME, FLOPS, WEIGHTS
-from tests.backend.readable import KEPT, network
+from tests.reading.readable import KEPT, network
 
 X, W = np.ones((20, 30)), np.ones((30, 40))
 

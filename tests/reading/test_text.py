@@ -36,8 +36,8 @@ from funcdiff.reading.text.module import of_program
 from funcdiff.reading.text.names import Names, identifier
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.templates import TEMPLATES
-from tests.backend.readable import KEPT, Kept, network
 from tests.backend.test_source import LAYOUTS
+from tests.reading.readable import KEPT, Kept, network
 from tests.rules.test_rules import NAMED
 
 TEXTS = Path(__file__).parent / "texts"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from tests.backend.test_text import assert_same_bits, executed
+from tests.reading.test_text import assert_same_bits, executed
 
 COUNTS = np.array([[100, 100, 3], [0, 7, 200]])
 
