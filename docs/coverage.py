@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from docs.declarations import partial_derivatives, refused_keywords
+from docs.declarations import declared, partial_derivatives, refused_keywords
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.messages import foreign, refusals
@@ -210,7 +210,7 @@ def families() -> dict[str, list[list[str]]]:
     """Return the rows of all functions, by the first line of their module's docstring."""
     found: dict[str, list[list[str]]] = defaultdict(list)
     for function, handler in dispatch.functions.items():
-        module = sys.modules[handler.__globals__["__name__"]]
+        module = sys.modules[declared(handler).__globals__["__name__"]]
         found[first_sentence(module.__doc__)].append(function_row(short_name(function), handler))
     return {
         title: sorted(rows, key=lambda row: row[0].strip("`"))

@@ -6,6 +6,7 @@ Both are read from the syntax tree, so that the page of what is covered cannot s
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import textwrap
@@ -36,7 +37,12 @@ def refused_keywords(handler: Callable[..., Any]) -> list[str]:
     list of str
         Keywords with an equals sign, each once, in the order of the source.
     """
-    return list(dict.fromkeys(_refused(handler, set())))
+    return list(dict.fromkeys(_refused(declared(handler), set())))
+
+
+def declared(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of a handler; the members of a family have one."""
+    return handler.func if isinstance(handler, functools.partial) else handler
 
 
 def _refused(function: Any, seen: set[Any]) -> Iterator[str]:

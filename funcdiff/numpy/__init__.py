@@ -32,7 +32,6 @@ from funcdiff.numpy.namespace import fft, lib, linalg, numpy
 from funcdiff.numpy.reductions import (  # noqa: F401
     cumulative,
     histograms,
-    nans,
     quantiles,
     reductions,
     statistics,

@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.numpy.border.dispatch import functions
 from tests.numpy.agreement import assert_derivatives, assert_value, value_under_trace
 from tests.together import together
 
@@ -99,6 +100,21 @@ def test_keywords_and_methods_have_the_values_of_numpy(f: Function) -> None:
 def test_nan_is_left_out_as_in_numpy(f: Any) -> None:
     assert_value(lambda x: f(x, axis=1), HOLES)
     assert_value(f, HOLES)
+
+
+@pytest.mark.parametrize("f", [np.nanmax, np.nanmin])
+def test_nan_is_left_out_beside_a_complex_infinity(f: Any) -> None:
+    for worst in (complex(-np.inf, -5), complex(np.inf, 5)):
+        assert_value(f, np.array([complex(np.nan, 0), worst]))
+
+
+def test_what_numpy_has_without_nan_is_entered_with_its_family() -> None:
+    names = {name for name in dir(np) if name.startswith("nan")} - {"nan", "nan_to_num"}
+    for name in names:
+        ours: Any = functions[getattr(np, name)]
+        plain: Any = functions[getattr(np, name.removeprefix("nan"))]
+        assert ours.func is plain.func
+        assert ours.__doc__ != plain.__doc__
 
 
 @together

@@ -240,6 +240,12 @@ def test_out_receives_a_statistic() -> None:
     assert_derivatives(f, X)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+@pytest.mark.parametrize("f", [np.mean, np.nanmean, np.var, np.nanvar, np.std, np.nanstd])
+def test_out_may_have_another_dtype(f: Any, dtype: str) -> None:
+    assert_value(lambda x: f(x, axis=1, out=np.zeros_like(x[:, 0], dtype)), HOLES.astype("f4"))
+
+
 @pytest.mark.parametrize(("f", "error", "message"), [
     (lambda x: np.average(x, weights=[1, -1]), ZeroDivisionError, "Weights sum to zero"),
     (lambda x: np.average(x, weights=np.ones(3)), TypeError, "Axis must be specified"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,14 +12,12 @@ from funcdiff.core.types import BOOL, FLOAT, real_dtype
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit
-from funcdiff.numpy.reductions.reductions import accumulator, stored
+from funcdiff.numpy.reductions.families import Member, accumulator, family, stored
 from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
 from funcdiff.ops.axes import reductions as ops
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
-
-Scan = Callable[[Tracer, int], Tracer]
 
 
 def _between(x: Any, axis: int, start: int | None, stop: int | None) -> Traced:
@@ -31,31 +28,38 @@ def _between(x: Any, axis: int, start: int | None, stop: int | None) -> Traced:
 
 # ---- cumulative sums and products ------------------------------------------------------------
 
+_BEGINNINGS: Final = "all beginnings along an axis, or of the flattened array{}"
+_EVERY: Final = "all beginnings along an axis, the empty one too if that is wanted"
 
-def _scanned(name: str, scan: Scan, a: Any, axis: Any, dtype: Any, out: Any) -> Traced:
-    x = array(a)
+
+@family(
+    Member("cumsum", f"Return the sums of {_BEGINNINGS}.", ops.cumsum, 0),
+    Member("cumprod", f"Return the products of {_BEGINNINGS}.", ops.cumprod, 1),
+)
+def _scan(of: Member, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
+    x, _ = of.read(a)
     if axis is None or x.ndim == 0:
         along = 0 if axis is None else normalized_axis(axis, 1)
         x = reshape(x, (x.type.size,))
     else:
         along = normalized_axis(axis, x.ndim)
-    return stored(name, scan(convert(x, accumulator(x, dtype, out)), along), out)
+    y = of.operation(convert(x, accumulator(x, dtype, out)), along)
+    return stored(of.name, y, out)
 
 
-@implements(np.cumsum)
-def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
-    """Return the sums of all beginnings along an axis, or of the flattened array."""
-    return _scanned("np.cumsum", ops.cumsum, a, axis, dtype, out)
-
-
-@implements(np.cumprod)
-def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
-    """Return the products of all beginnings along an axis, or of the flattened array."""
-    return _scanned("np.cumprod", ops.cumprod, a, axis, dtype, out)
-
-
+@family(
+    Member("cumulative_sum", f"Return the sums of {_EVERY}.", ops.cumsum, 0),
+    Member("cumulative_prod", f"Return the products of {_EVERY}.", ops.cumprod, 1),
+)
 def _cumulative(
-    name: str, scan: Scan, unit: int, x: Any, axis: Any, dtype: Any, out: Any, initial: bool
+    of: Member,
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    include_initial: bool = False,
 ) -> Traced:
     x = array(x)
     if axis is None and x.ndim > 1:
@@ -63,42 +67,11 @@ def _cumulative(
             "For arrays which have more than one dimension ``axis`` argument is required."
         )
     along = 0 if axis is None else normalized_axis(axis, max(x.ndim, 1))
-    y = _scanned(name, scan, x, along, dtype, None)
-    if dtype is None and isinstance(out, Tracer):
-        y = _scanned(name, scan, x, along, out.dtype, None)
-    if initial:
+    y = _scan(of, x, along, out.dtype if dtype is None and isinstance(out, Tracer) else dtype)
+    if include_initial:
         shape = (*y.shape[:along], 1, *y.shape[along + 1 :])
-        first = constant(unit, y.type.with_shape(shape))
-        y = concatenate([first, y], along)
-    return stored(name, y, out)
-
-
-@implements("cumulative_sum")
-def cumulative_sum(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Traced:
-    """Return the sums of all beginnings along an axis, the empty one too if that is wanted."""
-    return _cumulative("np.cumulative_sum", ops.cumsum, 0, x, axis, dtype, out, include_initial)
-
-
-@implements("cumulative_prod")
-def cumulative_prod(
-    x: Any,
-    /,
-    *,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    include_initial: bool = False,
-) -> Traced:
-    """Return the products of all beginnings along an axis, the empty one too if that is wanted."""
-    return _cumulative("np.cumulative_prod", ops.cumprod, 1, x, axis, dtype, out, include_initial)
+        y = concatenate([constant(of.neutral, y.type.with_shape(shape)), y], along)
+    return stored(of.name, y, out)
 
 
 # ---- differences -----------------------------------------------------------------------------

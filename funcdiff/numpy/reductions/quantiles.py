@@ -15,13 +15,11 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import default, implements
+from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
-from funcdiff.numpy.reductions.cumulative import cumsum
-from funcdiff.numpy.reductions.nans import nanmean
-from funcdiff.numpy.reductions.reductions import stored
-from funcdiff.numpy.reductions.statistics import mean, weights_along
+from funcdiff.numpy.reductions.families import Member, family, stored
+from funcdiff.numpy.reductions.statistics import weights_along
 from funcdiff.numpy.shapes.shape import normalized_axes
 from funcdiff.ops.axes import sorting
 from funcdiff.ops.axes.indexing import take_along
@@ -71,7 +69,7 @@ def _read(sample: Sample, positions: Any) -> Traced:
 
 
 def _finished(
-    name: str, value: Any, sample: Sample, x: Tracer, axes: tuple[int, ...], q_shape: Any,
+    of: Member, value: Any, sample: Sample, x: Tracer, axes: tuple[int, ...], q_shape: Any,
     out: Any, keepdims: Any,
 ) -> Traced:  # fmt: skip
     """Put NaN where NaN decides, and the axes where NumPy has them: those of `q` in front."""
@@ -80,47 +78,34 @@ def _finished(
     kept = sample.entries.shape[1:]
     if keepdims is not default and keepdims:
         kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    return stored(name, reshape(array(value), (*q_shape, *kept)), out)
+    return stored(of.name, reshape(array(value), (*q_shape, *kept)), out)
 
 
 # ---- median ------------------------------------------------------------------------------------
 
 
-@implements(np.median)
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
-) -> Traced:
-    """Return the median over axes: the mean of the one or two middle order statistics."""
-    x = array(a)
-    if x.type.size == 0:
-        return mean(x, axis, None, out, keepdims)
-    axes = normalized_axes(axis, x.ndim)
-    sample = _sample(x, axes, skips_nan=False)
-    n = sample.count
-    middle = np.array([n // 2] if n % 2 else [n // 2 - 1, n // 2])
-    value = mean(_read(sample, middle), 0)
-    return _finished("np.median", value, sample, x, axes, (), out, keepdims)
-
-
-@implements(np.nanmedian)
-def nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+@family(Member("median", "Return the median over axes{}: the mean of the one or two middle ones."))
+def _median(
+    of: Member, a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
     keepdims: Any = default,
 ) -> Traced:  # fmt: skip
-    """Return the median over axes of the entries that are not NaN."""
-    x = array(a)
-    if not x.type.differentiable or x.type.size == 0:
-        return (
-            nanmean(x, axis, None, out, keepdims)
-            if x.type.size == 0
-            else median(x, axis, out, overwrite_input, keepdims)
-        )
+    x: Traced = array(a)
+    if x.type.size == 0:
+        mean = np.nanmean if of.skips_nan else np.mean
+        return mean(x, axis, None, out, keepdims)
     axes = normalized_axes(axis, x.ndim)
-    sample = _sample(x, axes, skips_nan=True)
-    n = np.maximum(sample.count, 1)
+    sample = _sample(x, axes, skips_nan=of.skips_nan)
+    return _finished(of, _middle(sample), sample, x, axes, (), out, keepdims)
+
+
+def _middle(sample: Sample) -> Traced:
+    count = sample.count
+    if not isinstance(count, Tracer):
+        places = [count // 2] if count % 2 else [count // 2 - 1, count // 2]
+        return np.mean(_read(sample, np.array(places)), 0)
+    n: Any = np.maximum(sample.count, 1)
     middle = _read(sample, np.stack([(n - 1) // 2, n // 2]))
-    value = np.where(n % 2 == 1, middle[0], mean(middle, 0))
-    return _finished("np.nanmedian", value, sample, x, axes, (), out, keepdims)
+    return np.where(n % 2 == 1, middle[0], np.mean(middle, 0))
 
 
 # ---- positions of quantiles -------------------------------------------------------------------
@@ -214,7 +199,8 @@ def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
     if sample.undefined is not None:
         nan: Traced = isnan(entries)
         weights = np.where(nan, 0, weights)
-    share: Traced = cumsum(take_along(weights, order, 0), 0, np.float64)
+    ordered: Traced = take_along(weights, order, 0)
+    share = np.cumsum(ordered, 0, np.float64)
     share = share / share[-1:]
     lost = np.isnan(share[-1])
     if sample.undefined is not None:
@@ -224,44 +210,6 @@ def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
     share = np.where(share == 0, -1, share)
     before = share[None] < np.reshape(q, (-1, *(1,) * entries.ndim))
     return _discrete(sample, np.sum(before, 1))
-
-
-def _quantile(
-    name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any,
-    *, percent: bool, skips_nan: bool,
-) -> Traced:  # fmt: skip
-    x = array(a)
-    if x.dtype.kind == "c":
-        raise TypeError("a must be an array of real numbers")
-    weak = is_weak(q)
-    q = q if isinstance(q, Tracer) else np.asarray(q)
-    q = np.true_divide(q, 100) if percent else q
-    if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):
-        unit, limits = ("Percentiles", "[0, 100]") if percent else ("Quantiles", "[0, 1]")
-        raise ValueError(f"{unit} must be in the range {limits}, at {user_location()}")
-    if np.ndim(q) > 2:
-        raise ValueError("q must be a scalar or 1d")
-    if method not in _DISCRETE and method not in _INTERPOLATED:
-        known = ", ".join([*_DISCRETE, *_INTERPOLATED])
-        raise ValueError(f"{method!r} is not a valid method. Use one of: {known}")
-    if skips_nan and x.type.size == 0:
-        return nanmean(x, axis, None, out, keepdims)
-    axes = normalized_axes(axis, x.ndim)
-    if any(x.shape[axis] == 0 for axis in axes):
-        raise IndexError(f"{name} of an axis of size 0, at {user_location()}")
-    sample = _sample(x, axes, skips_nan=skips_nan)
-    row = np.reshape(q, -1)
-    spread = np.reshape(q, (-1, *(1,) * (sample.entries.ndim - 1))) if skips_nan else row
-    if weights is not None:
-        w = _checked_weights(x, weights, axis, axes, method)
-        value = _weighted(sample, row, w)
-    elif method in _DISCRETE:
-        value = _discrete(sample, _DISCRETE[method](sample.count, spread))
-    elif method == "linear" and q.dtype.kind in "biu":
-        value = _discrete(sample, (sample.count - 1) * spread)
-    else:
-        value = _interpolated(sample, spread, method, weak=weak)
-    return _finished(name, value, sample, x, axes, np.shape(q), out, keepdims)
 
 
 def _checked_weights(
@@ -275,23 +223,44 @@ def _checked_weights(
     return _merged(w, axes)
 
 
-def _enter(function: Callable[..., Any], *, percent: bool, skips_nan: bool) -> None:
-    """Enter one of the four functions, which have one signature."""
-    name = f"np.{function.__name__}"
-
-    def ours(
-        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-        method: str = "linear", keepdims: Any = default, *, weights: Any = None,
-    ) -> Traced:  # fmt: skip
-        return _quantile(
-            name, a, q, axis, out, method, keepdims, weights, percent=percent, skips_nan=skips_nan
-        )
-
-    ours.__name__ = function.__name__
-    implements(function)(ours)
-
-
-_enter(np.quantile, percent=False, skips_nan=False)
-_enter(np.percentile, percent=True, skips_nan=False)
-_enter(np.nanquantile, percent=False, skips_nan=True)
-_enter(np.nanpercentile, percent=True, skips_nan=True)
+@family(
+    Member("quantile", "Return quantiles over axes{}.", operation=1),
+    Member("percentile", "Return percentiles over axes{}.", operation=100),
+)
+def _quantile(
+    of: Member, a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: Any = default, *, weights: Any = None,
+) -> Traced:  # fmt: skip
+    x: Traced = array(a)
+    if x.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    weak = is_weak(q)
+    q = q if isinstance(q, Tracer) else np.asarray(q)
+    scale = of.operation
+    q = q if scale == 1 else np.true_divide(q, scale)
+    if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):
+        unit = "Quantiles" if scale == 1 else "Percentiles"
+        raise ValueError(f"{unit} must be in the range [0, {scale}], at {user_location()}")
+    if np.ndim(q) > 2:
+        raise ValueError("q must be a scalar or 1d")
+    if method not in _DISCRETE and method not in _INTERPOLATED:
+        known = ", ".join([*_DISCRETE, *_INTERPOLATED])
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {known}")
+    if of.skips_nan and x.type.size == 0:
+        return np.nanmean(x, axis, None, out, keepdims)
+    axes = normalized_axes(axis, x.ndim)
+    if any(x.shape[axis] == 0 for axis in axes):
+        raise IndexError(f"{of.name} of an axis of size 0, at {user_location()}")
+    sample = _sample(x, axes, skips_nan=of.skips_nan)
+    row = np.reshape(q, -1)
+    spread = np.reshape(q, (-1, *(1,) * (sample.entries.ndim - 1))) if of.skips_nan else row
+    if weights is not None:
+        w = _checked_weights(x, weights, axis, axes, method)
+        value = _weighted(sample, row, w)
+    elif method in _DISCRETE:
+        value = _discrete(sample, _DISCRETE[method](sample.count, spread))
+    elif method == "linear" and q.dtype.kind in "biu":
+        value = _discrete(sample, (sample.count - 1) * spread)
+    else:
+        value = _interpolated(sample, spread, method, weak=weak)
+    return _finished(of, value, sample, x, axes, np.shape(q), out, keepdims)

@@ -7,19 +7,27 @@ entry, with a derivative of its own if it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.masks import mask_of, masked, sum_of
-from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit, known_dtype
-from funcdiff.numpy.memory import mutation, views
+from funcdiff.numpy.border.masks import holds, mask_of, masked, sum_of
+from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit
+from funcdiff.numpy.memory import views
+from funcdiff.numpy.reductions.families import (
+    Member,
+    accumulator,
+    family,
+    given,
+    reduced_axes,
+    stored,
+    with_kept,
+)
 from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
 from funcdiff.ops.axes.reductions import (
     argmax as position_of_max,
@@ -35,53 +43,10 @@ from funcdiff.ops.axes.reductions import (
     reduce_prod,
 )
 from funcdiff.ops.products.masked import sum_from
-from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape
+from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, select
 from funcdiff.space import kept_axes, reduce_sum
 
-# ---- keywords ----------------------------------------------------------------------------------
-
-
-def given(value: Any) -> bool:
-    """Return whether a keyword was given: neither None nor NumPy's mark for nothing."""
-    return value is not None and value is not default
-
-
-@lru_cache(maxsize=256)
-def _default_accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    widened: np.dtype[Any] = np.add.reduce(np.empty(0, dtype)).dtype
-    return widened
-
-
-def accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
-    """Return the dtype in which NumPy adds or multiplies: small integers are widened."""
-    if dtype is not None:
-        return known_dtype(dtype)
-    if isinstance(out, Tracer):
-        joined: np.dtype[Any] = np.result_type(x.dtype, out.dtype)
-        return joined
-    return _default_accumulator(x.dtype)
-
-
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the axes of a reduction, ascending; a 0-d array may be reduced over axis 0 or -1."""
-    if ndim == 0 and type(axis) is int and axis in (0, -1):
-        return ()
-    return normalized_axes(axis, ndim)
-
-
-def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Traced:
-    """Return a reduction of `x`, with the reduced axes as axes of length 1 if wanted."""
-    if given(keepdims) and keepdims:
-        y = reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
-    return y
-
-
-def stored(name: str, result: Tracer, out: Any) -> Traced:
-    """Return a reduction, written into ``out=`` if there is one, which must have its dtype.
-
-    NumPy casts intermediate results into another one on the way, truncating; that is refused.
-    """
-    return mutation.store(name, views.fresh(result), out, casting="equiv")
+# ---- where a reduction starts ------------------------------------------------------------------
 
 
 def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:
@@ -114,30 +79,25 @@ def _with_initial(x: Tracer, axes: tuple[int, ...], initial: Any) -> tuple[Trace
 # ---- sum and product ---------------------------------------------------------------------------
 
 
-@implements(np.sum)
-def sum_(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    keepdims: Any = default,
-    initial: Any = default,
-    where: Any = default,
-) -> Traced:
-    """Sum over axes."""
-    x = array(a)
-    axes = reduced_axes(axis, x.ndim)
+def _added(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
     _check_start("add", x, axes, initial)
-    x = convert(x, accumulator(x, dtype, out))
     if given(initial):
-        y = sum_from(_scalar_initial(initial, x.dtype), x, mask_of(where, x.shape), axes)
-    else:
-        y = sum_of(x, axes, where)
-    return stored("np.sum", with_kept(y, x, axes, keepdims), out)
+        return sum_from(_scalar_initial(initial, x.dtype), x, mask_of(where, x.shape), axes)
+    return sum_of(x, axes, where)
 
 
-@implements(np.prod)
-def prod(
+def _multiplied(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
+    _check_start("multiply", x, axes, initial)
+    x = masked(x, where, 1)
+    return reduce_prod(*_with_initial(x, axes, initial)) if given(initial) else reduce_prod(x, axes)
+
+
+@family(
+    Member("sum", "Sum over axes{}.", _added, 0, ", NaN counting as 0"),
+    Member("prod", "Multiply over axes{}.", _multiplied, 1, ", NaN counting as 1"),
+)
+def _total(
+    of: Member,
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -146,122 +106,94 @@ def prod(
     initial: Any = default,
     where: Any = default,
 ) -> Traced:
-    """Multiply over axes."""
-    x = array(a)
+    x, _ = of.read(a)
     axes = reduced_axes(axis, x.ndim)
-    _check_start("multiply", x, axes, initial)
-    x = masked(convert(x, accumulator(x, dtype, out)), where, 1)
-    y = reduce_prod(*_with_initial(x, axes, initial)) if given(initial) else reduce_prod(x, axes)
-    return stored("np.prod", with_kept(y, x, axes, keepdims), out)
+    total = of.operation(convert(x, accumulator(x, dtype, out)), axes, initial, where)
+    return of.finished(total, x, axes, keepdims, out)
 
 
 # ---- extrema -----------------------------------------------------------------------------------
 
+_UNLESS_NAN: Final = " that is not NaN, NaN where there is none"
+_LARGEST: Final = (
+    "Return the largest entry over axes{}; equal ones share the derivative.",
+    reduce_max,
+    -np.inf,
+    _UNLESS_NAN,
+)
+_SMALLEST: Final = (
+    "Return the smallest entry over axes{}; equal ones share the derivative.",
+    reduce_min,
+    np.inf,
+    _UNLESS_NAN,
+)
 
-def _bound(dtype: np.dtype[Any], sign: int) -> Traced:
-    """Return the number that never is the maximum (`sign` -1) or minimum (`sign` 1)."""
-    if dtype.kind == "b":
-        return sign > 0
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return limits.min if sign < 0 else limits.max
-    return complex(sign * np.inf, sign * np.inf) if dtype.kind == "c" else sign * np.inf
 
-
+@family(
+    Member("max", *_LARGEST),
+    Member("amax", *_LARGEST),
+    Member("min", *_SMALLEST),
+    Member("amin", *_SMALLEST),
+)
 def _extremum(
-    name: str,
-    reduce: Callable[[Tracer, tuple[int, ...]], Tracer],
-    sign: int,
+    of: Member,
     a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: Any,
-    initial: Any,
-    where: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    initial: Any = default,
+    where: Any = default,
 ) -> Traced:
-    x = array(a)
+    """Reduce to an extremum; without a start, that of nothing but NaN is NaN."""
+    x, nan = of.read(a)
     axes = reduced_axes(axis, x.ndim)
     if given(initial):
-        y = reduce(*_with_initial(masked(x, where, _bound(x.dtype, sign)), axes, initial))
-        return stored(name, with_kept(y, x, axes, keepdims), out)
+        entries = masked(x, where, of.neutral_of(x.dtype))
+        y = of.operation(*_with_initial(entries, axes, initial))
+        return of.finished(y, x, axes, keepdims, out)
     if mask_of(where, x.shape) is not None:
         raise ValueError(
-            f"{name} has no identity, so to use a where mask one has to specify 'initial', "
+            f"{of.name} has no identity, so to use a where mask one has to specify 'initial', "
             f"at {user_location()}"
         )
     if any(x.shape[k] == 0 for k in axes):
         raise ValueError(
-            f"{name}: zero-size array to a reduction operation which has no identity, "
+            f"{of.name}: zero-size array to a reduction operation which has no identity, "
             f"at {user_location()}; specify 'initial'"
         )
-    return stored(name, with_kept(reduce(x, axes), x, axes, keepdims), out)
-
-
-@implements(np.max, np.amax)
-def max_(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = default,
-    initial: Any = default,
-    where: Any = default,
-) -> Traced:
-    """Return the largest entry over axes; equal ones share the derivative."""
-    return _extremum("np.max", reduce_max, -1, a, axis, out, keepdims, initial, where)
-
-
-@implements(np.min, np.amin)
-def min_(
-    a: Any,
-    axis: Any = None,
-    out: Any = None,
-    keepdims: Any = default,
-    initial: Any = default,
-    where: Any = default,
-) -> Traced:
-    """Return the smallest entry over axes; equal ones share the derivative."""
-    return _extremum("np.min", reduce_min, 1, a, axis, out, keepdims, initial, where)
+    y = of.operation(x, axes)
+    if nan is not None:
+        y = select(reduce_all(nan, axes), constant(np.nan, y.type), y)
+    return of.finished(y, x, axes, keepdims, out)
 
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> Traced:
     """Return the largest entry over axes minus the smallest."""
-    span = np.subtract(max_(a, axis, keepdims=keepdims), min_(a, axis, keepdims=keepdims))
+    x: Any = array(a)
+    span = np.subtract(np.max(x, axis, keepdims=keepdims), np.min(x, axis, keepdims=keepdims))
     return stored("np.ptp", array(span), out)
 
 
 # ---- logic and positions: no derivative ----------------------------------------------------------
 
 
+@family(
+    Member("all", "Return whether all entries over axes are non-zero.", reduce_all, True),
+    Member("any", "Return whether any entry over axes is non-zero.", reduce_any, False),
+)
 def _logic(
-    name: str,
-    reduce: Callable[[Tracer, tuple[int, ...]], Tracer],
-    neutral: bool,
+    of: Member,
     a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: Any,
-    where: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
 ) -> Traced:
-    x = masked(convert(array(a), BOOL), where, neutral)
+    x = masked(convert(array(a), BOOL), where, of.neutral)
     axes = reduced_axes(axis, x.ndim)
-    return stored(name, with_kept(reduce(x, axes), x, axes, keepdims), out)
-
-
-@implements(np.all)
-def all_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = default, *, where: Any = default
-) -> Traced:
-    """Return whether all entries over axes are non-zero."""
-    return _logic("np.all", reduce_all, True, a, axis, out, keepdims, where)
-
-
-@implements(np.any)
-def any_(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = default, *, where: Any = default
-) -> Traced:
-    """Return whether any entry over axes is non-zero."""
-    return _logic("np.any", reduce_any, False, a, axis, out, keepdims, where)
+    return of.finished(of.operation(x, axes), x, axes, keepdims, out)
 
 
 @implements(np.count_nonzero)
@@ -273,32 +205,32 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced
     return views.fresh(with_kept(count, x, axes, keepdims))
 
 
+@family(
+    Member(
+        "argmax",
+        "Return the position of the (first) largest entry{}, int64.",
+        position_of_max,
+        -np.inf,
+        " that is not NaN",
+    ),
+    Member(
+        "argmin",
+        "Return the position of the (first) smallest entry{}, int64.",
+        position_of_min,
+        np.inf,
+        " that is not NaN",
+    ),
+)
 def _position(
-    name: str,
-    find: Callable[[Tracer, int], Tracer],
-    a: Any,
-    axis: Any,
-    out: Any,
-    keepdims: Any,
+    of: Member, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default
 ) -> Traced:
-    x = array(a)
+    x, nan = of.read(a)
     flat = reshape(x, (x.type.size,)) if axis is None or x.ndim == 0 else x
     along = 0 if axis is None else normalized_axis(axis, flat.ndim)
     if flat.shape[along] == 0:
-        raise ValueError(
-            f"attempt to get {name.removeprefix('np.')} of an empty sequence, at {user_location()}"
-        )
+        name = of.operation.__name__
+        raise ValueError(f"attempt to get {name} of an empty sequence, at {user_location()}")
     axes = tuple(range(x.ndim)) if flat is not x or axis is None else (along,)
-    return stored(name, with_kept(find(flat, along), x, axes, keepdims), out)
-
-
-@implements(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
-    """Return the position of the (first) largest entry, int64."""
-    return _position("np.argmax", position_of_max, a, axis, out, keepdims)
-
-
-@implements(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = default) -> Traced:
-    """Return the position of the (first) smallest entry, int64."""
-    return _position("np.argmin", position_of_min, a, axis, out, keepdims)
+    if nan is not None and holds(reduce_all(nan, axes)):
+        raise ValueError(f"All-NaN slice encountered, at {user_location()}")
+    return of.finished(of.operation(flat, along), x, axes, keepdims, out)

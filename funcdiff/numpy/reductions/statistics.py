@@ -11,7 +11,7 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.masks import count_of, holds, sum_of
@@ -23,11 +23,19 @@ from funcdiff.numpy.border.promotion import (
     known_dtype,
     matched,
 )
-from funcdiff.numpy.reductions.reductions import given, stored, sum_, with_kept
+from funcdiff.numpy.reductions.families import (
+    Member,
+    family,
+    given,
+    reduced_axes,
+    with_kept,
+)
 from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
 from funcdiff.ops.elementwise.complex import conj, imag, join, real
+from funcdiff.ops.elementwise.logic import logical_not
 from funcdiff.ops.elementwise.mathematics import div, mul, root_of_squares
-from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape
+from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, select
+from funcdiff.space import zeros
 
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
@@ -55,8 +63,27 @@ def _accumulator(x: Tracer, dtype: Any, out: Any) -> np.dtype[Any]:
 # ---- mean and average ----------------------------------------------------------------------------
 
 
-@implements(np.mean)
-def mean(
+def _entries(of: Member, a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Any, Any, Any]:
+    """Return the array, where it was NaN, and the axes."""
+    x, nan = of.read(a)
+    if nan is None:
+        return x, nan, normalized_axes(axis, x.ndim)
+    for name, kind in (("dtype", dtype), ("out", None if out is None else out.dtype)):
+        if kind is not None and np.dtype(kind).kind not in "fc":
+            raise TypeError(f"If a is inexact, then {name} must be inexact")
+    return x, nan, reduced_axes(axis, x.ndim)
+
+
+def _count(x: Tracer, nan: Tracer | None, axes: tuple[int, ...], where: Any) -> Any:
+    """Return how many entries are taken."""
+    if nan is None:
+        return count_of(x, axes, where)
+    return sum_of(convert(logical_not(nan), INT), axes, where)
+
+
+@family(Member("mean", "Return the mean over axes{}; of float16, computed in float32."))
+def _mean(
+    of: Member,
     a: Any,
     axis: Any = None,
     dtype: Any = None,
@@ -65,16 +92,13 @@ def mean(
     *,
     where: Any = default,
 ) -> Traced:
-    """Return the mean over axes; of float16, computed in float32."""
-    x = array(a)
-    axes = normalized_axes(axis, x.ndim)
-    half = dtype is None and x.dtype == HALF
-    accumulator = SINGLE if half else _accumulator(x, dtype, out)
-    total = sum_of(convert(x, accumulator), axes, where)
-    value = divided(total, count_of(x, axes, where))
+    x, nan, axes = _entries(of, a, axis, dtype, out)
+    half = dtype is None and x.dtype == HALF and nan is None
+    total = sum_of(convert(x, SINGLE if half else _accumulator(x, dtype, out)), axes, where)
+    value = divided(total, _count(x, nan, axes, where))
     if half and out is None:
         value = convert(value, HALF)
-    return stored("np.mean", with_kept(value, x, axes, keepdims), out)
+    return of.finished(value, x, axes, keepdims, out)
 
 
 def weights_along(x: Tracer, weights: Any, axis: Any) -> Traced:
@@ -103,103 +127,91 @@ def average(
     keepdims: Any = default,
 ) -> Any:
     """Return the weighted mean over axes, with the sum of the weights if that is wanted."""
-    x = array(a)
+    x: Traced = array(a)
     axes = normalized_axes(axis, x.ndim)
     scale: Any
     if weights is None:
-        value = mean(x, axis, keepdims=keepdims)
+        value = np.mean(x, axis, keepdims=keepdims)
         scale = constant(count_of(x, axes, None), value.type)
     else:
-        w = weights_along(x, weights, axis)
+        w: Traced = weights_along(x, weights, axis)
         dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
-        scale = sum_(w, axes, dtype, keepdims=keepdims)
+        scale = np.sum(w, axes, dtype, keepdims=keepdims)
         if holds(scale == 0):
             raise ZeroDivisionError(
                 f"Weights sum to zero, can't be normalized, at {user_location()}"
             )
-        product = mul(*matched(convert(x, dtype), convert(w, dtype)))
-        value = array(np.true_divide(sum_(product, axes, keepdims=keepdims), scale))
+        product: Traced = mul(*matched(convert(x, dtype), convert(w, dtype)))
+        value = array(np.true_divide(np.sum(product, axes, keepdims=keepdims), scale))
     return (value, broadcast_to(scale, value.shape)) if returned else value
 
 
 # ---- variance and standard deviation -------------------------------------------------------------
 
 
-@implements(np.var)
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = default,
-    *,
-    where: Any = default,
-    mean: Any = default,
-    correction: Any = default,
-) -> Traced:
-    """Return the variance over axes: the mean of |x - mean(x)|², with n - ddof for n."""
-    value = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return stored("np.var", value, out)
-
-
-@implements(np.std)
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = default,
-    *,
-    where: Any = default,
-    mean: Any = default,
-    correction: Any = default,
-) -> Traced:
-    """Return the standard deviation over axes; where it is 0, so is its derivative."""
-    v: Any = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return stored("np.std", root(v), out)
-
-
-def root(v: Traced) -> Traced:
+def _root(v: Traced) -> Traced:
     """Return the square root of a variance; its derivative at 0 is 0."""
     return root_of_squares(v) if v.type.differentiable else np.sqrt(v)
 
 
-def _variance(
+@family(
+    Member(
+        "var",
+        "Return the variance over axes{}: the mean of |x - mean(x)|², with n - ddof for n.",
+        array,
+    ),
+    Member(
+        "std",
+        "Return the standard deviation over axes{}; where it is 0, so is its derivative.",
+        _root,
+    ),
+)
+def _spread(
+    of: Member,
     a: Any,
-    axis: Any,
-    dtype: Any,
-    out: Any,
-    ddof: Any,
-    keepdims: Any,
-    where: Any,
-    centre: Any,
-    correction: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = default,
+    *,
+    where: Any = default,
+    mean: Any = default,
+    correction: Any = default,
 ) -> Traced:
+    """Return a variance or its root; with NaN left out, NaN where ddof leaves nothing."""
     if correction is not default:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    x = array(a)
-    axes = normalized_axes(axis, x.ndim)
+    x, nan, axes = _entries(of, a, axis, dtype, out)
     accumulator = _accumulator(x, dtype, None)
-    count = count_of(x, axes, where)
-    if not given(centre):
+    count = _count(x, nan, axes, where)
+    if not given(mean):
         total = sum_of(convert(x, accumulator), axes, where)
-        centre = with_kept(divided(total, count), x, axes, True)
-    deviation = x - centre
-    if deviation.dtype.kind == "c":
-        parts: list[Traced] = [real(deviation), imag(deviation)]
-        square = np.square(parts[0]) + np.square(parts[1])
-        accumulator = accumulator if dtype is not None else square.dtype
-    else:
-        square = np.square(deviation)
+        mean = with_kept(divided(total, count), x, axes, True)
+    square = _squared(x - mean, x, nan)
     if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
         accumulator = out.dtype
+    elif dtype is None and x.dtype.kind == "c":
+        accumulator = square.dtype
     total = sum_of(convert(square, accumulator), axes, where)
-    value = divided(total, np.maximum(count - ddof, 0))
-    return with_kept(value, x, axes, keepdims)
+    degrees = count - ddof
+    value = divided(total, np.maximum(degrees, 0))
+    if nan is not None:
+        value = np.where(degrees <= 0, np.nan, value)
+    return of.finished(of.operation(value), x, axes, keepdims, out)
+
+
+def _squared(deviation: Traced, x: Tracer, nan: Tracer | None) -> Traced:
+    """Return |x - mean(x)|², computed in either case as NumPy does."""
+    if nan is not None:
+        deviation = select(nan, zeros(x.type), convert(deviation, x.dtype))
+        return np.real(deviation * np.conjugate(deviation))
+    if deviation.dtype.kind != "c":
+        return np.square(deviation)
+    parts: list[Traced] = [real(deviation), imag(deviation)]
+    return np.square(parts[0]) + np.square(parts[1])
 
 
 # ---- covariance and correlation ------------------------------------------------------------------
@@ -228,7 +240,7 @@ def cov(
         return constant(0, ArrayType((0, 0), FLOAT))
     w = _sample_weights(fweights, aweights, X.shape[1])
     if w is None:
-        centre = mean(X, 1)
+        centre = np.mean(X, 1)
         degrees: Traced = constant(max(X.shape[1] - ddof, 0), ArrayType((), FLOAT))
     else:
         centre, total = average(X, 1, w, True)

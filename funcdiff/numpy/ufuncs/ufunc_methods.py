@@ -24,7 +24,7 @@ from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.messages.foreign import qualified
 from funcdiff.numpy.messages.wrong_calls import explain
-from funcdiff.numpy.reductions.reductions import given, reduced_axes, stored, with_kept
+from funcdiff.numpy.reductions.families import given, reduced_axes, stored, with_kept
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.numpy.ufuncs import ufunc_keywords
 from funcdiff.numpy.ufuncs.calls import apply
