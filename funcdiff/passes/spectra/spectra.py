@@ -20,8 +20,8 @@ from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import eigh_p, eigvalsh_p
-from funcdiff.ops.linalg.functions.dilation import SingularFunction
 from funcdiff.ops.linalg.functions.singular_functions import (
+    SingularFunction,
     SingularSum,
     singular_function,
     singular_function_p,

@@ -21,7 +21,7 @@ from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.linalg.degeneracy import blocks_p, distinct_p, gauge_p, settled_p, shared_p
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.eigen import existing_p
-from funcdiff.ops.linalg.functions.dilation import singular_derivative_p
+from funcdiff.ops.linalg.functions.singular_functions import singular_derivative_p
 from funcdiff.ops.linalg.functions.spectral import spectral_p
 from funcdiff.ops.linalg.matrices import part_p
 from funcdiff.ops.linalg.null_space import leaving_p, regular_p, vanishing_p

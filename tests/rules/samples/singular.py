@@ -9,8 +9,9 @@ import numpy as np
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.elementwise.complex import conj
-from funcdiff.ops.linalg.functions.dilation import SingularFunction, derivative
+from funcdiff.ops.linalg.functions.matrix_functions import known
 from funcdiff.ops.linalg.functions.singular_functions import (
+    SingularFunction,
     SingularSum,
     singular_function,
     singular_sum,
@@ -79,8 +80,8 @@ def _function(a: Any, x: Any, f: Any, *, turned: bool) -> Any:
 def _derivative(a: Any, x: Any, t: Any, f: Any) -> Any:
     """Return the derivative along [[0, T], [-2·Tᴴ, 0]], both blocks."""
     s = svd(a, full=False)[1]
-    known = SingularFunction(body(f, np.ones(s.shape), np.ones(())), turned=False)
-    return derivative(known, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
+    function = SingularFunction(body(f, np.ones(s.shape), np.ones(())), turned=False)
+    return known(function, a, [x], [(t, neg(add(adjoint(t), adjoint(t))))])
 
 
 def _sum(a: Any, x: Any) -> Any:

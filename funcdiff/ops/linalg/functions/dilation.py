@@ -1,8 +1,8 @@
 """Derivatives of functions of singular values, by those of a Hermitian matrix.
 
 U·f(s)·Vᴴ is one block of a function of [[0, A], [Aᴴ, 0]], of the odd function that f is of s > 0;
-the other block is V·f(s)·Uᴴ.  `singular_derivative` has its derivatives along [[0, X], [Y, 0]],
-of every order, which are blocks in the same places.  The first one is (V. Noferini, "A formula for
+the other block is V·f(s)·Uᴴ.  Its derivatives along [[0, X], [Y, 0]], of every order, are blocks
+in the same places.  The first one is (V. Noferini, "A formula for
 the Fréchet derivative of a generalized matrix function", SIAM J. Matrix Anal. Appl. 38, 2017), with
 H and K the Hermitian and the skew part of Uᴴ·dA·V,
 
@@ -15,134 +15,52 @@ where A has no fewer rows than columns.  At zero, f has to be zero, and quotient
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
-from funcdiff.core.program import Program
+from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType, real_dtype
-from funcdiff.core.walk import inline
-from funcdiff.ops.linalg.degeneracy import distinct, shared, tied
-from funcdiff.ops.linalg.divided_differences import Paths, taylor
-from funcdiff.ops.linalg.functions.spectral import each, single, suited
+from funcdiff.ops.linalg.degeneracy import tied
+from funcdiff.ops.linalg.divided_differences import Paths
+from funcdiff.ops.linalg.functions.matrix_functions import Direction, Factors
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal,
-    factorizable,
     matmul,
     scaled_columns,
     transposed,
 )
-from funcdiff.ops.linalg.null_space import vanishing
 from funcdiff.ops.linalg.orthogonal import qr
-from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, svd, ties
+from funcdiff.ops.linalg.singular import Ties, pairs, reciprocal, ties
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
 from funcdiff.space import (
     Maybe,
     add,
-    align,
     broadcast,
     instantiate,
     mul,
     neg,
-    splat,
     sum_tangents,
     zeros,
 )
-from funcdiff.transforms.jvp import present, push
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.jvp import present
 
 Pair: TypeAlias = tuple[Tracer, Tracer]
 """The blocks X and Y of [[0, X], [Y, 0]]."""
 
-Direction: TypeAlias = tuple[Maybe, Maybe]
-"""The same of a direction, None where a block is a structural zero."""
-
-# ---- the function and its factors ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SingularFunction(Params):
-    """The function f, elementwise in the singular values, and whether it is V·f(s)·Uᴴ.
-
-    Its further inputs are parameters, as those of `Spectral`.
-    """
-
-    body: Program
-    turned: bool
-
-
-def values_type(a: ArrayType) -> ArrayType:
-    """Return the type of the singular values."""
-    *stack, rows, columns = factorizable(a).shape
-    return ArrayType((*stack, min(rows, columns)), real_dtype(a.dtype))
-
-
-def _turned_shape(a: ArrayType, *, turned: bool) -> tuple[int, ...]:
-    *stack, rows, columns = a.shape
-    return (*stack, columns, rows) if turned else (*stack, rows, columns)
-
-
-def check_types(p: SingularFunction, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> None:
-    """Raise TypeError unless `y` may be the function of `a`."""
-    s = values_type(a)
-    fits = y.shape == _turned_shape(a, turned=p.turned) and p.body.input_types == (s, *parameters)
-    if not fits or not suited(p.body) or p.body.output_types != (y.with_shape(s.shape),):
-        raise TypeError(f"{y} is no function of {a} with singular values {s}")
-
-
-def _ordered(p: SingularFunction, x: Tracer, y: Tracer) -> Pair:
-    return (y, x) if p.turned else (x, y)
-
-
-def factors(p: SingularFunction, a: Tracer) -> tuple[Tracer, Tracer, Tracer]:
-    """Return U, s and V, or V, s and U."""
-    u, s, vh = svd(a, full=False)
-    u, v = _ordered(p, u, adjoint(vh))
-    return u, s, v
-
-
-def everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
-    """Return one number per matrix as a matrix of it."""
-    return broadcast(convert(factor, type_.dtype), type_.shape, tuple(range(factor.ndim)))
-
-
-def along(p: SingularFunction, t: Tracer, dtype: Any) -> Pair:
-    """Return the direction that a change of the matrix is."""
-    x, y = _ordered(p, t, adjoint(t))
-    return convert(x, dtype), convert(y, dtype)
-
-
-def batched_body(body: Program, size: int) -> Program:
-    """Return the function of a batch of values and parameters."""
-    return vmap(body, size, (True,) * len(body.inputs), (True,))[0]
-
-
 # ---- both blocks --------------------------------------------------------------------------------
 
 
-def _blocks(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
-) -> Pair:
+def dilated(
+    series: Sequence[Tracer], factors: Factors, directions: Sequence[Direction]
+) -> Sequence[Tracer]:
     """Return both blocks, from f, f', f''/2, … at the singular values."""
-    u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
-    if any(x is None and y is None for x, y in directions):
-        return _nothing(u, v)
     if len(directions) == 1:
-        return _along_one(series, u, s, v, *directions[0])
-    return _along_many(series, u, s, v, directions)
-
-
-def _nothing(u: Tracer, v: Tracer) -> Pair:
-    shape = (*u.shape[:-1], v.shape[-2])
-    upper = zeros(u.type.with_shape(shape))
-    return upper, transposed(upper)
+        return _along_one(series, *factors, *directions[0])
+    return _along_many(series, *factors, directions)
 
 
 def _along_one(
@@ -221,7 +139,8 @@ def _along_many(
         return upper, lower
     last, count = s.ndim - 1, s.shape[-1]
     if not count:
-        return _nothing(u, v)
+        upper = matmul(u, adjoint(v))
+        return upper, transposed(upper)
     reached = _reached(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
     rows = reached.shape[-1]
     zero = ties(s).zero
@@ -304,125 +223,3 @@ def _odd(values: Tracer, order: int, zero: Tracer, count: int) -> Tracer:
     values = select(zero, nothing, values)
     null = zeros(values.type.with_shape((*values.shape[:-1], count)))
     return concatenate([values, null, neg(values)], last)
-
-
-# ---- its derivatives -----------------------------------------------------------------------------
-
-
-def _abstract_derivative(
-    p: SingularFunction, upper: ArrayType, lower: ArrayType, a: ArrayType, *others: ArrayType
-) -> Types:
-    count = len(p.body.inputs) - 1
-    check_types(p, upper, a, *others[:count])
-    blocks = (upper, upper.with_shape(_turned_shape(a, turned=not p.turned)))
-    if lower is not blocks[1] or others[count:] != blocks * (len(others[count:]) // 2):
-        raise TypeError(f"directions like {blocks} are needed, got {others[count:]}")
-    return blocks
-
-
-def _derivative_jvp(
-    p: SingularFunction, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], list[Maybe]]:
-    """Add a direction, replace one, or differentiate f by a parameter."""
-    upper, _, a, *others = xs
-    _, _, t, *incoming = ts
-    count = len(p.body.inputs) - 1
-    parameters, directions = others[:count], _paired(others[count:])
-    moved, turned = incoming[:count], incoming[count:]
-    parts: list[Sequence[Tracer]] = []
-    if t is not None:
-        further = along(p, t, upper.dtype)
-        parts.append(derivative(p, a, parameters, [*directions, further]))
-    for k in range(len(directions)):
-        dx, dy = turned[2 * k : 2 * k + 2]
-        if dx is not None or dy is not None:
-            replaced = [*directions[:k], (dx, dy), *directions[k + 1 :]]
-            parts.append(derivative(p, a, parameters, replaced))
-    for body, factor in single(p.body, moved):
-        blocks = derivative(replace(p, body=body), a, parameters, directions)
-        parts.append([mul(everywhere(factor, z.type), z) for z in blocks])
-    if any(s is not None for s in each(p.body, moved)):
-        parts.append(_moved(p, a, parameters, each(p.body, moved), directions))
-    columns = zip(*parts, strict=True) if parts else [(), ()]
-    return singular_derivative(p, xs), [sum_tangents(column) for column in columns]
-
-
-def _paired(xs: Sequence[Maybe]) -> list[Direction]:
-    """Return the directions that operands are: a block that a literal fills with zero is none."""
-    blocks = [None if x is None or splat(x) == 0 else x for x in xs]
-    return list(zip(blocks[::2], blocks[1::2], strict=True))
-
-
-def derivative(
-    p: SingularFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Direction]
-) -> Sequence[Tracer]:
-    """Return both blocks of the derivative along the directions, known to be that."""
-    u, s, v = factors(p, a)
-    ties_ = ties(s)
-    known = [shared(x, ties_.same, strict=True) if x.shape == s.shape else x for x in parameters]
-    series = [inline(taylor(p.body, k), [s, *known])[0] for k in range(1 + len(directions))]
-    *others, (x, y) = directions
-    safe = [None if z is None else vanishing(z, series[0], ties_.zero) for z in (x, y)]
-    blocks = _blocks(series, u, s, v, [*others, (safe[0], safe[1])])
-    flat = [
-        instantiate(z, b.type) for pair in directions for z, b in zip(pair, blocks, strict=True)
-    ]
-    return singular_derivative(p, [*blocks, a, *parameters, *flat])
-
-
-def _moved(
-    p: SingularFunction,
-    a: Tracer,
-    parameters: Sequence[Tracer],
-    moved: Sequence[Maybe],
-    directions: Sequence[Direction],
-) -> Sequence[Tracer]:
-    """Return what changes of parameters that differ from value to value do."""
-    u, s, v = factors(p, a)
-    moved = [None if t is None else distinct(t, ties(s).same) for t in moved]
-    slopes = []
-    for order in range(1 + len(directions)):
-        _, (slope,) = push(taylor(p.body, order), [s, *parameters], [None, *moved])
-        slopes.append(instantiate(slope, p.body.output_types[0]))
-    return _blocks(slopes, u, s, v, directions)
-
-
-def _derivative_transpose(
-    p: SingularFunction, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
-    """Use that tr([[0, X₀], [Y₀, 0]]·D F[…]) is symmetric in all directions."""
-    _, _, a, *others = xs
-    assert a is not None
-    count = len(p.body.inputs) - 1
-    upper, lower = (None if ct is None else transposed(ct) for ct in cts)
-    operands = others[count:]
-    for k in range(0, len(operands), 2):
-        if operands[k] is None or operands[k + 1] is None:
-            operands[k : k + 2] = [lower, upper]
-    blocks = derivative(p, a, present(others[:count]), _paired(operands))
-    turned = [transposed(blocks[1]), transposed(blocks[0])]
-    result = [turned[(k - count) % 2] if x is None else None for k, x in enumerate(others)]
-    return [None, None, None, *result]
-
-
-singular_derivative_p: Final = Primitive(
-    "singular_derivative",
-    SingularFunction,
-    abstract=_abstract_derivative,
-    impl=lambda _p: lambda upper, lower, *_: (upper, lower),
-    jvp=_derivative_jvp,
-    transpose=_derivative_transpose,
-    batch=lambda p, size, xs, batched: singular_derivative(
-        replace(p, body=batched_body(p.body, size)), align(size, xs, batched)
-    ),
-    facts=Facts(hands_on=True),
-)
-
-
-def singular_derivative(p: SingularFunction, xs: Sequence[Tracer]) -> Sequence[Tracer]:
-    """Return the first two of ``upper, lower, a, *parameters, X₁, Y₁, …``.
-
-    They are known to be the blocks of the derivative of the odd function along the directions
-    [[0, X], [Y, 0]], linear in each.  Only what comes after them has derivatives.
-    """
-    return bind(singular_derivative_p, p, *xs)

@@ -1,94 +1,103 @@
-"""Functions of singular values, U·f(s)·Vᴴ: their derivatives exist at equal values too.
+"""Functions of singular values, U·f(s)·Vᴴ, and their sums Σ f(s): derivatives by `dilation`.
 
-As for `spectral`, the derivatives of values and vectors alone do not carry them.
-`singular_function` and `singular_sum` keep the value that was computed from them, and give it the
-derivative of the whole, which `dilation` has.
+At zero, ±s are singular values alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
-from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.functions.dilation import (
-    SingularFunction,
-    along,
-    batched_body,
-    check_types,
-    derivative,
-    everywhere,
-    factors,
-    values_type,
+from funcdiff.ops.linalg.functions.dilation import dilated
+from funcdiff.ops.linalg.functions.matrix_functions import (
+    Direction,
+    Factors,
+    MatrixFunction,
+    MatrixSum,
+    known,
+    matrix_function,
+    matrix_sum,
 )
-from funcdiff.ops.linalg.functions.spectral import each, single, suited
-from funcdiff.ops.linalg.matrices import adjoint, matmul, scaled_columns, trace_of_product
+from funcdiff.ops.linalg.matrices import adjoint, factorizable, trace_of_product
+from funcdiff.ops.linalg.null_space import vanishing
 from funcdiff.ops.linalg.singular import svd, ties
 from funcdiff.ops.structure.structural import convert, select
-from funcdiff.space import Maybe, align, mul, reduce_sum, sum_tangents, without, zeros
-from funcdiff.transforms.jvp import push
+from funcdiff.space import zeros
 
 # ---- the function --------------------------------------------------------------------------------
 
 
-def _abstract(p: SingularFunction, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> Types:
-    check_types(p, y, a, *parameters)
-    return (y,)
+@dataclass(frozen=True, slots=True)
+class SingularFunction(MatrixFunction):
+    """A function of singular values, and whether it is V·f(s)·Uᴴ."""
+
+    turned: bool
+
+    def values(self, a: ArrayType) -> ArrayType:
+        """Return the type of the singular values."""
+        *stack, rows, columns = factorizable(a).shape
+        return ArrayType((*stack, min(rows, columns)), real_dtype(a.dtype))
+
+    def shapes(self, a: ArrayType) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of both blocks of the function of [[0, A], [Aᴴ, 0]]."""
+        *stack, rows, columns = a.shape
+        return self._ordered((*stack, rows, columns), (*stack, columns, rows))
+
+    def _ordered(self, x: Any, y: Any) -> tuple[Any, Any]:
+        return (y, x) if self.turned else (x, y)
+
+    def factors(self, a: Tracer) -> Factors:
+        """Return U, s and V, or V, s and U."""
+        u, s, vh = svd(a, full=False)
+        u, v = self._ordered(u, adjoint(vh))
+        return u, s, v
+
+    def same(self, w: Tracer) -> Tracer:
+        """Return which singular values are equal."""
+        return ties(w).same
+
+    def direction(self, t: Tracer, dtype: Any) -> Direction:
+        """Return the blocks of a change of [[0, A], [Aᴴ, 0]]."""
+        return self._ordered(convert(t, dtype), convert(adjoint(t), dtype))
+
+    def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
+        """Return a block of a direction, which asks that f(0) is zero."""
+        return vanishing(x, values, ties(w).zero)
+
+    def blocks(
+        self, series: Sequence[Tracer], factors: Factors, directions: Sequence[Direction]
+    ) -> Sequence[Tracer]:
+        """Return both blocks of the derivative."""
+        return dilated(series, factors, directions)
+
+    def primitive(self, *, directed: bool) -> Primitive[Any]:
+        """Return the primitive of one block, or of both of a derivative."""
+        return singular_derivative_p if directed else singular_function_p
 
 
-def _jvp(
-    p: SingularFunction, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
-    """Take the derivative along the direction, and differentiate f by parameters."""
-    y, a, *parameters = xs
-    _, t, *moved = ts
-    parts: list[Maybe] = []
-    if t is not None:
-        parts.append(derivative(p, a, parameters, [along(p, t, y.dtype)])[0])
-    for body, factor in single(p.body, moved):
-        value = _function(replace(p, body=body), a, parameters)
-        parts.append(mul(everywhere(factor, value.type), value))
-    if any(s is not None for s in each(p.body, moved)):
-        u, s, v = factors(p, a)
-        _, (slopes,) = push(p.body, [s, *parameters], [None, *each(p.body, moved)])
-        if slopes is not None:
-            parts.append(_product(u, slopes, v))
-    return [singular_function(p, xs)], [sum_tangents(parts)]
-
-
-def _product(u: Tracer, values: Tracer, v: Tracer) -> Tracer:
-    u, v = convert(u, values.dtype), convert(v, values.dtype)
-    return matmul(scaled_columns(u, values), adjoint(v))
-
-
-def _function(p: SingularFunction, a: Tracer, parameters: Sequence[Tracer]) -> Tracer:
-    """Return the function of the matrix, known to be that."""
-    u, s, v = factors(p, a)
-    (values,) = inline(p.body, [s, *parameters])
-    return singular_function(p, [_product(u, values, v), a, *parameters])
-
-
-singular_function_p: Final = Primitive(
-    "singular_function",
-    SingularFunction,
-    abstract=_abstract,
-    impl=lambda _p: lambda y, *_: y,
-    jvp=_jvp,
-    batch=lambda p, size, xs, batched: [
-        singular_function(replace(p, body=batched_body(p.body, size)), align(size, xs, batched))
-    ],
-    facts=Facts(hands_on=True),
+singular_function_p: Final = matrix_function(
+    "singular_function", SingularFunction, lambda _p: lambda y, *_: y, directed=False
 )
+
+singular_derivative_p: Final = matrix_function(
+    "singular_derivative",
+    SingularFunction,
+    lambda _p: lambda upper, lower, *_: (upper, lower),
+    outputs=2,
+    directed=True,
+)
+"""Of ``upper, lower, a, *parameters, X₁, Y₁, …``: the first two, known to be the blocks of the
+derivative of the odd function along the directions [[0, X], [Y, 0]], linear in each."""
 
 
 def singular_function(p: SingularFunction, xs: Sequence[Tracer]) -> Tracer:
@@ -103,42 +112,26 @@ def singular_function(p: SingularFunction, xs: Sequence[Tracer]) -> Tracer:
 
 
 @dataclass(frozen=True, slots=True)
-class SingularSum(Params):
+class SingularSum(MatrixSum):
     """The function, real, and the axes over which it is summed."""
 
     body: Program
     axes: tuple[int, ...]
 
+    def function(self, body: Program) -> SingularFunction:
+        """Return a function of the same singular values."""
+        return SingularFunction(body, turned=False)
 
-def _abstract_sum(p: SingularSum, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> Types:
-    s = values_type(a)
-    fits = p.body.input_types == (s, *parameters) and suited(p.body) and s.ndim - 1 in p.axes
-    if not fits or p.body.output_types[0].with_shape(without(s.shape, p.axes)) is not y:
-        raise TypeError(f"{y} is no sum of a function of singular values {s}")
-    return (y,)
+    def change(self, a: Tracer, parameters: Sequence[Tracer], t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
+        """Return tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
 
-
-def _sum_jvp(
-    p: SingularSum, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
-    """d(Σ f(s)) = Re tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
-
-    That factor is a parameter of f', equal for equal values.
-    """
-    y, a, *parameters = xs
-    _, t, *moved = ts
-    _, s, _ = svd(a, full=False)
-    parts: list[Maybe] = []
-    if t is not None:
+        That factor is a parameter of f', equal for equal values.
+        """
+        s = svd(a, full=False)[1]
         present = select(ties(s).zero, zeros(s.type), constant(1, s.type))
-        slope = SingularFunction(_slope_of_present(p.body, a.dtype), turned=True)
-        product = trace_of_product(_function(slope, a, [*parameters, present]), t)
-        parts.append(reduce_sum(convert(real_part(product), y.dtype), p.axes[:-1]))
-    for body, factor in single(p.body, moved):
-        total = reduce_sum(inline(body, [s, *parameters])[0], (s.ndim - 1,))
-        value = singular_sum(SingularSum(body, (s.ndim - 1,)), [total, a, *parameters])
-        parts.append(reduce_sum(mul(convert(factor, y.dtype), value), p.axes[:-1]))
-    return [singular_sum(p, xs)], [sum_tangents(parts)]
+        slope = SingularFunction(_slope_of_present(self.body, a.dtype), turned=True)
+        (function,) = known(slope, a, [*parameters, present], [])
+        return trace_of_product(function, t)
 
 
 def _slope_of_present(body: Program, dtype: Any) -> Program:
@@ -151,23 +144,7 @@ def _slope_of_present(body: Program, dtype: Any) -> Program:
         return builder.program([convert(select(absent, zeros(y.type), y), dtype)])
 
 
-def _sum_batch(
-    p: SingularSum, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
-    axes = tuple(axis + 1 for axis in p.axes)
-    inner = SingularSum(batched_body(p.body, size), axes)
-    return [singular_sum(inner, align(size, xs, batched))]
-
-
-singular_sum_p: Final = Primitive(
-    "singular_sum",
-    SingularSum,
-    abstract=_abstract_sum,
-    impl=lambda _p: lambda y, *_: y,
-    jvp=_sum_jvp,
-    batch=_sum_batch,
-    facts=Facts(hands_on=True),
-)
+singular_sum_p: Final = matrix_sum("singular_sum", SingularSum)
 
 
 def singular_sum(p: SingularSum, xs: Sequence[Tracer]) -> Tracer:

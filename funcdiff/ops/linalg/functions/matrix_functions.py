@@ -1,0 +1,354 @@
+"""Functions of the values of a factorization, U·f(w)·Vᴴ and Σ f(w): rules of every order.
+
+The derivatives of values and vectors alone do not carry those of the whole, which exist at equal
+values too.  A primitive keeps the value that was computed from them, and has these rules: a
+derivative is one more equation of the kind, with a further direction, so that they lead from each
+order to the next, and none differentiates a vector.  What a factorization adds are its factors,
+and the formula of the derivative along directions: `spectral` that of a Hermitian matrix, and
+`singular_functions` that of [[0, A], [Aᴴ, 0]], of which the function is one of two blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial as with_first
+from typing import Any, TypeAlias
+
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.ops.elementwise.complex import imaginary_part, real_part
+from funcdiff.ops.linalg.degeneracy import distinct, shared
+from funcdiff.ops.linalg.divided_differences import partial, taylor
+from funcdiff.ops.linalg.matrices import adjoint, matmul, scaled_columns, transposed
+from funcdiff.ops.structure.structural import convert
+from funcdiff.space import (
+    Maybe,
+    align,
+    broadcast,
+    instantiate,
+    mul,
+    reduce_sum,
+    splat,
+    sum_tangents,
+    without,
+    zeros,
+)
+from funcdiff.transforms.jvp import present, push
+from funcdiff.transforms.vmap import vmap
+
+Direction: TypeAlias = Sequence[Maybe]
+"""The blocks of a direction, None where one is a structural zero."""
+
+Factors: TypeAlias = tuple[Tracer, Tracer, Tracer]
+"""U, w and V."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixFunction(Params, ABC):
+    """The function f, elementwise in the values.
+
+    Its further inputs are parameters.  Those that have one value per matrix may be differentiated
+    to any order.  One of the shape of the values must not differ between equal ones.
+    """
+
+    body: Program
+
+    @abstractmethod
+    def values(self, a: ArrayType) -> ArrayType:
+        """Return the type of the values of a matrix."""
+
+    @abstractmethod
+    def shapes(self, a: ArrayType) -> Sequence[tuple[int, ...]]:
+        """Return the shapes of the blocks, the first of them that of the function."""
+
+    @abstractmethod
+    def factors(self, a: Tracer) -> Factors:
+        """Return U, w and V."""
+
+    @abstractmethod
+    def same(self, w: Tracer) -> Tracer:
+        """Return which values are equal."""
+
+    @abstractmethod
+    def direction(self, t: Tracer, dtype: Any) -> Direction:
+        """Return the direction that a change of the matrix is."""
+
+    @abstractmethod
+    def blocks(
+        self,
+        series: Sequence[Tracer],
+        factors: Factors,
+        directions: Sequence[Direction],
+    ) -> Sequence[Tracer]:
+        """Return the derivative along directions, from f, f', f''/2, … at the values."""
+
+    @abstractmethod
+    def primitive(self, *, directed: bool) -> Primitive[Any]:
+        """Return the primitive of the function, or of its derivative along directions."""
+
+    def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:  # noqa: ARG002
+        """Return a block of a direction, watched for values of f that have no derivative."""
+        return x
+
+
+# ---- the function, or its derivative along directions --------------------------------------------
+
+
+def known(
+    p: MatrixFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Direction]
+) -> Sequence[Tracer]:
+    """Return the function of a matrix, or its derivative along directions, known to be that."""
+    u, w, v = p.factors(a)
+    along = directions
+    if directions:
+        same = p.same(w)
+        equal = [shared(x, same, strict=True) if x.shape == w.shape else x for x in parameters]
+        series = [inline(taylor(p.body, k), [w, *equal])[0] for k in range(1 + len(directions))]
+        last = [None if x is None else p.watched(x, series[0], w) for x in directions[-1]]
+        along = [*directions[:-1], last]
+    else:
+        series = [inline(p.body, [w, *parameters])[0]]
+    blocks = _blocks(p, a, series, (u, w, v), along)
+    flat = [instantiate(x, y.type) for d in directions for x, y in zip(d, blocks, strict=True)]
+    return bind(p.primitive(directed=bool(directions)), p, *blocks, a, *parameters, *flat)
+
+
+def _blocks(
+    p: MatrixFunction,
+    a: Tracer,
+    series: Sequence[Tracer],
+    factors: Factors,
+    directions: Sequence[Direction],
+) -> Sequence[Tracer]:
+    u, w, v = factors
+    u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
+    if not directions:
+        return [matmul(scaled_columns(u, series[0]), adjoint(v))]
+    if not all(map(present, directions)):
+        return [zeros(u.type.with_shape(shape)) for shape in p.shapes(a.type)]
+    return p.blocks(series, (u, w, v), directions)
+
+
+def _moved(
+    p: MatrixFunction,
+    a: Tracer,
+    parameters: Sequence[Tracer],
+    moved: Sequence[Maybe],
+    directions: Sequence[Direction],
+) -> Sequence[Tracer]:
+    """Return what changes of parameters that differ from value to value do.
+
+    They have mixed derivatives where all values are different.
+    """
+    u, w, v = p.factors(a)
+    if directions:
+        moved = [None if t is None else distinct(t, p.same(w)) for t in moved]
+    slopes = []
+    for order in range(1 + len(directions)):
+        body = taylor(p.body, order) if directions else p.body
+        _, (slope,) = push(body, [w, *parameters], [None, *moved])
+        slopes.append(instantiate(slope, p.body.output_types[0]))
+    return _blocks(p, a, slopes, (u, w, v), directions)
+
+
+def _paired(p: MatrixFunction, a: ArrayType, xs: Sequence[Maybe]) -> list[Direction]:
+    """Return the directions that operands are: a block that a literal fills with zero is none."""
+    count = len(p.shapes(a))
+    blocks = [None if x is None or splat(x) == 0 else x for x in xs]
+    return [blocks[k : k + count] for k in range(0, len(blocks), count)]
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def matrix_function(
+    name: str,
+    params: type[MatrixFunction],
+    impl: Callable[..., Any],
+    *,
+    outputs: int = 1,
+    directed: bool,
+) -> Primitive[Any]:
+    """Declare the primitive of a function, or of its derivatives, or of both."""
+
+    def batch(p: Any, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+        inner = replace(p, body=_batched(p.body, size))
+        return bind(declared, inner, *align(size, xs, batched))
+
+    declared: Primitive[Any] = Primitive(
+        name,
+        params,
+        abstract=with_first(_abstract, outputs),
+        impl=impl,
+        jvp=with_first(_jvp, outputs),
+        transpose=with_first(_transpose, outputs) if directed else None,
+        batch=batch,
+        facts=Facts(hands_on=True),
+    )
+    return declared
+
+
+def _abstract(outputs: int, p: MatrixFunction, *types: ArrayType) -> Types:
+    ys, a, others = types[:outputs], types[outputs], types[outputs + 1 :]
+    w, count = p.values(a), len(p.body.inputs) - 1
+    y, directions = ys[0], others[count:]
+    blocks = tuple(y.with_shape(shape) for shape in p.shapes(a))
+    fits = p.body.input_types == (w, *others[:count]) and _suited(p.body)
+    if not fits or p.body.output_types != (y.with_shape(w.shape),) or ys != blocks[:outputs]:
+        raise TypeError(f"{y} is no function of {a} with values {w}")
+    if directions != ys * (len(directions) // len(blocks)):
+        raise TypeError(f"directions like {blocks} are needed, got {directions}")
+    return ys
+
+
+def _jvp(
+    outputs: int, p: MatrixFunction, xs: Sequence[Tracer], ts: Sequence[Maybe]
+) -> tuple[Sequence[Tracer], list[Maybe]]:
+    """Add a direction, replace one, or differentiate f by a parameter."""
+    y, a, others = xs[0], xs[outputs], xs[outputs + 1 :]
+    t, incoming = ts[outputs], ts[outputs + 1 :]
+    count = len(p.body.inputs) - 1
+    parameters, directions = others[:count], _paired(p, a.type, others[count:])
+    moved, turned = incoming[:count], _paired(p, a.type, incoming[count:])
+    parts: list[Sequence[Tracer]] = []
+    if t is not None:
+        parts.append(known(p, a, parameters, [*directions, p.direction(t, y.dtype)]))
+    for k, direction in enumerate(turned):
+        if present(direction):
+            replaced = [*directions[:k], direction, *directions[k + 1 :]]
+            parts.append(known(p, a, parameters, replaced))
+    for body, factor in _single(p.body, moved):
+        blocks = known(replace(p, body=body), a, parameters, directions)
+        parts.append([mul(_everywhere(factor, z.type), z) for z in blocks])
+    if present(_each(p.body, moved)):
+        parts.append(_moved(p, a, parameters, _each(p.body, moved), directions))
+    columns = [[part[k] for part in parts] for k in range(outputs)]
+    return bind(p.primitive(directed=bool(directions)), p, *xs), [*map(sum_tangents, columns)]
+
+
+def _transpose(
+    outputs: int, p: MatrixFunction, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
+) -> Sequence[Maybe]:
+    """Use that tr(Cᵀ·Dᵐf(A)[T₁, …, Tₘ]) is symmetric in Cᵀ and the directions.
+
+    Blocks change places as matrices are transposed.  The value, which is linear in the direction
+    as well, is not asked.
+    """
+    a, others, count = xs[outputs], xs[outputs + 1 :], len(p.body.inputs) - 1
+    assert a is not None
+    turned = [None if ct is None else transposed(ct) for ct in reversed(cts)]
+    operands = list(others[count:])
+    for k in range(0, len(operands), len(turned)):
+        if any(x is None for x in operands[k : k + len(turned)]):
+            operands[k : k + len(turned)] = turned
+    blocks = known(p, a, present(others[:count]), _paired(p, a.type, operands))
+    back = [transposed(block) for block in reversed(blocks)]
+    asked = [back[k % len(back)] if x is None else None for k, x in enumerate(others[count:])]
+    return [None] * (outputs + 1 + count) + asked
+
+
+def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
+    """Return one number per matrix as a matrix of it."""
+    return broadcast(convert(factor, type_.dtype), type_.shape, tuple(range(factor.ndim)))
+
+
+def _batched(body: Program, size: int) -> Program:
+    """Return the function of a batch of values and parameters."""
+    return vmap(body, size, (True,) * len(body.inputs), (True,))[0]
+
+
+# ---- parameters ----------------------------------------------------------------------------------
+
+
+def _suited(body: Program) -> bool:
+    """Whether all parameters have one value per matrix, or one per value of it."""
+    w, *parameters = body.input_types
+    return all(t.shape in (w.shape, w.shape[:-1]) for t in parameters)
+
+
+def _single(body: Program, moved: Sequence[Maybe]) -> list[tuple[Program, Tracer]]:
+    """Return derivatives of f by parameters of one value, each with the factor that it has."""
+    terms = []
+    shape = body.input_types[0].shape
+    for k, t in enumerate(moved, 1):
+        if t is not None and t.shape != shape:
+            terms.append((partial(body, k), real_part(t)))
+            if t.dtype.kind == "c":
+                terms.append((partial(body, k, 1j), imaginary_part(t)))
+    return terms
+
+
+def _each(body: Program, moved: Sequence[Maybe]) -> list[Maybe]:
+    """Return the changes of those parameters alone that have one value per eigenvalue."""
+    shape = body.input_types[0].shape
+    return [t if t is not None and t.shape == shape else None for t in moved]
+
+
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+class MatrixSum(Params, ABC):
+    """The function f, elementwise in the values, and the axes over which it is summed."""
+
+    __slots__ = ()
+    body: Program
+    axes: tuple[int, ...]
+
+    @abstractmethod
+    def function(self, body: Program) -> MatrixFunction:
+        """Return a function of the same values."""
+
+    @abstractmethod
+    def change(self, a: Tracer, parameters: Sequence[Tracer], t: Tracer, dtype: Any) -> Tracer:
+        """Return how the sum for each matrix changes with it, as a complex number if `a` is."""
+
+
+def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
+    """Declare the primitive of a sum."""
+
+    def abstract(p: Any, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> Types:
+        w = p.function(p.body).values(a)
+        fits = p.body.input_types == (w, *parameters) and _suited(p.body) and w.ndim - 1 in p.axes
+        if not fits or p.body.output_types[0].with_shape(without(w.shape, p.axes)) is not y:
+            raise TypeError(f"{y} is no sum of a function of values {w}")
+        return (y,)
+
+    def forward(
+        p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
+    ) -> tuple[Sequence[Tracer], list[Maybe]]:
+        y, a, *parameters = xs
+        _, t, *moved = ts
+        parts: list[Maybe] = []
+        if t is not None:
+            change = p.change(a, parameters, t, y.dtype)
+            change = change if y.dtype.kind == "c" else real_part(change)
+            parts.append(reduce_sum(convert(change, y.dtype), p.axes[:-1]))
+        for body, factor in _single(p.body, moved):
+            w = p.function(body).factors(a)[1]
+            last = (w.ndim - 1,)
+            total = reduce_sum(inline(body, [w, *parameters])[0], last)
+            (value,) = bind(declared, replace(p, body=body, axes=last), total, a, *parameters)
+            parts.append(reduce_sum(mul(convert(factor, y.dtype), value), p.axes[:-1]))
+        return bind(declared, p, *xs), [sum_tangents(parts)]
+
+    def batch(p: Any, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+        axes = tuple(axis + 1 for axis in p.axes)
+        inner = replace(p, body=_batched(p.body, size), axes=axes)
+        return bind(declared, inner, *align(size, xs, batched))
+
+    declared: Primitive[Any] = Primitive(
+        name,
+        params,
+        abstract=abstract,
+        impl=lambda _p: lambda y, *_: y,
+        jvp=forward,
+        batch=batch,
+        facts=Facts(hands_on=True),
+    )
+    return declared
