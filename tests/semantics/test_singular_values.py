@@ -124,6 +124,26 @@ def test_a_gauge_dependent_use_of_singular_vectors_raises(f: Any, values: Any, f
         fd.grad(lambda x: f(*np.linalg.svd(x, full_matrices=full)))(_with_singular_values(*values))
 
 
+def test_a_factor_that_moves_away_from_zero_at_a_singular_value_zero_raises() -> None:
+    x, t = _with_singular_values(2.0, 1.0, 0.0), WEIGHTS[::-1]
+
+    def slope(f: Any, p: Any) -> Any:
+        def weighted(x: Any) -> Any:
+            u, s, vh = np.linalg.svd(x, full_matrices=False)
+            return np.sum(((u * f(s, p)) @ vh) * WEIGHTS)
+
+        return fd.jvp(weighted, (x,), (t,))[1]
+
+    p = np.array([0.3, 0.2, 0.0])
+    with pytest.raises(FuncdiffError, match=r"f\(0\) different from 0"):
+        fd.grad(lambda p: slope(lambda s, p: s**3 + p, p))(p)
+    np.testing.assert_allclose(
+        fd.grad(lambda p: slope(np.multiply, p))(p),
+        _differences(lambda p: slope(np.multiply, p), p),
+        rtol=1e-6,
+    )
+
+
 def test_the_vectors_that_full_matrices_adds_raise_and_the_message_says_what_to_pass() -> None:
     x = RANDOM.normal(size=(5, 3))
     with pytest.raises(FuncdiffError, match="full_matrices=False"):

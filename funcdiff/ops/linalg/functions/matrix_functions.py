@@ -110,13 +110,19 @@ def known(
         same = p.same(w)
         equal = [shared(x, same, strict=True) if x.shape == w.shape else x for x in parameters]
         series = [inline(taylor(p.body, k), [w, *equal])[0] for k in range(1 + len(directions))]
-        last = [None if x is None else p.watched(x, series[0], w) for x in directions[-1]]
-        along = [*directions[:-1], last]
+        along = _watched(p, directions, series[0], w)
     else:
         series = [inline(p.body, [w, *parameters])[0]]
     blocks = _blocks(p, a, series, (u, w, v), along)
     flat = [instantiate(x, y.type) for d in directions for x, y in zip(d, blocks, strict=True)]
     return bind(p.primitive(directed=bool(directions)), p, *blocks, a, *parameters, *flat)
+
+
+def _watched(
+    p: MatrixFunction, directions: Sequence[Direction], values: Tracer, w: Tracer
+) -> Sequence[Direction]:
+    *others, last = directions
+    return [*others, [None if x is None else p.watched(x, values, w) for x in last]]
 
 
 def _blocks(
@@ -148,6 +154,10 @@ def _moved(
     """
     u, w, v = p.factors(a)
     if directions:
+        for k, t in enumerate(moved, 1):
+            if t is not None:
+                (values,) = inline(partial(p.body, k), [w, *parameters])
+                directions = _watched(p, directions, values, w)
         moved = [None if t is None else distinct(t, p.same(w)) for t in moved]
     slopes = []
     for order in range(1 + len(directions)):
