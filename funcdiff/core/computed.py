@@ -7,7 +7,7 @@ forked meanwhile would find taken for ever.  What two threads compute at once is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -20,12 +20,8 @@ class computed(Generic[T]):  # noqa: N801  (it reads as `property` does)
         self._name = function.__name__
         self.__doc__ = function.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> computed[T]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
-    def __get__(self, instance: object, owner: type) -> computed[T] | T:
+    def __get__(self, instance: Any, owner: type) -> T:
         if instance is None:
-            return self
+            return cast(T, self)  # as a property of its class is, of which nobody asks the type
         value = instance.__dict__[self._name] = self._function(instance)
         return value

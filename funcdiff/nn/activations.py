@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.errors import user_location
-from funcdiff.nn.operands import Countable, Float, applied, elementwise, floating, in_single
+from funcdiff.nn.operands import applied, elementwise, floating, in_single, of_floats
 from funcdiff.ops.elementwise.mathematics import logistic
 from funcdiff.ops.special.normal import ndtr
 
@@ -121,16 +120,7 @@ def softplus(x: Any) -> Any:
         return np.logaddexp(x, 0)
 
 
-@overload
-def gelu(x: NDArray[Float], *, approximate: Approximation = ...) -> NDArray[Float]: ...
-@overload
-def gelu(x: Float, *, approximate: Approximation = ...) -> Float: ...
-@overload
-def gelu(x: float, *, approximate: Approximation = ...) -> np.float64: ...
-@overload
-def gelu(x: Countable, *, approximate: Approximation = ...) -> NDArray[np.float64]: ...
-@overload
-def gelu(x: ArrayLike, *, approximate: Approximation = ...) -> Any: ...
+@of_floats
 def gelu(x: Any, *, approximate: Approximation = "none") -> Any:
     """Return x·Φ(x), with the distribution function Φ of the standard normal distribution.
 

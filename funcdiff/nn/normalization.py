@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.nn.operands import Countable, Float, floating
+from funcdiff.nn.operands import Float, floating, of_floats
 from funcdiff.numpy.border.promotion import matched
 from funcdiff.scipy.normalization import log_of_sum, log_shares, shares
 
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
-@overload
-def softmax(x: NDArray[Float], axis: Axes = ...) -> NDArray[Float]: ...
-@overload
-def softmax(x: Countable | Sequence[float], axis: Axes = ...) -> NDArray[np.float64]: ...
-@overload
-def softmax(x: ArrayLike, axis: Axes = ...) -> Any: ...
+@of_floats
 def softmax(x: Any, axis: Axes = -1) -> Any:
     """Return exp(x)/Σ exp(x).
 
@@ -59,12 +53,7 @@ def softmax(x: Any, axis: Axes = -1) -> Any:
     return shares(floating(x, "nn.softmax"), axis)
 
 
-@overload
-def log_softmax(x: NDArray[Float], axis: Axes = ...) -> NDArray[Float]: ...
-@overload
-def log_softmax(x: Countable | Sequence[float], axis: Axes = ...) -> NDArray[np.float64]: ...
-@overload
-def log_softmax(x: ArrayLike, axis: Axes = ...) -> Any: ...
+@of_floats
 def log_softmax(x: Any, axis: Axes = -1) -> Any:
     """Return x - ln Σ exp(x): the logarithm of `softmax`, also where that underflows.
 

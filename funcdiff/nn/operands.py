@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from funcdiff.numpy.creation.construction import is_traced
 from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert
 
+P = ParamSpec("P")
 Float = TypeVar("Float", bound=np.floating[Any])
 
 Countable = NDArray[np.integer[Any]] | NDArray[np.bool_]
@@ -82,28 +83,36 @@ def in_single(function: Callable[[Any], Any], x: Any) -> Any:
     return cast(function(cast(x, np.dtype(np.float32))), x.dtype)
 
 
-class Elementwise(Protocol):
-    """A real function of every element: integers become float64, other dtypes stay."""
+class OfFloats(Protocol[P]):
+    """A real function that keeps floating dtypes; integers become float64."""
 
     __name__: str
 
     @overload
-    def __call__(self, x: NDArray[Float]) -> NDArray[Float]: ...
+    def __call__(self, x: NDArray[Float], *args: P.args, **kwargs: P.kwargs) -> NDArray[Float]: ...
     @overload
-    def __call__(self, x: Float) -> Float: ...
+    def __call__(self, x: Float, *args: P.args, **kwargs: P.kwargs) -> Float: ...
     @overload
-    def __call__(self, x: float) -> np.float64: ...
+    def __call__(self, x: float, *args: P.args, **kwargs: P.kwargs) -> np.float64: ...
     @overload
-    def __call__(self, x: Countable) -> NDArray[np.float64]: ...
+    def __call__(
+        self, x: Countable | Sequence[float], *args: P.args, **kwargs: P.kwargs
+    ) -> NDArray[np.float64]: ...
     @overload
-    def __call__(self, x: ArrayLike) -> Any: ...
+    def __call__(self, x: ArrayLike, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
-def elementwise(function: Callable[[Any], Any]) -> Elementwise:
-    """Let a function of a floating array take all that `Elementwise` says."""
+def of_floats(function: Callable[Concatenate[Any, P], Any]) -> OfFloats[P]:
+    """Show a function to checkers as `OfFloats`; it is the function that it was."""
+    shown: Any = function
+    return shown  # type: ignore[no-any-return]
+
+
+def elementwise(function: Callable[[Any], Any]) -> OfFloats[[]]:
+    """Let a function of a floating array take all that `OfFloats` says."""
 
     @wraps(function)
     def prepared(x: Any) -> Any:
         return function(floating(x, f"nn.{function.__name__}"))
 
-    return prepared
+    return of_floats(prepared)

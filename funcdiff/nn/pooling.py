@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.errors import user_location
-from funcdiff.nn.operands import Countable, Float, floating
+from funcdiff.nn.operands import floating, of_floats
 from funcdiff.nn.sliding import Counts, Layout, Padding, Sliding, check_layout, counts, sliding
 
 
-@overload
-def max_pool(
-    x: NDArray[Float],
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> NDArray[Float]: ...
-@overload
-def max_pool(
-    x: Countable,
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> NDArray[np.float64]: ...
-@overload
-def max_pool(
-    x: ArrayLike,
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> Any: ...
+@of_floats
 def max_pool(
     x: Any,
     window: Counts,
@@ -94,33 +67,7 @@ def max_pool(
     return np.max(_entries(a, slides, lengths, first, -np.inf), axis=0)
 
 
-@overload
-def avg_pool(
-    x: NDArray[Float],
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> NDArray[Float]: ...
-@overload
-def avg_pool(
-    x: Countable,
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> NDArray[np.float64]: ...
-@overload
-def avg_pool(
-    x: ArrayLike,
-    window: Counts,
-    *,
-    stride: Counts | None = ...,
-    padding: Padding = ...,
-    layout: Layout = ...,
-) -> Any: ...
+@of_floats
 def avg_pool(
     x: Any,
     window: Counts,

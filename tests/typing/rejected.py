@@ -128,7 +128,7 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.jvp(field, x, x)  # E: [call-overload] No overload variant
     fd.linearize(field, x)[1]()  # E: [call-arg] Too few arguments
     fd.linearize(field, x)[1](params)  # E: [arg-type] Argument 1
-    fd.hvp(total, (x,), (x, x))  # E: [arg-type] to "hvp" has incompatible type
+    fd.hvp(total, (x,), (x, x))  # E: [arg-type] Argument 3
     fd.directional_derivative(field, (x,), (2.0,))  # E: [arg-type] Argument 1
     fd.linear_transpose(field, x)(params)  # E: [arg-type] Argument 1
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 # `bound=Any` lets pyright accept `lambda x: x**2`, whose parameter is still to be inferred.
 X = TypeVar("X", bound=Any)
-FirstArg = TypeVar("FirstArg", bound=Any)
-SecondArg = TypeVar("SecondArg", bound=Any)
+A = TypeVar("A", bound=Any)
+B = TypeVar("B", bound=Any)
 Y = TypeVar("Y")
 Aux = TypeVar("Aux")
 Carry = TypeVar("Carry")
@@ -44,6 +44,11 @@ ArrayArg = TypeVar("ArrayArg", bound=Differentiable)
 Number = TypeVar("Number", bound=ComplexScalar)
 DifferentiableValue = TypeVar("DifferentiableValue", bound=Differentiable)
 
+# What a function returns as a whole: with `has_aux` a pair.
+ValueAndAux = TypeVar("ValueAndAux", bound=tuple[RealScalar, Any])
+ValueOrBoth = TypeVar("ValueOrBoth", bound=RealScalar | tuple[RealScalar, Any])
+DifferentiableAndAux = TypeVar("DifferentiableAndAux", bound=tuple[Differentiable, Any])
+
 Argnums = int | Sequence[int]
 """Which positional arguments are differentiated."""
 
@@ -53,12 +58,15 @@ Argnames = str | Sequence[str]
 First = Literal[0] | None
 """The argument that is differentiated if none is chosen."""
 
+Mode = Literal["forward", "reverse"] | None
+"""How a Jacobian is computed; None for the cheaper way."""
+
 No = Literal[False]
 Yes = Literal[True]
 
 OfFirst = Callable[Concatenate[X, P], Y]
-OfSecond = Callable[Concatenate[FirstArg, X, P], Y]
-OfThird = Callable[Concatenate[FirstArg, SecondArg, X, P], Y]
+OfSecond = Callable[Concatenate[A, X, P], Y]
+OfThird = Callable[Concatenate[A, B, X, P], Y]
 
 Pullback = Callable[[Y], tuple[*Primals]]
 """The `f_vjp` of `vjp`: ``Pullback[Y, X1, X2]`` takes a cotangent and returns one per primal."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.signatures import Mode
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.core.builder import Builder, constant
@@ -36,8 +37,6 @@ from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.space import add, broadcast, zeros
 from funcdiff.transforms.linearize import Linearized
 from funcdiff.transforms.vmap import vmap
-
-Mode: TypeAlias = Literal["forward", "reverse"] | None
 
 _NUMBER: Final = ArrayType((), INT)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
 from funcdiff.api.calls.differentiated import call_parts
 from funcdiff.api.calls.selection import Selection, is_single
-from funcdiff.api.calls.signatures import Argnames, Argnums, Aux, No, Primals, RealScalar, X, Y, Yes
+from funcdiff.api.calls.signatures import Argnames, Argnums
+from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.derivatives.products import (
     check_count,
@@ -20,65 +21,12 @@ from funcdiff.api.derivatives.products import (
     jvp,
     vjp,
 )
-from funcdiff.api.derivatives.scalars import gradient_function
+from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.core.tracer import Tracer
 
 
-@overload
-def hvp(
-    f: Callable[[X], RealScalar],
-    primals: tuple[X],
-    tangents: tuple[X],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> X: ...
-@overload
-def hvp(
-    f: Callable[[*Primals], RealScalar],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[*Primals]: ...
-@overload
-def hvp(
-    f: Callable[[X], tuple[RealScalar, Aux]],
-    primals: tuple[X],
-    tangents: tuple[X],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[X, Aux]: ...
-@overload
-def hvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def hvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[Hvp]()
 def hvp(
     f: Callable[..., Any],
     primals: tuple[Any, ...],
@@ -156,61 +104,7 @@ def _gradient(
     return gradient_function(f, selection, has_aux=has_aux, holomorphic=False)
 
 
-@overload
-def vhp(
-    f: Callable[[X], RealScalar],
-    primals: tuple[X],
-    cotangents: tuple[X],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> X: ...
-@overload
-def vhp(
-    f: Callable[[*Primals], RealScalar],
-    primals: tuple[*Primals],
-    cotangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[*Primals]: ...
-@overload
-def vhp(
-    f: Callable[[X], tuple[RealScalar, Aux]],
-    primals: tuple[X],
-    cotangents: tuple[X],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[X, Aux]: ...
-@overload
-def vhp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    cotangents: tuple[Any, ...],
-    *,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def vhp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    cotangents: tuple[Any, ...],
-    *,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[Vhp]()
 def vhp(
     f: Callable[..., Any],
     primals: tuple[Any, ...],
@@ -259,42 +153,7 @@ def vhp(
     return (value, *aux) if has_aux else value
 
 
-@overload
-def gauss_newton_product(
-    f: Callable[[X], Y],
-    primals: tuple[X],
-    tangents: tuple[X],
-    *,
-    loss: Callable[[Y], RealScalar] | None = None,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> X: ...
-@overload
-def gauss_newton_product(
-    f: Callable[[*Primals], Y],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    loss: Callable[[Y], RealScalar] | None = None,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[*Primals]: ...
-@overload
-def gauss_newton_product(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    loss: Callable[[Any], RealScalar] | None = None,
-    argnums: Argnums | None = None,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[GaussNewtonProduct]()
 def gauss_newton_product(
     f: Callable[..., Any],
     primals: tuple[Any, ...],

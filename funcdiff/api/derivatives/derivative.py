@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any
 
 from funcdiff.api.calls.arguments import check_function, is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
@@ -12,66 +12,19 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import (
     Argnames,
     Argnums,
-    Aux,
-    First,
-    FirstArg,
-    No,
-    Number,
-    OfFirst,
-    OfSecond,
-    P,
-    Primals,
-    Y,
-    Yes,
 )
 from funcdiff.api.calls.tracing import rebuild, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.products import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
+from funcdiff.api.signatures.functions import Orders
+from funcdiff.api.signatures.products import DirectionalDerivative
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree import LEAF
 
 
-@overload
-def derivative(
-    f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1, has_aux: No = False
-) -> OfFirst[Number, P, Y]: ...
-@overload
-def derivative(
-    f: OfSecond[FirstArg, Number, P, Y], argnums: Literal[1], *, n: int = 1, has_aux: No = False
-) -> OfSecond[FirstArg, Number, P, Y]: ...
-@overload
-def derivative(
-    f: OfFirst[Number, P, tuple[Y, Aux]], argnums: First = None, *, n: int = 1, has_aux: Yes
-) -> OfFirst[Number, P, tuple[Y, Aux]]: ...
-@overload
-def derivative(
-    f: OfFirst[Number, P, Y],
-    argnums: First = None,
-    *,
-    n: int = 1,
-    has_aux: No = False,
-    holomorphic: Yes,
-) -> OfFirst[Number, P, Y]: ...
-@overload
-def derivative(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    n: int = 1,
-    argnames: Argnames,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def derivative(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    n: int = 1,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Any: ...
+@typed_as[Orders]()
 @explains_calls
 def derivative(
     f: Callable[..., Any],
@@ -180,50 +133,7 @@ def _check_numbers(inputs: Inputs, selection: Selection, *, holomorphic: bool) -
             )
 
 
-@overload
-def directional_derivative(
-    f: Callable[[*Primals], Y],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> Y: ...
-@overload
-def directional_derivative(
-    f: Callable[[*Primals], tuple[Y, Aux]],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[Y, Aux]: ...
-@overload
-def directional_derivative(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def directional_derivative(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[DirectionalDerivative]()
 def directional_derivative(
     f: Callable[..., Any],
     primals: tuple[Any, ...],

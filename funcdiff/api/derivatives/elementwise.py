@@ -3,64 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import (
     Argnames,
     Argnums,
-    ArrayArg,
-    Aux,
-    Differentiable,
-    First,
-    FirstArg,
-    No,
-    OfFirst,
-    OfSecond,
-    P,
-    Yes,
 )
-from funcdiff.api.derivatives.scalars import parts_of
+from funcdiff.api.derivatives.gradient import parts_of
+from funcdiff.api.signatures.functions import Elementwise
+from funcdiff.api.signatures.typed import typed_as
 
 
-@overload
-def elementwise_grad(
-    f: OfFirst[ArrayArg, P, Differentiable], argnums: First = None, *, has_aux: No = False
-) -> OfFirst[ArrayArg, P, ArrayArg]: ...
-@overload
-def elementwise_grad(
-    f: OfSecond[FirstArg, ArrayArg, P, Differentiable], argnums: Literal[1], *, has_aux: No = False
-) -> OfSecond[FirstArg, ArrayArg, P, ArrayArg]: ...
-@overload
-def elementwise_grad(
-    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]], argnums: First = None, *, has_aux: Yes
-) -> OfFirst[ArrayArg, P, tuple[ArrayArg, Aux]]: ...
-@overload
-def elementwise_grad(
-    f: OfFirst[ArrayArg, P, Differentiable],
-    argnums: First = None,
-    *,
-    has_aux: No = False,
-    holomorphic: Yes,
-) -> OfFirst[ArrayArg, P, ArrayArg]: ...
-@overload
-def elementwise_grad(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def elementwise_grad(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Any: ...
+@typed_as[Elementwise]()
 def elementwise_grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

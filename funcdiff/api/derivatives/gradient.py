@@ -1,159 +1,32 @@
-"""Gradients of scalar functions."""
+"""Gradients of scalar functions, with the value and the auxiliary result of one call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any, Final, NamedTuple
 
+from funcdiff.api.calls.differentiated import call_traced, check_holomorphic, like_inputs
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-    Aux,
-    ComplexScalar,
-    ComplexValue,
-    First,
-    FirstArg,
-    No,
-    OfFirst,
-    OfSecond,
-    OfThird,
-    P,
-    RealScalar,
-    SecondArg,
-    Value,
-    X,
-    Yes,
-)
+from funcdiff.api.calls.signatures import Argnames, Argnums
+from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.scalars import parts_of
+from funcdiff.api.derivatives.programs import gradient_program
+from funcdiff.api.signatures.functions import Grad, ValueAndGrad
+from funcdiff.api.signatures.typed import typed_as
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import OutputError, user_location
+from funcdiff.pytree import LEAF
+
+_OF_SEVERAL: Final = {
+    "grad": ", or use fd.jacobian or fd.vjp",
+    "value_and_grad": ", or use fd.value_and_jacobian or fd.vjp",
+    "hessian": ", or use fd.jacobian(fd.jacobian(f))",
+}
+"""What does the same for functions with several results."""
 
 
-@overload
-def grad(
-    f: OfFirst[X, P, RealScalar], argnums: First = None, *, has_aux: No = False
-) -> OfFirst[X, P, X]: ...
-
-
-@overload
-def grad(
-    f: OfSecond[FirstArg, X, P, RealScalar], argnums: Literal[1], *, has_aux: No = False
-) -> OfSecond[FirstArg, X, P, X]: ...
-
-
-@overload
-def grad(
-    f: OfThird[FirstArg, SecondArg, X, P, RealScalar], argnums: Literal[2], *, has_aux: No = False
-) -> OfThird[FirstArg, SecondArg, X, P, X]: ...
-
-
-@overload
-def grad(
-    f: OfSecond[FirstArg, X, P, RealScalar],
-    argnums: tuple[Literal[0], Literal[1]],
-    *,
-    has_aux: No = False,
-) -> OfSecond[FirstArg, X, P, tuple[FirstArg, X]]: ...
-
-
-@overload
-def grad(
-    f: OfThird[FirstArg, SecondArg, X, P, RealScalar],
-    argnums: tuple[Literal[0], Literal[1], Literal[2]],
-    *,
-    has_aux: No = False,
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[FirstArg, SecondArg, X]]: ...
-
-
-@overload
-def grad(
-    f: OfFirst[X, P, tuple[RealScalar, Aux]], argnums: First = None, *, has_aux: Yes
-) -> OfFirst[X, P, tuple[X, Aux]]: ...
-
-
-@overload
-def grad(
-    f: OfSecond[FirstArg, X, P, tuple[RealScalar, Aux]], argnums: Literal[1], *, has_aux: Yes
-) -> OfSecond[FirstArg, X, P, tuple[X, Aux]]: ...
-
-
-@overload
-def grad(
-    f: OfThird[FirstArg, SecondArg, X, P, tuple[RealScalar, Aux]],
-    argnums: Literal[2],
-    *,
-    has_aux: Yes,
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[X, Aux]]: ...
-
-
-@overload
-def grad(
-    f: OfSecond[FirstArg, X, P, tuple[RealScalar, Aux]],
-    argnums: tuple[Literal[0], Literal[1]],
-    *,
-    has_aux: Yes,
-) -> OfSecond[FirstArg, X, P, tuple[tuple[FirstArg, X], Aux]]: ...
-
-
-@overload
-def grad(
-    f: OfThird[FirstArg, SecondArg, X, P, tuple[RealScalar, Aux]],
-    argnums: tuple[Literal[0], Literal[1], Literal[2]],
-    *,
-    has_aux: Yes,
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[tuple[FirstArg, SecondArg, X], Aux]]: ...
-
-
-@overload
-def grad(
-    f: OfFirst[X, P, ComplexScalar],
-    argnums: First = None,
-    *,
-    has_aux: No = False,
-    holomorphic: Yes,
-) -> OfFirst[X, P, X]: ...
-
-
-@overload
-def grad(f: Callable[..., RealScalar], argnums: Argnums, *, has_aux: No = False) -> Any: ...
-
-
-@overload
-def grad(f: Callable[..., tuple[RealScalar, Any]], argnums: Argnums, *, has_aux: Yes) -> Any: ...
-
-
-@overload
-def grad(
-    f: Callable[P, RealScalar],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: No = False,
-) -> Callable[P, Any]: ...
-
-
-@overload
-def grad(
-    f: Callable[P, tuple[RealScalar, Aux]],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: Yes,
-) -> Callable[P, tuple[Any, Aux]]: ...
-
-
-@overload
-def grad(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    holomorphic: bool,
-) -> Any: ...
-
-
+@typed_as[Grad]()
 @explains_calls
 def grad(
     f: Callable[..., Any],
@@ -218,133 +91,7 @@ def grad(
     return gradient
 
 
-@overload
-def value_and_grad(
-    f: OfFirst[X, P, Value], argnums: First = None, *, has_aux: No = False
-) -> OfFirst[X, P, tuple[Value, X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfSecond[FirstArg, X, P, Value], argnums: Literal[1], *, has_aux: No = False
-) -> OfSecond[FirstArg, X, P, tuple[Value, X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfThird[FirstArg, SecondArg, X, P, Value], argnums: Literal[2], *, has_aux: No = False
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[Value, X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfSecond[FirstArg, X, P, Value],
-    argnums: tuple[Literal[0], Literal[1]],
-    *,
-    has_aux: No = False,
-) -> OfSecond[FirstArg, X, P, tuple[Value, tuple[FirstArg, X]]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfThird[FirstArg, SecondArg, X, P, Value],
-    argnums: tuple[Literal[0], Literal[1], Literal[2]],
-    *,
-    has_aux: No = False,
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[Value, tuple[FirstArg, SecondArg, X]]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfFirst[X, P, tuple[Value, Aux]], argnums: First = None, *, has_aux: Yes
-) -> OfFirst[X, P, tuple[tuple[Value, Aux], X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfSecond[FirstArg, X, P, tuple[Value, Aux]], argnums: Literal[1], *, has_aux: Yes
-) -> OfSecond[FirstArg, X, P, tuple[tuple[Value, Aux], X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfThird[FirstArg, SecondArg, X, P, tuple[Value, Aux]], argnums: Literal[2], *, has_aux: Yes
-) -> OfThird[FirstArg, SecondArg, X, P, tuple[tuple[Value, Aux], X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfSecond[FirstArg, X, P, tuple[Value, Aux]],
-    argnums: tuple[Literal[0], Literal[1]],
-    *,
-    has_aux: Yes,
-) -> OfSecond[FirstArg, X, P, tuple[tuple[Value, Aux], tuple[FirstArg, X]]]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfThird[FirstArg, SecondArg, X, P, tuple[Value, Aux]],
-    argnums: tuple[Literal[0], Literal[1], Literal[2]],
-    *,
-    has_aux: Yes,
-) -> OfThird[
-    FirstArg, SecondArg, X, P, tuple[tuple[Value, Aux], tuple[FirstArg, SecondArg, X]]
-]: ...
-
-
-@overload
-def value_and_grad(
-    f: OfFirst[X, P, ComplexValue],
-    argnums: First = None,
-    *,
-    has_aux: No = False,
-    holomorphic: Yes,
-) -> OfFirst[X, P, tuple[ComplexValue, X]]: ...
-
-
-@overload
-def value_and_grad(
-    f: Callable[..., RealScalar], argnums: Argnums, *, has_aux: No = False
-) -> Any: ...
-
-
-@overload
-def value_and_grad(
-    f: Callable[..., tuple[RealScalar, Any]], argnums: Argnums, *, has_aux: Yes
-) -> Any: ...
-
-
-@overload
-def value_and_grad(
-    f: Callable[P, Value],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: No = False,
-) -> Callable[P, tuple[Value, Any]]: ...
-
-
-@overload
-def value_and_grad(
-    f: Callable[P, tuple[Value, Aux]],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: Yes,
-) -> Callable[P, tuple[tuple[Value, Aux], Any]]: ...
-
-
-@overload
-def value_and_grad(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    holomorphic: bool,
-) -> Any: ...
-
-
+@typed_as[ValueAndGrad]()
 @explains_calls
 def value_and_grad(
     f: Callable[..., Any],
@@ -393,3 +140,100 @@ def value_and_grad(
         return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
 
     return value_and_gradient
+
+
+class Parts(NamedTuple):
+    """What a gradient program computes."""
+
+    gradient: Any
+    value: Any
+    aux: Any
+
+
+def gradient_function(
+    f: Callable[..., Any],
+    selection: Selection,
+    *,
+    has_aux: bool,
+    holomorphic: bool,
+) -> Callable[..., Any]:
+    """Return a function that computes a gradient, for transforms that differentiate it again."""
+
+    @named_after(f, "grad")
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(
+            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
+        )
+        return (parts.gradient, parts.aux) if has_aux else parts.gradient
+
+    return gradient
+
+
+def parts_of(
+    f: Callable[..., Any],
+    selection: Selection,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    has_aux: bool,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool = False,
+) -> Parts:
+    """Differentiate a call; `elementwise`, of an array, of which the sum is differentiated.
+
+    Raises
+    ------
+    InputError
+        If a differentiated leaf is an integer or boolean array, or real with `holomorphic`.
+    OutputError
+        If the result is not a scalar, or of the wrong kind.
+    """
+    inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
+    count = len(inputs.operands)
+    program, output = gradient_program(
+        trace.recording,
+        count,
+        holomorphic=holomorphic,
+        wants_value=wants_value,
+        elementwise=elementwise,
+    )
+    if program is None or not trace.is_array:
+        raise _unsuitable(
+            selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+        )
+    if holomorphic:
+        check_holomorphic(inputs, trace, selection)
+    results = run(program, [*inputs.operands, *trace.captures], trace)
+    trees = inputs.rebuild(like_inputs(results[:count], inputs))
+    aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
+    return Parts(selection.of(trees), results[count] if wants_value else None, aux)
+
+
+def _unsuitable(
+    selection: Selection,
+    trace: Trace,
+    output: ArrayType | None,
+    *,
+    holomorphic: bool,
+    elementwise: bool,
+) -> OutputError:
+    wanted = "array" if elementwise else "scalar"
+    got: object = output
+    several = _OF_SEVERAL.get(selection.transform, "")
+    cure = f"Return one element (y[0]) or a sum (y.sum()){several}."
+    if output is None or not trace.is_array:
+        got = trace.structure if trace.structure is not LEAF else type(trace.others[0]).__name__
+        cure = f"Return the {wanted} alone, or ({wanted}, rest) with has_aux=True."
+        if str(got) == "None":
+            cure = f"Return the {wanted}: a function without a return statement returns None."
+    elif elementwise or not output.shape:
+        cure = {
+            "c": "Return its real part or abs, or pass holomorphic=True for the derivative f'.",
+            "f": "With holomorphic=True the result must be complex.",
+        }.get(output.dtype.kind, "An integer or boolean result has no derivative.")
+    kind = "complex" if holomorphic else "real"
+    return OutputError(
+        f"{selection.transform} needs a function that returns a {kind} {wanted}; "
+        f"{selection.name} returned {got}, at {user_location()}. {cure}"
+    )

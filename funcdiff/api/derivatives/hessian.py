@@ -4,81 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, overload
+from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import (
     Argnames,
     Argnums,
-    Array,
-    ArrayArg,
-    Aux,
-    First,
-    No,
-    OfFirst,
-    P,
-    RealScalar,
-    Value,
-    Yes,
 )
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.blocks import jacobian_of_call
-from funcdiff.api.derivatives.scalars import gradient_function, parts_of
+from funcdiff.api.derivatives.gradient import gradient_function, parts_of
+from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
+from funcdiff.api.signatures.typed import typed_as
 
 
-@overload
-def hessian(
-    f: OfFirst[ArrayArg, P, RealScalar],
-    argnums: First = None,
-    *,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> OfFirst[ArrayArg, P, Array]: ...
-@overload
-def hessian(
-    f: OfFirst[ArrayArg, P, tuple[RealScalar, Aux]],
-    argnums: First = None,
-    *,
-    has_aux: Yes,
-    chunk_size: int | None = None,
-) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
-@overload
-def hessian(
-    f: Callable[P, RealScalar],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> Callable[P, Any]: ...
-@overload
-def hessian(
-    f: Callable[..., RealScalar],
-    argnums: Argnums | None = None,
-    *,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> Any: ...
-@overload
-def hessian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: Yes,
-    chunk_size: int | None = None,
-) -> Any: ...
-@overload
-def hessian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    holomorphic: bool,
-) -> Any: ...
+@typed_as[Hessian]()
 @explains_calls
 def hessian(
     f: Callable[..., Any],
@@ -141,58 +82,7 @@ def hessian(
     return hessian_of
 
 
-@overload
-def value_grad_and_hessian(
-    f: OfFirst[ArrayArg, P, Value],
-    argnums: First = None,
-    *,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> OfFirst[ArrayArg, P, tuple[Value, ArrayArg, Array]]: ...
-@overload
-def value_grad_and_hessian(
-    f: OfFirst[ArrayArg, P, tuple[Value, Aux]],
-    argnums: First = None,
-    *,
-    has_aux: Yes,
-    chunk_size: int | None = None,
-) -> OfFirst[ArrayArg, P, tuple[tuple[Value, Aux], ArrayArg, Array]]: ...
-@overload
-def value_grad_and_hessian(
-    f: Callable[P, RealScalar],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> Callable[P, tuple[Any, Any, Any]]: ...
-@overload
-def value_grad_and_hessian(
-    f: Callable[..., RealScalar],
-    argnums: Argnums | None = None,
-    *,
-    has_aux: No = False,
-    chunk_size: int | None = None,
-) -> Any: ...
-@overload
-def value_grad_and_hessian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: Yes,
-    chunk_size: int | None = None,
-) -> Any: ...
-@overload
-def value_grad_and_hessian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    holomorphic: bool,
-) -> Any: ...
+@typed_as[ValueGradAndHessian]()
 @explains_calls
 def value_grad_and_hessian(
     f: Callable[..., Any],

@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-    Array,
-    ArrayArg,
-    Aux,
-    Differentiable,
-    DifferentiableValue,
-    First,
-    No,
-    OfFirst,
-    P,
-    Yes,
-)
+from funcdiff.api.calls.signatures import Argnames, Argnums, Mode
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.blocks import Mode, jacobian_of_call
+from funcdiff.api.derivatives.blocks import jacobian_of_call
+from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
+from funcdiff.api.signatures.typed import typed_as
 
 
-@overload
-def jacobian(
-    f: OfFirst[ArrayArg, P, Differentiable],
-    argnums: First = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: No = False,
-) -> OfFirst[ArrayArg, P, Array]: ...
-@overload
-def jacobian(
-    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
-    argnums: First = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: Yes,
-) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
-@overload
-def jacobian(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def jacobian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Any: ...
+@typed_as[Jacobian]()
 @explains_calls
 def jacobian(
     f: Callable[..., Any],
@@ -146,43 +95,7 @@ def _matrix(
     return jacobian_of
 
 
-@overload
-def jacfwd(
-    f: OfFirst[ArrayArg, P, Differentiable],
-    argnums: First = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: No = False,
-) -> OfFirst[ArrayArg, P, Array]: ...
-@overload
-def jacfwd(
-    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
-    argnums: First = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: Yes,
-) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
-@overload
-def jacfwd(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def jacfwd(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Any: ...
+@typed_as[JacobianInOneMode]()
 @explains_calls
 def jacfwd(
     f: Callable[..., Any],
@@ -208,43 +121,7 @@ def jacfwd(
     return _matrix(f, selection, "forward", chunk_size, holomorphic, has_aux)
 
 
-@overload
-def jacrev(
-    f: OfFirst[ArrayArg, P, Differentiable],
-    argnums: First = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: No = False,
-) -> OfFirst[ArrayArg, P, Array]: ...
-@overload
-def jacrev(
-    f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]],
-    argnums: First = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: Yes,
-) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
-@overload
-def jacrev(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def jacrev(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Any: ...
+@typed_as[JacobianInOneMode]()
 @explains_calls
 def jacrev(
     f: Callable[..., Any],
@@ -270,47 +147,7 @@ def jacrev(
     return _matrix(f, selection, "reverse", chunk_size, holomorphic, has_aux)
 
 
-@overload
-def value_and_jacobian(
-    f: OfFirst[ArrayArg, P, DifferentiableValue],
-    argnums: First = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: No = False,
-) -> OfFirst[ArrayArg, P, tuple[DifferentiableValue, Array]]: ...
-@overload
-def value_and_jacobian(
-    f: OfFirst[ArrayArg, P, tuple[DifferentiableValue, Aux]],
-    argnums: First = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: Yes,
-) -> OfFirst[ArrayArg, P, tuple[tuple[DifferentiableValue, Aux], Array]]: ...
-@overload
-def value_and_jacobian(
-    f: Callable[P, Any],
-    argnums: Argnums | None = None,
-    *,
-    argnames: Argnames,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Callable[P, Any]: ...
-@overload
-def value_and_jacobian(
-    f: Callable[..., Any],
-    argnums: Argnums | None = None,
-    *,
-    mode: Mode = None,
-    chunk_size: int | None = None,
-    holomorphic: bool = False,
-    has_aux: bool = False,
-) -> Any: ...
+@typed_as[ValueAndJacobian]()
 @explains_calls
 def value_and_jacobian(
     f: Callable[..., Any],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 from funcdiff.api.calls.differentiated import call_traced
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, Aux, No, Primals, Y, Yes
+from funcdiff.api.calls.signatures import Argnames, Argnums, Primals
 from funcdiff.api.calls.tracing import rebuild, run
 from funcdiff.api.derivatives.products import (
     check_point,
@@ -16,44 +16,11 @@ from funcdiff.api.derivatives.products import (
     with_aux,
 )
 from funcdiff.api.derivatives.programs import linearize_programs
+from funcdiff.api.signatures.products import Linearize
+from funcdiff.api.signatures.typed import typed_as
 
 
-@overload
-def linearize(
-    f: Callable[[*Primals], Y],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[Y, Callable[[*Primals], Y]]: ...
-@overload
-def linearize(
-    f: Callable[[*Primals], tuple[Y, Aux]],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[Y, Callable[[*Primals], Y], Aux]: ...
-@overload
-def linearize(
-    f: Callable[..., Any],
-    *primals: Any,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def linearize(
-    f: Callable[..., Any],
-    *primals: Any,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[Linearize]()
 def linearize(
     f: Callable[..., Any],
     *primals: *Primals,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -14,73 +14,16 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.signatures import (
     Argnames,
     Argnums,
-    Aux,
-    No,
     Primals,
-    ScalarPullback,
-    Value,
-    Y,
-    Yes,
 )
 from funcdiff.api.calls.tracing import Trace, rebuild, record, run
 from funcdiff.api.derivatives.programs import jvp_program, vjp_programs
+from funcdiff.api.signatures.products import Jvp, Vjp
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.errors import CotangentError, InputError, user_location
 
 
-@overload
-def vjp(
-    f: Callable[[*Primals], Value],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[Value, ScalarPullback[Value, *Primals]]: ...
-@overload
-def vjp(
-    f: Callable[[*Primals], Y],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
-@overload
-def vjp(
-    f: Callable[[*Primals], tuple[Value, Aux]],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[Value, ScalarPullback[Value, *Primals], Aux]: ...
-@overload
-def vjp(
-    f: Callable[[*Primals], tuple[Y, Aux]],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[Y, Callable[[Y], tuple[*Primals]], Aux]: ...
-@overload
-def vjp(
-    f: Callable[..., Any],
-    *primals: Any,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def vjp(
-    f: Callable[..., Any],
-    *primals: Any,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[Vjp]()
 def vjp(
     f: Callable[..., Any],
     *primals: *Primals,
@@ -175,50 +118,7 @@ def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
     return value, second, trace.aux.rebuild(outputs[count:])
 
 
-@overload
-def jvp(
-    f: Callable[[*Primals], Y],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: No = False,
-    **kwargs: Any,
-) -> tuple[Y, Y]: ...
-@overload
-def jvp(
-    f: Callable[[*Primals], tuple[Y, Aux]],
-    primals: tuple[*Primals],
-    tangents: tuple[*Primals],
-    *,
-    argnums: None = None,
-    argnames: None = None,
-    has_aux: Yes,
-    **kwargs: Any,
-) -> tuple[Y, Y, Aux]: ...
-@overload
-def jvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
-@overload
-def jvp(
-    f: Callable[..., Any],
-    primals: tuple[Any, ...],
-    tangents: tuple[Any, ...],
-    *,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    has_aux: bool = False,
-    **kwargs: Any,
-) -> Any: ...
+@typed_as[Jvp]()
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from funcdiff.api.calls.arguments import FunctionName, type_of
 from funcdiff.api.calls.cotangents import checked_cotangents
 from funcdiff.api.calls.differentiated import Inputs, call_traced, like_inputs
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, Primals, Y
+from funcdiff.api.calls.signatures import Argnames, Argnums, Primals
 from funcdiff.api.calls.tracing import Trace, lasting, run
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
 from funcdiff.api.derivatives.queries import has_rules
+from funcdiff.api.signatures.products import Transposes
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
@@ -25,30 +27,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 
 
-@overload
-def linear_transpose(
-    f: Callable[[*Primals], Y],
-    *primals: *Primals,
-    argnums: None = None,
-    argnames: None = None,
-    **kwargs: Any,
-) -> Callable[[Y], tuple[*Primals]]: ...
-@overload
-def linear_transpose(
-    f: Callable[..., Y],
-    *primals: Any,
-    argnums: Argnums,
-    argnames: Argnames | None = None,
-    **kwargs: Any,
-) -> Callable[[Y], tuple[Any, ...]]: ...
-@overload
-def linear_transpose(
-    f: Callable[..., Y],
-    *primals: Any,
-    argnums: Argnums | None = None,
-    argnames: Argnames,
-    **kwargs: Any,
-) -> Callable[[Y], tuple[Any, ...]]: ...
+@typed_as[Transposes]()
 def linear_transpose(
     f: Callable[..., Any],
     *primals: *Primals,

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 
 from funcdiff.api.calls.arguments import check_function, described, ints_of, name_of
 from funcdiff.api.calls.wrong_calls import explains_calls
@@ -22,6 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")
 S = TypeVar("S")
+Fixed = TypeVarTuple("Fixed")
 
 
 class CustomFunction(Generic[P, R]):
@@ -67,29 +68,10 @@ class CustomFunction(Generic[P, R]):
         self._jvp = rule
         return rule
 
-    # one for each number of arguments in nondiff_argnums
-    @overload
-    def defvjp(
-        self, forward: Callable[..., tuple[R, S]], backward: Callable[[S, R], tuple[Any, ...]]
-    ) -> None: ...
-    @overload
-    def defvjp(
-        self, forward: Callable[..., tuple[R, S]], backward: Callable[[Any, S, R], tuple[Any, ...]]
-    ) -> None: ...
-    @overload
     def defvjp(
         self,
         forward: Callable[..., tuple[R, S]],
-        backward: Callable[[Any, Any, S, R], tuple[Any, ...]],
-    ) -> None: ...
-    @overload
-    def defvjp(
-        self,
-        forward: Callable[..., tuple[R, S]],
-        backward: Callable[[Any, Any, Any, S, R], tuple[Any, ...]],
-    ) -> None: ...
-    def defvjp(
-        self, forward: Callable[..., tuple[R, Any]], backward: Callable[..., tuple[Any, ...]]
+        backward: Callable[[*Fixed, S, R], tuple[Any, ...]],
     ) -> None:
         """Set the rule of reverse mode.
 

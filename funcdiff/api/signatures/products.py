@@ -1,0 +1,156 @@
+"""Products with derivatives at a point, and what computes them again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+
+from funcdiff.api.calls.signatures import (
+    Argnames,
+    Argnums,
+    Aux,
+    No,
+    Primals,
+    RealScalar,
+    ScalarPullback,
+    Value,
+    X,
+    Y,
+    Yes,
+)
+from funcdiff.api.signatures.typed import Function, K, S
+
+Loss = TypeVar("Loss", covariant=True)
+
+
+# A path is two lines or three, not one for each parameter.
+# fmt: off
+class Products(Function, Protocol[K, S, Loss]):
+    """Products with a derivative at a point, and what computes them; keywords are of the function.
+
+    With second derivatives, of functions that return `S`; `Loss` is what `loss` may be.
+    """
+
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[[*Primals], Value], *primals: *Primals, argnums: None = None,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Value, ScalarPullback[Value, *Primals]]: ...
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[[*Primals], tuple[Value, Aux]], *primals: *Primals,
+        argnums: None = None, argnames: None = None, has_aux: Yes, **kwargs: Any
+    ) -> tuple[Value, ScalarPullback[Value, *Primals], Aux]: ...
+    @overload
+    def __call__(
+        self: Vjp, f: Callable[[*Primals], tuple[Y, Aux]], *primals: *Primals,
+        argnums: None = None, argnames: None = None, has_aux: Yes, **kwargs: Any
+    ) -> tuple[Y, Callable[[Y], tuple[*Primals]], Aux]: ...
+    @overload
+    def __call__(
+        self: Linearize, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, Callable[[*Primals], Y]]: ...
+    @overload
+    def __call__(
+        self: Linearize, f: Callable[[*Primals], tuple[Y, Aux]], *primals: *Primals,
+        argnums: None = None, argnames: None = None, has_aux: Yes, **kwargs: Any
+    ) -> tuple[Y, Callable[[*Primals], Y], Aux]: ...
+    @overload
+    def __call__(
+        self: Jvp, f: Callable[[*Primals], Y], primals: tuple[*Primals],
+        tangents: tuple[*Primals], *, argnums: None = None, argnames: None = None,
+        has_aux: No = False, **kwargs: Any
+    ) -> tuple[Y, Y]: ...
+    @overload
+    def __call__(
+        self: Jvp, f: Callable[[*Primals], tuple[Y, Aux]], primals: tuple[*Primals],
+        tangents: tuple[*Primals], *, argnums: None = None, argnames: None = None, has_aux: Yes,
+        **kwargs: Any
+    ) -> tuple[Y, Y, Aux]: ...
+    @overload
+    def __call__(
+        self: DirectionalDerivative, f: Callable[[*Primals], Y], primals: tuple[*Primals],
+        tangents: tuple[*Primals], *, argnums: None = None, argnames: None = None,
+        has_aux: bool = False, **kwargs: Any
+    ) -> Y: ...
+    @overload
+    def __call__(
+        self: _Curved[S, Loss], f: Callable[[X], S], primals: tuple[X], tangents: tuple[X], *,
+        loss: Loss | None = None, argnums: None = None, argnames: None = None, has_aux: No = False,
+        **kwargs: Any
+    ) -> X: ...
+    @overload
+    def __call__(
+        self: _Curved[S, Loss], f: Callable[[*Primals], S], primals: tuple[*Primals],
+        tangents: tuple[*Primals], *, loss: Loss | None = None, argnums: None = None,
+        argnames: None = None, has_aux: No = False, **kwargs: Any
+    ) -> tuple[*Primals]: ...
+    @overload
+    def __call__(
+        self: _Curved[S, Loss], f: Callable[[X], tuple[S, Aux]], primals: tuple[X],
+        tangents: tuple[X], *, loss: Loss | None = None, argnums: None = None,
+        argnames: None = None, has_aux: Yes, **kwargs: Any
+    ) -> tuple[X, Aux]: ...
+    @overload
+    def __call__(
+        self: _GaussNewton[Loss], f: Callable[..., Any], primals: tuple[Any, ...],
+        tangents: tuple[Any, ...], *, loss: Loss | None = None, argnums: Argnums | None = None,
+        argnames: Argnames | None = None, has_aux: bool = False, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self: _CurvedBack, f: Callable[..., Any], primals: tuple[Any, ...], *,
+        cotangents: tuple[Any, ...], has_aux: bool = False, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., Any], *primals: Any, argnums: Argnums,
+        argnames: Argnames | None = None, has_aux: bool = False, **kwargs: Any
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., Any], *primals: Any, argnums: Argnums | None = None,
+        argnames: Argnames, has_aux: bool = False, **kwargs: Any
+    ) -> Any: ...
+
+
+class Transposes(Function, Protocol):
+    """A linear function the other way round."""
+
+    @overload
+    def __call__(
+        self, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
+        argnames: None = None, **kwargs: Any
+    ) -> Callable[[Y], tuple[*Primals]]: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., Y], *primals: Any, argnums: Argnums,
+        argnames: Argnames | None = None, **kwargs: Any
+    ) -> Callable[[Y], tuple[Any, ...]]: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., Y], *primals: Any, argnums: Argnums | None = None,
+        argnames: Argnames, **kwargs: Any
+    ) -> Callable[[Y], tuple[Any, ...]]: ...
+
+
+# fmt: on
+
+# Which paths are of which transforms.
+Vjp: TypeAlias = Products[Literal["value and pullback"], Any, Any]
+Linearize: TypeAlias = Products[Literal["value and linear map"], Any, Any]
+Jvp: TypeAlias = Products[Literal["value and tangent"], Any, Any]
+DirectionalDerivative: TypeAlias = Products[Literal["tangent"], Any, Any]
+_Curved = Products[Literal["curved", "in reverse", "of residuals"], S, Loss]
+_GaussNewton = Products[Literal["of residuals"], Any, Loss]
+_CurvedBack = Products[Literal["in reverse"], Any, Any]
+
+Hvp: TypeAlias = Products[Literal["curved"], RealScalar, Any]
+Vhp: TypeAlias = Products[Literal["in reverse"], RealScalar, Any]
+GaussNewtonProduct: TypeAlias = Products[Literal["of residuals"], Any, Callable[[Any], RealScalar]]
