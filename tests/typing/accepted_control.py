@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_type
 
 import numpy as np
@@ -77,7 +78,27 @@ def solutions_have_the_type_of_the_guess() -> None:
     assert_type(fd.custom_root(parabola, 1.0, newton), float)
 
 
+def kinetic(velocity: Vector, mass: float) -> np.float64:
+    return mass * np.sum(velocity**2)
+
+
+def slope_by(transform: Callable[[Callable[[float], float]], Callable[[float], float]]) -> float:
+    return transform(parabola)(3.0)
+
+
+def transforms_are_functions_to_pass_on() -> None:
+    partial(fd.grad, argnums=1)(kinetic)(x, 2.0)
+    partial(fd.jvp, halved)((x,), (x,))
+    for jacobian in (fd.jacfwd, fd.jacrev):
+        assert_type(jacobian(halved)(x), NDArray[Any])
+    with_rest = bool(x[0] < 0)
+    fd.jacobian(halved, has_aux=with_rest)(x)
+    assert_type(slope_by(fd.grad), float)
+    assert_type(fd.grad.__name__, str)
+
+
 PROGRAMS = [
+    transforms_are_functions_to_pass_on,
     wrapped_functions_keep_their_signatures,
     loops_carry_the_type_of_their_state,
     solutions_have_the_type_of_the_guess,

@@ -250,7 +250,7 @@ class Matrices(Function, Protocol[K, S, F, M]):
     @overload
     def __call__(
         self, f: Callable[..., Any], argnums: Argnums | None = None, *,
-        argnames: Argnames | None = None, has_aux: Yes, mode: M = ...,
+        argnames: Argnames | None = None, has_aux: bool, mode: M = ...,
         chunk_size: int | None = None
     ) -> Any: ...
     @overload

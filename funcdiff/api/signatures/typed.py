@@ -25,6 +25,7 @@ class Function(Protocol):
     """What every signature has beside its paths."""
 
     __name__: str
+    __qualname__: str
 
 
 class typed_as(Generic[Signature]):  # noqa: N801  (a decorator)
