@@ -296,18 +296,25 @@ def _changed(s: _State, c: _Choices) -> None:
     k = c.upto(len(s.arrays))
     y = s.arrays[k]
     v = s.value(c, np.shape(y), y.dtype)
-    kind = c.upto(5)
+    kind = c.upto(4)
     if kind == 0:
         y += v
     elif kind == 1:
         y -= v
     elif kind == 2:
         y *= v
-    elif kind == 3:
+    else:
         y /= 2
-    else:  # NumPy's loops for complex powers and products round differently, by strides too
-        y **= 2 if y.dtype.kind != "c" else 1
-        y *= 0.125
+    s.arrays[k] = y
+
+
+@_action
+def _squared(s: _State, c: _Choices) -> None:
+    k = c.upto(len(s.arrays))
+    y = s.arrays[k]
+    if y.dtype.kind != "c":  # NumPy's loops for those round differently, by strides too
+        y **= 2
+    y *= 0.125
     s.arrays[k] = y
 
 

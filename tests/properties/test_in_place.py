@@ -22,7 +22,8 @@ from tests.properties import in_place
 EAGER_CALLS = 8
 JITTED_CALLS = 3
 THOROUGH = settings(max_examples=300)
-NOT_HOLOMORPHIC = {"sorted", "set_part", "parts"}
+NOT_HOLOMORPHIC = {"sorted", "set_part", "parts", "squared"}
+"""Actions that do something else to complex numbers."""
 
 Program = tuple[str, in_place.Steps]
 Function = Callable[[Any], Any]
