@@ -15,9 +15,9 @@ def wrap(text: str, depth: int) -> list[str]:
 
     Examples
     --------
-    >>> wrapped("y = f(x)", 1)
+    >>> wrap("y = f(x)", 1)
     ['    y = f(x)']
-    >>> print("\n".join(wrapped(f"y = f({'x' * 50}, {'z' * 50})", 0)))
+    >>> print("\n".join(wrap(f"y = f({'x' * 50}, {'z' * 50})", 0)))
     y = f(
         xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx,
         zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz,
