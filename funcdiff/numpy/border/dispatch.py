@@ -80,7 +80,7 @@ def _returns_out(
     """
     if "out" in kwargs:
         found = kwargs["out"]
-    elif any(result is x for x in args[1:]):
+    elif len(args) > 1 and any(result is x for x in args[1:]):
         found = inspect.signature(functions[function]).bind(*args, **kwargs).arguments.get("out")
     else:
         return False
