@@ -18,7 +18,7 @@ array([2., 2.])
 array([1., 1., 0.])
 """
 
-from funcdiff.api.calls.signatures import (
+from funcdiff.api.signatures.variables import (
     Argnames,
     Argnums,
     Array,
@@ -29,7 +29,7 @@ from funcdiff.api.calls.signatures import (
     Pushforward,
     ScalarPullback,
 )
-from funcdiff.api.calls.signatures import RealScalar as Scalar
+from funcdiff.api.signatures.variables import RealScalar as Scalar
 
 __all__ = [
     "Argnames",

@@ -9,9 +9,9 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
 from funcdiff.api.calls.axes import batch_size, leaf_axes, moved_in, moved_out
 from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.signatures import P, Y
 from funcdiff.api.calls.tracing import inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.signatures.variables import P, Y
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of

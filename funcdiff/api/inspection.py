@@ -11,8 +11,8 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.signatures import P, X
 from funcdiff.api.calls.tracing import inside, record
+from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand, type_of
-from funcdiff.api.calls.signatures import Array, X
+from funcdiff.api.signatures.variables import Array, X
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location

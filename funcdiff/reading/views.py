@@ -7,7 +7,7 @@ from typing import Any
 
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.signatures import P
+from funcdiff.api.signatures.variables import P
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.interfaces import interface

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from funcdiff.api.calls.arguments import FunctionName, check_function, ints_of, is_int
-from funcdiff.api.calls.signatures import Argnames, Argnums
+from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.computed import computed
 from funcdiff.errors import InputError, user_location
 

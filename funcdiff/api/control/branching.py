@@ -14,7 +14,6 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function, described, type_of
-from funcdiff.api.calls.signatures import Array, Primals, Y
 from funcdiff.api.calls.tracing import Trace, rebuild, standing_for
 from funcdiff.api.control.bodies import (
     Operands,
@@ -26,6 +25,7 @@ from funcdiff.api.control.bodies import (
     record_body,
     same_leaf,
 )
+from funcdiff.api.signatures.variables import Array, Primals, Y
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, check_function, described, operand, type_of
-from funcdiff.api.calls.signatures import Array, Carry
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, is_array, preserving, record_body, untraced
 from funcdiff.api.control.scanning import scan
+from funcdiff.api.signatures.variables import Array, Carry
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType

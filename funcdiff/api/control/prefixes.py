@@ -9,8 +9,8 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function
-from funcdiff.api.calls.signatures import X
 from funcdiff.api.control.bodies import Operands, detached
+from funcdiff.api.signatures.variables import X
 from funcdiff.errors import InputError, OutputError, user_location
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, described, is_int, type_of
-from funcdiff.api.calls.signatures import Array, Carry, Differentiable, X, Y
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import Operands, emit, record_body
+from funcdiff.api.signatures.variables import Array, Carry, Differentiable, X, Y
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program

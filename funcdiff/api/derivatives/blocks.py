@@ -17,9 +17,9 @@ import numpy as np
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Mode
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED

@@ -11,7 +11,6 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
 from funcdiff.api.calls.differentiated import call_parts
 from funcdiff.api.calls.selection import Selection, is_single
-from funcdiff.api.calls.signatures import Argnames, Argnums
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.derivatives.products import (
@@ -23,6 +22,7 @@ from funcdiff.api.derivatives.products import (
 )
 from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.tracer import Tracer
 
 

@@ -9,10 +9,6 @@ from funcdiff.api.calls.arguments import check_function, is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-)
 from funcdiff.api.calls.tracing import rebuild, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.products import check_tuples, jvp
@@ -20,6 +16,10 @@ from funcdiff.api.derivatives.programs import derivative_program
 from funcdiff.api.signatures.functions import Orders
 from funcdiff.api.signatures.products import DirectionalDerivative
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import (
+    Argnames,
+    Argnums,
+)
 from funcdiff.errors import InputError, user_location
 from funcdiff.pytree import LEAF
 

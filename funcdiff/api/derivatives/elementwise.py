@@ -7,13 +7,13 @@ from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-)
 from funcdiff.api.derivatives.gradient import parts_of
 from funcdiff.api.signatures.functions import Elementwise
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import (
+    Argnames,
+    Argnums,
+)
 
 
 @typed_as[Elementwise]()

@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 from funcdiff.api.calls.differentiated import call_traced, check_holomorphic, like_inputs
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums
 from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.functions import Grad, ValueAndGrad
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import OutputError, user_location
 from funcdiff.pytree import LEAF

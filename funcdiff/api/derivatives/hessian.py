@@ -8,15 +8,15 @@ from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-)
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.blocks import jacobian_of_call
 from funcdiff.api.derivatives.gradient import gradient_function, parts_of
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import (
+    Argnames,
+    Argnums,
+)
 
 
 @typed_as[Hessian]()

@@ -7,11 +7,11 @@ from typing import Any
 
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, Mode
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.blocks import jacobian_of_call
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Argnames, Argnums, Mode
 
 
 @typed_as[Jacobian]()

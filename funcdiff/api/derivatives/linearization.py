@@ -7,7 +7,6 @@ from typing import Any
 
 from funcdiff.api.calls.differentiated import call_traced
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, Primals
 from funcdiff.api.calls.tracing import rebuild, run
 from funcdiff.api.derivatives.products import (
     check_point,
@@ -18,6 +17,7 @@ from funcdiff.api.derivatives.products import (
 from funcdiff.api.derivatives.programs import linearize_programs
 from funcdiff.api.signatures.products import Linearize
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Argnames, Argnums, Primals
 
 
 @typed_as[Linearize]()

@@ -11,15 +11,15 @@ from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.cotangents import checked_cotangents, checked_tangents
 from funcdiff.api.calls.differentiated import Inputs, call_parts, call_traced, like_inputs
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import (
-    Argnames,
-    Argnums,
-    Primals,
-)
 from funcdiff.api.calls.tracing import Trace, rebuild, record, run
 from funcdiff.api.derivatives.programs import jvp_program, vjp_programs
 from funcdiff.api.signatures.products import Jvp, Vjp
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import (
+    Argnames,
+    Argnums,
+    Primals,
+)
 from funcdiff.errors import CotangentError, InputError, user_location
 
 

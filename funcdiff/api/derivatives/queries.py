@@ -12,8 +12,8 @@ from funcdiff.api.calls.arguments import is_numeric, operand, type_of
 from funcdiff.api.calls.differentiated import call_traced, called
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, P
 from funcdiff.api.calls.tracing import inside, rebuild, record
+from funcdiff.api.signatures.variables import Argnames, Argnums, P
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised

@@ -11,13 +11,13 @@ from funcdiff.api.calls.arguments import FunctionName, type_of
 from funcdiff.api.calls.cotangents import checked_cotangents
 from funcdiff.api.calls.differentiated import Inputs, call_traced, like_inputs
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.signatures import Argnames, Argnums, Primals
 from funcdiff.api.calls.tracing import Trace, lasting, run
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
 from funcdiff.api.derivatives.queries import has_rules
 from funcdiff.api.signatures.products import Transposes
 from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Argnames, Argnums, Primals
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet

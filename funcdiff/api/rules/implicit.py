@@ -15,10 +15,10 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions, name_of, traced
-from funcdiff.api.calls.signatures import Aux, No, Primals, X, Yes
 from funcdiff.api.rules.solution import Unknowns, fitted, traced_equation, unknowns
 from funcdiff.api.rules.solver_names import named
 from funcdiff.api.rules.solving import any_traced, auxiliary, directly, rebuilt
+from funcdiff.api.signatures.variables import Aux, No, Primals, X, Yes
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import ConvergenceError, InputError, user_location
 from funcdiff.ops.user.root import Root, root

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, overload
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions, name_of, traced
-from funcdiff.api.calls.signatures import Aux, No, X, Yes
 from funcdiff.api.rules.solution import traced_equation, unknowns
 from funcdiff.api.rules.solver_names import named
 from funcdiff.api.rules.solving import (
@@ -17,6 +16,7 @@ from funcdiff.api.rules.solving import (
     evaluated,
     rebuilt,
 )
+from funcdiff.api.signatures.variables import Aux, No, X, Yes
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Never, Protocol, TypeAlias, TypeVar, overload
 
-from funcdiff.api.calls.signatures import (
+from funcdiff.api.signatures.typed import Function, K, S
+from funcdiff.api.signatures.variables import (
     A,
     Argnames,
     Argnums,
@@ -34,7 +35,6 @@ from funcdiff.api.calls.signatures import (
     Y,
     Yes,
 )
-from funcdiff.api.signatures.typed import Function, K, S
 
 F = TypeVar("F", contravariant=True)
 M = TypeVar("M", contravariant=True)

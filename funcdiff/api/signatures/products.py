@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from funcdiff.api.calls.signatures import (
+from funcdiff.api.signatures.typed import Function, K, S
+from funcdiff.api.signatures.variables import (
     Argnames,
     Argnums,
     Aux,
@@ -18,7 +19,6 @@ from funcdiff.api.calls.signatures import (
     Y,
     Yes,
 )
-from funcdiff.api.signatures.typed import Function, K, S
 
 Loss = TypeVar("Loss", covariant=True)
 

@@ -10,9 +10,9 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function, is_numeric, names_of
 from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.signatures import P, RealScalar, X
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
 from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
@@ -36,9 +35,9 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
-from funcdiff.reading.text.layout import on_one_line, wrap
+from funcdiff.reading.text.lines import Lines
 from funcdiff.reading.text.literals import filled, number, repeated
-from funcdiff.reading.text.names import SHORT_WORDS, LocalNames, Names
+from funcdiff.reading.text.names import SHORT_WORDS, Names
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.templates import TEMPLATES, with_new_axes
 from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
@@ -93,69 +92,12 @@ class Text:
         return self._needed[key]
 
 
-class Writer:
-    """The statements of a function."""
+class Writer(Lines):
+    """The statements of a function of the module, and those of programs in it."""
 
     def __init__(self, text: Text) -> None:
+        super().__init__(text.names.scope())
         self.module = text
-        self._names: LocalNames = text.names.scope()
-        self._lines: list[str] = []
-        self._depth = 1
-        self._place = ""
-
-    @property
-    def text(self) -> str:
-        """The statements."""
-        return "\n".join(self._lines)
-
-    def new(self, wanted: str) -> str:
-        """Return a new name."""
-        return self._names.new(wanted)
-
-    def reserve(self, word: str) -> None:
-        """Take the name of a parameter."""
-        self._names.reserve(word)
-
-    def line(self, text: str) -> None:
-        """Add a statement."""
-        self._lines.extend(wrap(text, self._depth))
-
-    def comment(self, place: str) -> None:
-        """Say where the statements that follow come from, if it is somewhere else."""
-        if place and place != self._place:
-            self._place = place
-            self.line(f"# {on_one_line(place)}")
-
-    def assign(self, target: str, value: ast.expr, place: str = "") -> None:
-        """Add an assignment."""
-        self.comment(place)
-        self.line(f"{target} = {text_of(value)}")
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        """Indent what is added."""
-        self._depth += 1
-        yield
-        self._depth -= 1
-
-    @contextmanager
-    def apart(self) -> Iterator[list[str]]:
-        """Collect what is added in a list of its own."""
-        (before, self._lines), place = (self._lines, []), self._place
-        yield self._lines
-        self._lines, self._place = before, place
-
-    def extend(self, lines: Sequence[str]) -> None:
-        """Add lines that were collected."""
-        self._lines.extend(lines)
-
-    def simple(self, value: ast.expr, wanted: str = "t") -> ast.expr:
-        """Return a name, or a number, for an expression."""
-        if is_simple(value):
-            return value
-        target = self.new(wanted)
-        self.assign(target, value)
-        return name(target)
 
     def write(
         self,
