@@ -83,3 +83,26 @@ def test_code_of_the_users_that_takes_nothing_traced_runs_in_every_call() -> Non
     jitted = fd.jit(f)
     results = [jitted(np.zeros(3))[0] for _ in range(4)]
     assert np.all(np.diff(results) == 1)
+
+
+@pytest.mark.parametrize("n", [1, 5, 300])
+def test_carries_of_a_loop_that_take_each_others_place_are_read_before_they_are_lost(
+    n: int,
+) -> None:
+    def three(x: Any, y: Any) -> Any:
+        def step(carry: Any, _: Any) -> Any:
+            a, b, c = carry
+            return (b, c, np.sin(a) + 0.5 * b * c), np.sum(a)
+
+        return fd.scan(step, (x, y, x * y), None, length=7)
+
+    x, y = np.random.default_rng(0).normal(size=(2, n))
+    a, b, c = x, y, x * y
+    sums = []
+    for _ in range(7):
+        sums.append(np.sum(a))
+        a, b, c = b, c, np.sin(a) + 0.5 * b * c
+    carries, found = _repeatedly(fd.jit(three), x, y)
+    for got, wanted in zip(carries, (a, b, c), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-13)
+    np.testing.assert_allclose(found, sums, rtol=1e-13)
