@@ -352,3 +352,20 @@ def test_the_largest_of_singular_values_is_smooth_where_only_others_are_equal() 
     expected = np.reshape(slopes, (4, 3, 4, 3)) / (2 * h)
     for hessian in (fd.hessian, lambda f: fd.jacrev(fd.grad(f))):
         np.testing.assert_allclose(hessian(largest)(a), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_eigenvectors_of_a_stack_in_another_order_make_no_function_of_the_matrix(
+    axes: tuple[int, ...],
+) -> None:
+    a, t, weights = np.random.default_rng(0).normal(size=(3, 3, 3, 3))
+    a, t = a + a.transpose(0, 2, 1), t + t.transpose(0, 2, 1)
+
+    def f(a: Any) -> Any:
+        w, v = np.linalg.eigh(a)
+        return np.sum(weights * ((v * np.exp(w)[:, None, :]) @ np.transpose(v, axes)) ** 2)
+
+    step = 1e-6
+    quotient = (f(a + step * t) - f(a - step * t)) / (2 * step)
+    np.testing.assert_allclose(np.sum(fd.grad(f)(a) * t), quotient, rtol=1e-6)
+    np.testing.assert_allclose(fd.jvp(f, (a,), (t,))[1], quotient, rtol=1e-6)
