@@ -157,3 +157,17 @@ def test_derivatives_warn_of_nothing_that_numpys_value_does_not_warn_of(name: st
     expected = said(f)
     for derivative in DERIVATIVES.values():
         assert said(derivative(f)) <= expected
+
+
+def test_a_masked_entry_that_was_written_with_a_step_stays_zero_in_a_piece_without_one() -> None:
+    kept, x = np.array([True, False]), np.array([0.3, 0.4, 0.5, 0.6])
+
+    def f(x: Any) -> Any:
+        y = np.cos(x)
+        y[0:4:2] = np.where(kept, x[:2], 0.0)
+        return np.sum(np.sqrt(y[2:4]) * np.array([2.0, 3.0]))
+
+    slope = -1.5 * np.sin(0.6) / np.sqrt(np.cos(0.6))
+    np.testing.assert_allclose(fd.grad(f)(x), [0, 0, 0, slope], rtol=1e-14)
+    np.testing.assert_allclose(fd.jvp(f, (x,), (np.ones(4),))[1], slope, rtol=1e-14)
+    np.testing.assert_allclose(fd.linearize(f, x)[1](np.ones(4)), slope, rtol=1e-14)
