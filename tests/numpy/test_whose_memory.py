@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
 
 X = np.random.default_rng(0).normal(size=(3, 3))
 Z = X + 1j * X.T[::-1]
@@ -102,3 +103,36 @@ def test_a_buffer_like_a_copy_that_a_reshape_made_lies_in_memory_as_in_numpy() -
 
     for x in (X, np.asfortranarray(X)):
         np.testing.assert_array_equal(fd.vjp(f, x)[0], f(x))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_layout_that_was_made_some_operations_ago_is_not_guessed(steps: int) -> None:
+    def f(x: Any) -> Any:
+        y = np.copy(x, order="F")
+        for _ in range(steps):
+            y = np.sin(y)
+        flat = y.reshape(-1)
+        flat[1] = 5.0
+        return np.sum(y * np.arange(6.0).reshape(2, 3))
+
+    x = np.linspace(1.0, 2.0, 6).reshape(2, 3)
+    try:
+        found = fd.value_and_grad(f)(x)[0]
+    except UnsupportedNumPyError as error:
+        assert "layout in memory, which is not known" in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_allclose(found, f(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2)])
+def test_an_array_that_owns_its_memory_is_not_copied_to_own_it(shape: tuple[int, ...]) -> None:
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        first = y[:1]
+        z = np.require(y, None, ["O"], like=y)
+        z += 1
+        return first
+
+    x = np.linspace(1.0, 2.0, 4).reshape(shape)
+    np.testing.assert_allclose(fd.jit(f)(x), f(x), rtol=1e-14)
+    np.testing.assert_allclose(fd.jvp(f, (x,), (x,))[0], f(x), rtol=1e-14)
