@@ -136,3 +136,26 @@ def test_an_array_that_owns_its_memory_is_not_copied_to_own_it(shape: tuple[int,
     x = np.linspace(1.0, 2.0, 4).reshape(shape)
     np.testing.assert_allclose(fd.jit(f)(x), f(x), rtol=1e-14)
     np.testing.assert_allclose(fd.jvp(f, (x,), (x,))[0], f(x), rtol=1e-14)
+
+
+REVERSED: list[Callable[[Any], Any]] = [
+    lambda y: y[::-1][:2].__setitem__(slice(None), 5.0),
+    lambda y: y[:, ::-1][0].__setitem__(slice(0, 2), 7.0),
+    lambda y: y[2:0:-1, 3:1:-1].fill(3.0),
+    lambda y: y.T[::-1][1].__iadd__(3),
+    lambda y: np.flip(y)[0].fill(9.0),
+    lambda y: np.negative(y[::-1, ::-1][1:, 1:], out=y[::-1, ::-1][1:, 1:]),
+]
+
+
+@pytest.mark.parametrize("write", REVERSED)
+def test_a_part_of_a_reversed_view_is_written_where_it_is(write: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        whole = y[:]
+        write(y)
+        return whole
+
+    x = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(fd.jvp(f, (x,), (x,))[0], f(x))
+    np.testing.assert_array_equal(fd.jit(f)(x), f(x))
