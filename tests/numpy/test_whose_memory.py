@@ -159,3 +159,19 @@ def test_a_part_of_a_reversed_view_is_written_where_it_is(write: Callable[[Any],
     x = np.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(fd.jvp(f, (x,), (x,))[0], f(x))
     np.testing.assert_array_equal(fd.jit(f)(x), f(x))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 8), (8, 1), (1, 8, 1)])
+def test_scattered_parts_of_arrays_with_axes_of_one_are_written(
+    shape: tuple[int, ...], order: Any
+) -> None:
+    def f(x: Any) -> Any:
+        y = np.copy(x, order=order)
+        y.reshape(2, 2, 2)[:, 0, :] *= 3.0
+        y.reshape(2, 2, 2).T[0, :, ::-1] += 1.0
+        return y
+
+    x = np.arange(8.0).reshape(shape)
+    np.testing.assert_array_equal(fd.jvp(f, (x,), (x,))[0], f(x))
+    np.testing.assert_array_equal(fd.jit(f)(x), f(x))
