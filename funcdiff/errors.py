@@ -73,10 +73,11 @@ class EscapedTracerError(TracerError, RuntimeError):
 
 
 class ChangedArrayError(TracerError, RuntimeError):
-    """An argument, or a large array that is closed over, was changed after it had been used.
+    """An array that a trace reads later was changed: an argument, a large one closed over, a copy.
 
     What is traced runs when the trace has ended and would read the changed values.  Use
-    ``buffer.copy()`` in the expression, or compute a new array.
+    ``buffer.copy()`` in the expression, or compute a new array.  Nor may anybody write to the
+    read-only copies that ``np.asarray(y)`` makes of traced arrays: write to `y` itself.
     """
 
 

@@ -57,6 +57,7 @@ class Snapshots:
         self._by_place: dict[Place, _Taken] = {}
         self._watched: list[_Watched] = []
         self._lent: deque[_Lent] = deque()
+        self._lent_bytes = 0
 
     def find(self, array: NDArray | np.generic) -> int | None:
         """Return the number of the capture that has the present value of an array, if any.
@@ -96,8 +97,11 @@ class Snapshots:
     def lend(self, array: NDArray) -> None:
         """Note a read-only copy of a traced array that the user gets, which nobody may write to."""
         self._lent.append(_Lent(array, _some_places(array), user_location()))
-        while len(self._lent) > 1 and sum(lent.array.nbytes for lent in self._lent) > _LENT_BYTES:
-            self._lent.popleft().check()
+        self._lent_bytes += array.nbytes
+        while len(self._lent) > 1 and self._lent_bytes > _LENT_BYTES:
+            oldest = self._lent.popleft()
+            self._lent_bytes -= oldest.array.nbytes
+            oldest.check()
 
     def release(self, exception: object) -> None:
         """Let go of the arrays, having made sure that those watched or lent were not changed.
@@ -108,7 +112,7 @@ class Snapshots:
             If one was, and nothing else has gone wrong.
         """
         watched, self._watched = self._watched, []
-        lent, self._lent = self._lent, deque()
+        lent, self._lent, self._lent_bytes = self._lent, deque(), 0
         self._by_id, self._by_place = {}, {}
         if exception is None:
             for taken in watched:
