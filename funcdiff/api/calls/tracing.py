@@ -173,9 +173,9 @@ def record(
             outputs, structure, numeric, others = _outputs(result)
             aux_parts = None
             if has_aux:
-                more, *_ = described = _outputs(aux, _is_traced if keeps_aux else is_numeric)
-                outputs += more
-                aux_parts = Aux(*described[1:])
+                parts = _outputs(aux, _is_traced if keeps_aux else is_numeric)
+                outputs += parts[0]
+                aux_parts = Aux(*parts[1:])
             recording = builder.recording(outputs)
             looking = observer.get()
             if looking is not None:

@@ -25,6 +25,7 @@ from funcdiff.numpy.traced.methods import Methods
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
+"""The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
