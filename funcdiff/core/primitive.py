@@ -18,6 +18,9 @@ P = TypeVar("P", bound="Params")
 Types: TypeAlias = tuple[ArrayType, ...]
 Tracers: TypeAlias = Sequence[Tracer]
 Tangents: TypeAlias = "Sequence[Tracer | None]"
+"""Tangents or cotangents, None for a structural zero; or operands, None where they are linear."""
+Pushed: TypeAlias = tuple[Tracers, Tangents]
+"""The results of an operation, and their tangents."""
 
 primitives: Final[dict[str, Primitive[Any]]] = {}
 """The primitive table: every registered primitive by name."""
@@ -134,10 +137,10 @@ class Primitive(Generic[P]):
     params: type[P]
     abstract: Callable[..., Types]
     impl: Callable[[P], Callable[..., Any]]
-    jvp: Callable[[P, Tracers, Tangents], tuple[Tracers, Tangents]] | None = None
+    jvp: Callable[[P, Tracers, Tangents], Pushed] | None = None
     transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None
     batch: Callable[[P, int, Tracers, Sequence[bool]], Tracers] | None = None
-    linearize: Callable[[P, Tracers, Tangents], tuple[Tracers, Tangents]] | None = None
+    linearize: Callable[[P, Tracers, Tangents], Pushed] | None = None
     facts: Facts = _UNKNOWN
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
@@ -23,7 +23,7 @@ from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
 P = TypeVar("P", bound=Params)
 Partial: TypeAlias = float | Callable[..., Any] | None
 """∂y/∂x: a number, a formula ``lambda *xs, y: ...`` in plain ``np``, or None for no derivative."""
-Jvp: TypeAlias = Callable[[Any, Sequence[Tracer], Sequence[Maybe]], tuple[Any, Any]]
+Jvp: TypeAlias = Callable[[Any, Tracers, Tangents], tuple[Any, Any]]
 
 _NOTHING: Final = Facts()
 
@@ -81,15 +81,13 @@ def elementwise(
             raise TypeError(f"operands must have equal shapes, got {', '.join(map(repr, types))}")
         return (types[0].with_dtype(resolve(*(t.dtype for t in types))),)
 
-    def forward(
-        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         y = op(*xs)
         return [y], [
             sum_tangents([_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)])
         ]
 
-    def batch(_p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+    def batch(_p: Params, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
         return [op(*align(size, xs, batched))]
 
     primitive = Primitive(
@@ -128,7 +126,7 @@ def resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
     return resolve if isinstance(ufunc, np.ufunc) else common
 
 
-def _scaled(partial: Partial, t: Maybe, xs: Sequence[Tracer], y: Tracer) -> Maybe:
+def _scaled(partial: Partial, t: Maybe, xs: Tracers, y: Tracer) -> Maybe:
     """Return ∂y/∂x · t."""
     if t is None or partial is None:
         return None
@@ -167,9 +165,7 @@ def linear(
     rule for an operation linear only for some types.
     """
 
-    def forward(
-        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
         active = [t is not None and k not in given for k, t in enumerate(ts)]
         ys = bind(primitive, p, *xs)
         if not any(active):
@@ -218,9 +214,7 @@ def constant_op(
 ) -> Primitive[P]:
     """Declare an operation whose derivative is zero wherever it exists."""
 
-    def forward(
-        p: P, xs: Sequence[Tracer], _ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: P, xs: Tracers, _ts: Tangents) -> Pushed:
         ys = bind(primitive, p, *xs)
         return ys, [None for _ in ys]
 

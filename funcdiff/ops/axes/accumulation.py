@@ -15,7 +15,16 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types, primitives
+from funcdiff.core.primitive import (
+    NONE,
+    Params,
+    Primitive,
+    Pushed,
+    Tangents,
+    Tracers,
+    Types,
+    primitives,
+)
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.recurrence import recurrence
@@ -24,7 +33,7 @@ from funcdiff.ops.elementwise.mathematics import mul, reciprocal
 from funcdiff.ops.families import Elementwise
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, convert, select
-from funcdiff.space import Maybe, zeros
+from funcdiff.space import zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,7 @@ def _impl(p: Accumulation) -> Callable[..., Any]:
     return lambda x: ufunc.accumulate(x, axis=p.axis, dtype=x.dtype)
 
 
-def _jvp(
-    p: Accumulation, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp(p: Accumulation, xs: Tracers, ts: Tangents) -> Pushed:
     (x,), (t,) = xs, ts
     assert t is not None
     (y,) = bind(accumulate_p, p, x)
@@ -102,9 +109,7 @@ def _unchanged(y: Tracer, axis: int) -> Tracer:
 
 
 def _running(name: str, ufunc: np.ufunc) -> Primitive[Axis]:
-    def forward(
-        p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
         (x,), (t,) = xs, ts
         assert t is not None
         (y,) = bind(primitive, p, x)
@@ -116,9 +121,7 @@ def _running(name: str, ufunc: np.ufunc) -> Primitive[Axis]:
         count = recurrence(lasts, convert(owners, t.dtype), p.axis)
         return [y], [mul(total, reciprocal(count))]
 
-    def batch(
-        p: Axis, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: Axis, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
         return bind(primitive, Axis(p.axis + 1), xs[0])
 
     primitive: Primitive[Axis] = Primitive(

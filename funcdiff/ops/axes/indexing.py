@@ -14,12 +14,12 @@ import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.overwriting import on_copy
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.structural import iota, permute, select
-from funcdiff.space import Maybe, align, broadcast, instantiate, kept_axes, zeros
+from funcdiff.space import align, broadcast, instantiate, kept_axes, zeros
 
 _FEW: Final = 2048
 """Elements up to which there is nothing to gain."""
@@ -92,24 +92,18 @@ def _add_at(x: Any, axes: tuple[int, ...], indices: Sequence[Any], updates: Any)
         np.add.at(x.reshape(-1), (rows[part] + kept.reshape(-1)).ravel(), values[part].ravel())
 
 
-def _gather_jvp(
-    p: Indexed, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _gather_jvp(p: Indexed, xs: Tracers, ts: Tangents) -> Pushed:
     x, *indices = xs
     t = ts[0]
     return [gather(x, indices, p.axes)], [None if t is None else gather(t, indices, p.axes)]
 
 
-def _gather_transpose(
-    p: Indexed, types: Types, cts: Sequence[Any], xs: Sequence[Any]
-) -> Sequence[Maybe]:
+def _gather_transpose(p: Indexed, types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
     _, *indices = xs
     return [scatter_add(zeros(types[0]), cts[0], indices, p.axes), *(None for _ in indices)]
 
 
-def _gather_batch(
-    p: Indexed, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _gather_batch(p: Indexed, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, *indices = xs
     if not any(batched[1:]):
         inner = indices[0].ndim
@@ -134,7 +128,7 @@ gather_p: Final = Primitive(
 )
 
 
-def gather(x: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...]) -> Tracer:
+def gather(x: Tracer, indices: Tracers, axes: tuple[int, ...]) -> Tracer:
     """Read the elements at positions `indices` along `axes`; the indices' axes come first."""
     return bind(gather_p, Indexed(axes), x, *indices)[0]
 
@@ -145,9 +139,7 @@ def _abstract_scatter(p: Indexed, x: ArrayType, u: ArrayType, *indices: ArrayTyp
     return (x,)
 
 
-def _scatter_jvp(
-    p: Indexed, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _scatter_jvp(p: Indexed, xs: Tracers, ts: Tangents) -> Pushed:
     x, u, *indices = xs
     y = scatter_add(x, u, indices, p.axes)
     if ts[0] is None and ts[1] is None:
@@ -158,7 +150,7 @@ def _scatter_jvp(
 
 def _scatter_transpose(
     p: Indexed, _types: Types, cts: Sequence[Any], xs: Sequence[Any]
-) -> Sequence[Maybe]:
+) -> Tangents:
     (ct,), (x, u, *indices) = cts, xs
     return [
         ct if x is None else None,
@@ -167,9 +159,7 @@ def _scatter_transpose(
     ]
 
 
-def _scatter_batch(
-    p: Indexed, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _scatter_batch(p: Indexed, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, u, *indices = align(size, xs, batched)
     rows = iota(indices[0].shape, 0)
     return [scatter_add(x, u, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
@@ -187,9 +177,7 @@ scatter_add_p: Final = Primitive(
 )
 
 
-def scatter_add(
-    x: Tracer, updates: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...]
-) -> Tracer:
+def scatter_add(x: Tracer, updates: Tracer, indices: Tracers, axes: tuple[int, ...]) -> Tracer:
     """Return `x` with `updates` added at positions `indices`, repeated ones accumulating."""
     return bind(scatter_add_p, Indexed(axes), x, updates, *indices)[0]
 
@@ -221,9 +209,7 @@ def _write_into(p: Written) -> Any:
     return function
 
 
-def _scatter_set_jvp(
-    p: Written, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _scatter_set_jvp(p: Written, xs: Tracers, ts: Tangents) -> Pushed:
     x, v, *indices = xs
     y = scatter(x, v, indices, p.axes, distinct=p.distinct)
     if ts[0] is None and ts[1] is None:
@@ -234,7 +220,7 @@ def _scatter_set_jvp(
 
 def _scatter_set_transpose(
     p: Written, types: Types, cts: Sequence[Any], xs: Sequence[Any]
-) -> Sequence[Maybe]:
+) -> Tangents:
     (ct,), (x, v, *indices) = cts, xs
     ct_x = ct_v = None
     if v is None:
@@ -248,9 +234,7 @@ def _scatter_set_transpose(
     return [ct_x, ct_v, *(None for _ in indices)]
 
 
-def _scatter_set_batch(
-    p: Written, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _scatter_set_batch(p: Written, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, v, *indices = xs
     axes = tuple(axis + 1 for axis in p.axes)
     if not any(batched[2:]):
@@ -276,7 +260,7 @@ scatter_p: Final = Primitive(
 
 
 def scatter(
-    x: Tracer, v: Tracer, indices: Sequence[Tracer], axes: tuple[int, ...], *, distinct: bool
+    x: Tracer, v: Tracer, indices: Tracers, axes: tuple[int, ...], *, distinct: bool
 ) -> Tracer:
     """Return `x` with `v` put at positions `indices`; of one that repeats, the last wins."""
     return bind(scatter_p, Written(axes, distinct), x, v, *indices)[0]
@@ -301,9 +285,7 @@ def _last_writes_impl(p: Lengths) -> Any:
     return function
 
 
-def _last_writes_batch(
-    p: Lengths, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _last_writes_batch(p: Lengths, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     indices = align(size, xs, batched)
     return [last_writes([iota(indices[0].shape, 0), *indices], (size, *p.lengths))]
 
@@ -317,7 +299,7 @@ last_writes_p: Final = constant_op(
 )
 
 
-def last_writes(indices: Sequence[Tracer], lengths: tuple[int, ...]) -> Tracer:
+def last_writes(indices: Tracers, lengths: tuple[int, ...]) -> Tracer:
     """Return for each position whether it does not come again later, in C order."""
     return bind(last_writes_p, Lengths(lengths), *indices)[0]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import scatter_add, take_along
@@ -22,7 +22,7 @@ from funcdiff.ops.axes.sorting import argsort, searchsorted
 from funcdiff.ops.elementwise.logic import same
 from funcdiff.ops.elementwise.mathematics import reciprocal, sub
 from funcdiff.ops.structure.structural import Axis, convert, iota, permute
-from funcdiff.space import Maybe, align, broadcast, mul, zeros
+from funcdiff.space import align, broadcast, mul, zeros
 
 _FEW: Final = 16
 """Positions up to which every entry is compared with every value rather than sorted."""
@@ -59,9 +59,7 @@ def _partitioned(x: Any, positions: Any, axis: int) -> Any:
     return y
 
 
-def _jvp(
-    p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
     (x, positions), t = xs, ts[0]
     y = order_statistics(x, positions, p.axis)
     if t is None:
@@ -96,7 +94,7 @@ def _share_by_sorting(x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     return mul(take_along(sums, start, last), share)
 
 
-def _batch(p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+def _batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, positions = align(size, xs, batched)
     return [order_statistics(x, positions, p.axis + 1)]
 

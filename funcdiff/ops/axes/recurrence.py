@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, reverse
-from funcdiff.space import Maybe, align, mul, sum_tangents, zeros
+from funcdiff.space import align, mul, sum_tangents, zeros
 
 _WIDE: Final = 256
 """Elements of one step from which on it is cheaper to go step by step."""
@@ -67,9 +67,7 @@ def previous(y: Tracer, axis: int) -> Tracer:
     return concatenate([zeros(first.type), before], axis)
 
 
-def _jvp(
-    p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
     """dy[k] = a[k]·dy[k-1] + (da[k]·y[k-1] + db[k])."""
     (a, b), (ta, tb) = xs, ts
     y = recurrence(a, b, p.axis)
@@ -78,7 +76,7 @@ def _jvp(
     return [y], [None if term is None else recurrence(a, term, p.axis)]
 
 
-def _transpose(p: Axis, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+def _transpose(p: Axis, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     """ct_b[k] = a[k+1]·ct_b[k+1] + ct[k]: the same, backwards."""
     a = xs[0]
     assert a is not None
@@ -90,7 +88,7 @@ def _transpose(p: Axis, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) 
     return [None, reverse(pulled, (p.axis,))]
 
 
-def _batch(p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+def _batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     a, b = align(size, xs, batched)
     return [recurrence(a, b, p.axis + 1)]
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Facts, Primitive, Types
+from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.axes.recurrence import recurrence
@@ -30,7 +30,6 @@ from funcdiff.ops.structure.structural import (
 )
 from funcdiff.space import (
     Axes,
-    Maybe,
     abstract_reduction,
     broadcast,
     kept_axes,
@@ -47,9 +46,7 @@ def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
 # ---- product -----------------------------------------------------------------------------------
 
 
-def _prod_jvp(
-    p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _prod_jvp(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
     """Multiply in pairs, by halves: exact with zeros, to any order, at linear cost."""
     (x,), (t,) = xs, ts
     assert t is not None
@@ -115,9 +112,7 @@ def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
 def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
     """Declare a maximum or minimum; entries equal to it share its derivative equally."""
 
-    def forward(
-        p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
         (x,), (t,) = xs, ts
         assert t is not None
         (y,) = bind(primitive, p, x)
@@ -125,9 +120,7 @@ def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
         winners = logical_or(equal(x, attained), isnan(x))
         return [y], [mean_of_marked(t, winners, p.axes)]
 
-    def batch(
-        p: Axes, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: Axes, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
         return bind(primitive, Axes(_shifted(p.axes)), xs[0])
 
     primitive = Primitive(
@@ -221,9 +214,7 @@ def _position(name: str, function: Callable[..., Any]) -> Primitive[Axis]:
     def abstract(p: Axis, x: ArrayType) -> Types:
         return (abstract_reduction(Axes((p.axis,)), x)[0].with_dtype(INT),)
 
-    def batch(
-        p: Axis, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-    ) -> Sequence[Tracer]:
+    def batch(p: Axis, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
         return bind(primitive, Axis(p.axis + 1), xs[0])
 
     primitive = constant_op(
@@ -270,9 +261,7 @@ def cumsum(x: Tracer, axis: int) -> Tracer:
     return bind(cumsum_p, Axis(axis), x)[0]
 
 
-def _cumprod_jvp(
-    p: Axis, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _cumprod_jvp(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
     """dy[k] = x[k]·dy[k-1] + y[k-1]·dx[k]: no division, so exact with zeros."""
     (x,), (t,) = xs, ts
     assert t is not None

@@ -14,14 +14,14 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import take_along
 from funcdiff.ops.axes.matching import match
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.structural import Axis
-from funcdiff.space import Maybe, align, same_types
+from funcdiff.space import align, same_types
 
 Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
 Side: TypeAlias = Literal["left", "right"]
@@ -59,15 +59,13 @@ def _abstract_positions(p: Sorting | Partition, x: ArrayType) -> Types:
 def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that moves elements along an axis according to their order."""
 
-    def forward(
-        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
         (x,), (t,) = xs, ts
         assert t is not None
         (y,) = bind(primitive, p, x)
         return [y], [take_along(t, _origins(x, y, p), p.axis)]
 
-    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: P, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
     primitive: Primitive[P] = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
@@ -77,7 +75,7 @@ def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]])
 def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that says where the elements in order are; int64."""
 
-    def batch(p: P, _size: int, xs: Sequence[Tracer], _batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: P, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
         return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
 
     primitive: Primitive[P] = constant_op(
@@ -137,9 +135,7 @@ def _origins_impl(p: Axis) -> Callable[..., Any]:
     return function
 
 
-def _origins_batch(
-    p: Axis, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _origins_batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, y = align(size, xs, batched)
     return [origins(x, y, p.axis + 1)]
 

@@ -14,14 +14,13 @@ from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk
 from funcdiff.ops.control.tap import Tap, tap_p
 from funcdiff.ops.families import several
-from funcdiff.space import Maybe
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
@@ -42,17 +41,13 @@ def _abstract_checkpoint(p: Checkpoint, *xs: ArrayType) -> Types:
     return p.body.output_types
 
 
-def _checkpoint_jvp(
-    p: Checkpoint, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _checkpoint_jvp(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
     pushed, mask = jvp(p.body, tuple(t is not None for t in ts))
     results = checkpoint(pushed, [*xs, *present(ts)], p.keep)
     return results[: len(mask)], spread(results[len(mask) :], mask)
 
 
-def _checkpoint_linearize(
-    p: Checkpoint, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _checkpoint_linearize(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
     split = linearize(p.body, tuple(t is not None for t in ts))
     recomputing, places, kept = _recomputing(split, p.keep)
     results = checkpoint(_with_kept(p.body, kept), xs, p.keep)
@@ -79,7 +74,7 @@ def _recomputing(
             replaced[eq.operands[0]] = replaced[eq.results[0]] = builder.input(eq.results[0].type)
             taps.append(eq.params)
 
-        def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+        def rule(eq: Equation, operands: list[Tracer]) -> Tracers:
             silent = eq.primitive is tap_p
             ys = operands if silent else bind(eq.primitive, eq.params, *operands)
             return [replaced.get(v, y) for v, y in zip(eq.results, ys, strict=True)]
@@ -119,17 +114,13 @@ def _with_kept(body: Program, taps: Sequence[Params]) -> Program:
     return Program(body.inputs, body.equations, (*body.outputs, *(results[p] for p in taps)))
 
 
-def _checkpoint_transpose(
-    p: Checkpoint, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _checkpoint_transpose(p: Checkpoint, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     linear = tuple(x is None for x in xs)
     pulled = transpose(p.body, linear, tuple(ct is not None for ct in cts))
     return spread(checkpoint(pulled, [*present(xs), *present(cts)]), linear)
 
 
-def _checkpoint_batch(
-    p: Checkpoint, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _checkpoint_batch(p: Checkpoint, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     every = (True,) * len(p.body.outputs)
     return checkpoint(vmap(p.body, size, tuple(batched), every)[0], xs, p.keep)
 
@@ -151,9 +142,7 @@ checkpoint_p: Final = Primitive(
 NESTED[checkpoint_p] = _checkpoint_impl
 
 
-def checkpoint(
-    body: Program, operands: Sequence[Tracer], keep: tuple[str, ...] = ()
-) -> Sequence[Tracer]:
+def checkpoint(body: Program, operands: Tracers, keep: tuple[str, ...] = ()) -> Tracers:
     """Apply a program whose derivatives compute it again, but for the taps named in `keep`."""
     return bind(checkpoint_p, Checkpoint(body, keep), *operands) if body.outputs else []
 

@@ -14,7 +14,7 @@ from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
@@ -22,7 +22,7 @@ from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import Maybe, align, broadcast, zeros
+from funcdiff.space import align, broadcast, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
@@ -59,9 +59,7 @@ def _cond_impl(p: Cond, runner: Runner = executable) -> Callable[..., Any]:
     return several(chosen)
 
 
-def _cond_jvp(
-    p: Cond, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _cond_jvp(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:
     active = tuple(t is not None for t in ts[1:])
     mask = _either(*(jvp(branch, active)[1] for branch in p.branches))
     branches = tuple(jvp(branch, active, mask)[0] for branch in p.branches)
@@ -69,9 +67,7 @@ def _cond_jvp(
     return results[: len(mask)], spread(results[len(mask) :], mask)
 
 
-def _cond_linearize(
-    p: Cond, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _cond_linearize(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:
     active = tuple(t is not None for t in ts[1:])
     mask = _either(*(linearize(branch, active).mask for branch in p.branches))
     splits = [linearize(branch, active, mask) for branch in p.branches]
@@ -128,9 +124,7 @@ def _from_residuals(
         return builder.program(inline(split.linear, [*ts, *(filled[k] for k in place)]))
 
 
-def _cond_transpose(
-    p: Cond, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _cond_transpose(p: Cond, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     index, *operands = xs
     assert index is not None
     linear = tuple(x is None for x in operands)
@@ -140,9 +134,7 @@ def _cond_transpose(
     return [None, *spread(pulled, linear)]
 
 
-def _cond_batch(
-    p: Cond, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _cond_batch(p: Cond, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     every = (True,) * len(p.branches[0].outputs)
     if not batched[0]:
         flags = tuple(batched[1:])
@@ -186,9 +178,7 @@ def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:
 FLOWS[cond_p] = _through_cond
 
 
-def cond(
-    index: Tracer, branches: tuple[Program, ...], operands: Sequence[Tracer]
-) -> Sequence[Tracer]:
+def cond(index: Tracer, branches: tuple[Program, ...], operands: Tracers) -> Tracers:
     """Apply the branch that the int64 scalar `index`, kept in range, chooses."""
     if not branches[0].outputs:
         return []

@@ -18,7 +18,7 @@ from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -81,9 +81,7 @@ def _scan_impl(p: Scan) -> Callable[..., Any]:
     return several(function)
 
 
-def _scan_jvp(
-    p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _scan_jvp(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     active, carried = _active(p, ts)
     wanted = (*carried, *(False,) * (len(p.body.outputs) - p.carries))
     pushed, mask = jvp(p.body, active, wanted)
@@ -108,7 +106,7 @@ def _scan_jvp(
     return [*carry, *ys], spread([*tcarry, *tys], mask)
 
 
-def _active(p: Scan, ts: Sequence[Maybe]) -> tuple[Mask, Mask]:
+def _active(p: Scan, ts: Tangents) -> tuple[Mask, Mask]:
     """Return which inputs of the body have a tangent, and which carries do."""
     flags = _input_flags(p, [t is not None for t in ts], lambda body, active: jvp(body, active)[1])
     return flags, tuple(p.split(flags)[1])
@@ -130,7 +128,7 @@ def _input_flags(
         carry = settled
 
 
-def _instantiated(p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe], carried: Mask) -> list[Maybe]:
+def _instantiated(p: Scan, xs: Tracers, ts: Tangents, carried: Mask) -> list[Maybe]:
     """Give the carries that become active on the way an initial tangent of zero."""
     constants, carry, rest = p.split(ts)
     starts = xs[p.constants : p.constants + p.carries]
@@ -141,9 +139,7 @@ def _instantiated(p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe], carried: M
     return [*constants, *carry, *rest]
 
 
-def _scan_linearize(
-    p: Scan, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _scan_linearize(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     active, carried = _active(p, ts)
     m = len(p.body.outputs)
     split = linearize(p.body, active, (*carried, *(False,) * (m - p.carries)))
@@ -188,9 +184,7 @@ def varying_residuals(primal: Program, constants: int, first: int) -> list[int]:
     ]
 
 
-def _scan_transpose(
-    p: Scan, _types: Types, cts: Sequence[Maybe], operands: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _scan_transpose(p: Scan, _types: Types, cts: Tangents, operands: Tangents) -> Tangents:
     """Run backwards, carrying the cotangents of the carry and the sums of the constants'."""
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carry, xs = p.split(operands)
@@ -219,7 +213,7 @@ def _scan_transpose(
     ]
 
 
-def _arriving(p: Scan, linear: Mask, cts: Sequence[Maybe]) -> tuple[Mask, Mask]:
+def _arriving(p: Scan, linear: Mask, cts: Tangents) -> tuple[Mask, Mask]:
     """Return which outputs and which inputs of a body have a cotangent in some iteration.
 
     The others get no explicit zero, which might meet an infinite slope.
@@ -235,9 +229,7 @@ def _arriving(p: Scan, linear: Mask, cts: Sequence[Maybe]) -> tuple[Mask, Mask]:
         arrived = settled
 
 
-def _transpose_around_known(
-    p: Scan, cts: Sequence[Maybe], operands: Sequence[Maybe], linear: Mask
-) -> Sequence[Maybe]:
+def _transpose_around_known(p: Scan, cts: Tangents, operands: Tangents, linear: Mask) -> Tangents:
     """Compute the carries that are not linear first, and hand them to the loop as rows."""
     constants, carry, xs = p.split(operands)
     places = p.split(range(len(operands)))
@@ -306,9 +298,7 @@ def linear_inputs(p: Scan, linear: Sequence[bool]) -> Mask:
     return _input_flags(p, linear, dependent)
 
 
-def _scan_batch(
-    p: Scan, size: int, operands: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _scan_batch(p: Scan, size: int, operands: Tracers, batched: Sequence[bool]) -> Tracers:
     constants, carry, xs = p.split(operands)
     bconstants, bcarry, bxs = p.split(batched)
     carry = align(size, carry, bcarry)
@@ -345,6 +335,6 @@ def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
 FLOWS[scan_p] = _through_scan
 
 
-def scan(p: Scan, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+def scan(p: Scan, operands: Tracers) -> Tracers:
     """Run the body once per row of the xs, passing the carry on and stacking the ys."""
     return bind(scan_p, p, *operands) if p.body.outputs else []

@@ -15,16 +15,14 @@ from typing import Any, TypeAlias
 
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.transforms.jvp import Mask
 
-Step: TypeAlias = Callable[
-    [list[Tracer], list[Tracer], list[Tracer]], tuple[Sequence[Tracer], Sequence[Tracer]]
-]
+Step: TypeAlias = Callable[[list[Tracer], list[Tracer], list[Tracer]], tuple[Tracers, Tracers]]
 """What a sweep does at an iteration: ``(constants, carry, rows) -> (carry, new rows)``."""
 
 
@@ -131,7 +129,7 @@ class Assembly:
         return _without_unread_rows(p)
 
 
-def applied(program: Program, *groups: Sequence[Tracer]) -> list[Tracer]:
+def applied(program: Program, *groups: Tracers) -> list[Tracer]:
     """Record the equations of a program, applied to operands that come in groups."""
     return inline(program, [x for group in groups for x in group])
 

@@ -5,15 +5,13 @@ Derivatives go through it as if it were not there, so in a derived program it na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params
+from funcdiff.core.primitive import Facts, Params, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import linear
-from funcdiff.space import Maybe
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +22,7 @@ class Tap(Params):
     leaf: int
 
 
-def _tap_jvp(
-    p: Tap, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _tap_jvp(p: Tap, xs: Tracers, ts: Tangents) -> Pushed:
     return [tap(xs[0], p)], ts
 
 

@@ -11,6 +11,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from funcdiff.core.dependence import dependent
+from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import rearranged
@@ -39,10 +40,10 @@ class Transposed(NamedTuple):
     loop: While
     constants: list[Tracer]
     carries: list[list[Tracer]]
-    operands: Sequence[Maybe]
+    operands: Tangents
     halves: dict[int, Pulled]
 
-    def cotangents(self, results: Sequence[Sequence[Tracer]]) -> list[Maybe]:
+    def cotangents(self, results: Sequence[Tracers]) -> list[Maybe]:
         """Return the cotangents of the linear operands from the last carries of the loop."""
         cts: list[Maybe] = [None] * len(self.operands)
         p = self.source
@@ -108,7 +109,7 @@ def linear_inputs(p: While, linear: Sequence[bool]) -> list[Mask]:
     return input_flags(p, linear, dependent)
 
 
-def transposed(p: While, cts: Sequence[Maybe], operands: Sequence[Maybe]) -> Transposed:
+def transposed(p: While, cts: Tangents, operands: Tangents) -> Transposed:
     """Run what is known forward, then the linear sweeps in the opposite order and direction."""
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carries = p.split(operands)
@@ -187,7 +188,7 @@ def _known(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
 
 
 def _pulled(
-    p: While, k: int, known: Known, cts: Sequence[Maybe], gathered: Mapping[int, Sequence[int]]
+    p: While, k: int, known: Known, cts: Tangents, gathered: Mapping[int, Sequence[int]]
 ) -> Pulled:
     """Turn a sweep around, for the cotangents that arrive in some iteration."""
     linear = [j for j, flag in enumerate(known.linear) if flag]

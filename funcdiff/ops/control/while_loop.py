@@ -15,7 +15,7 @@ from typing import Any, Final
 from funcdiff.core.builder import bind
 from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
@@ -81,7 +81,7 @@ def _while_impl(p: While, runner: Runner = executable) -> Callable[..., Any]:
 # ---- forward mode ----------------------------------------------------------------------------
 
 
-def _active(p: While, ts: Sequence[Maybe]) -> list[Mask]:
+def _active(p: While, ts: Tangents) -> list[Mask]:
     """Return which inputs of each sweep have a tangent."""
     flags = [t is not None for t in ts]
     return input_flags(p, flags, lambda body, active: jvp(body, active)[1])
@@ -93,7 +93,7 @@ def _wanted(p: While, k: int, active: Mask) -> Mask:
     return (*carried, *(False,) * (len(p.sweeps[k].outputs) - p.carries[k]))
 
 
-def _instantiated(p: While, xs: Sequence[Tracer], ts: Sequence[Maybe], active: list[Mask]) -> Any:
+def _instantiated(p: While, xs: Tracers, ts: Tangents, active: list[Mask]) -> Any:
     """Return the tangents of the constants, and those of each first carry, zeros where needed."""
     constants, carries = p.split(ts)
     filled = []
@@ -104,9 +104,7 @@ def _instantiated(p: While, xs: Sequence[Tracer], ts: Sequence[Maybe], active: l
     return present(constants), filled
 
 
-def _while_jvp(
-    p: While, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _while_jvp(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     active = _active(p, ts)
     constants, carries = p.split(xs)
     tconstants, tcarries = _instantiated(p, xs, ts, active)
@@ -151,9 +149,7 @@ def _pushed_step(
 # ---- linearization ---------------------------------------------------------------------------
 
 
-def _while_linearize(
-    p: While, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _while_linearize(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     active = _active(p, ts)
     constants, carries = p.split(xs)
     tconstants, tcarries = _instantiated(p, xs, ts, active)
@@ -190,7 +186,7 @@ def _while_linearize(
 
 
 def _invariant_residuals(
-    p: While, splits: Sequence[Linearized], constants: Sequence[Tracer]
+    p: While, splits: Sequence[Linearized], constants: Tracers
 ) -> tuple[list[Tracer], list[list[int | None]]]:
     """Compute the residuals that are the same in every iteration once, from the constants.
 
@@ -242,9 +238,7 @@ def _tangent_step(
 # ---- transposition ---------------------------------------------------------------------------
 
 
-def _while_transpose(
-    p: While, _types: Types, cts: Sequence[Maybe], operands: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _while_transpose(p: While, _types: Types, cts: Tangents, operands: Tangents) -> Tangents:
     turned = transposed(p, cts, operands)
     results = loop_results(turned.loop, turned.constants, turned.carries)
     return turned.cotangents(results)
@@ -253,9 +247,7 @@ def _while_transpose(
 # ---- batching --------------------------------------------------------------------------------
 
 
-def _while_batch(
-    p: While, size: int, operands: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _while_batch(p: While, size: int, operands: Tracers, batched: Sequence[bool]) -> Tracers:
     def flow(body: Program, flags: Mask) -> Sequence[bool]:
         return vmap(body, size, flags)[1]
 
@@ -338,13 +330,11 @@ def _through_while(p: While, flags: Sequence[bool]) -> list[bool]:
 FLOWS[while_p] = _through_while
 
 
-def while_loop(p: While, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+def while_loop(p: While, operands: Tracers) -> Tracers:
     """Run the sweeps of a loop; return the last carry of each, one after the other."""
     return bind(while_p, p, *operands) if sum(p.carries) else []
 
 
-def loop_results(
-    p: While, constants: Sequence[Tracer], carries: Sequence[Sequence[Tracer]]
-) -> list[list[Tracer]]:
+def loop_results(p: While, constants: Tracers, carries: Sequence[Tracers]) -> list[list[Tracer]]:
     """Run the sweeps of a loop; return the last carry of each."""
     return p.results(while_loop(p, [*constants, *(x for carry in carries for x in carry)]))

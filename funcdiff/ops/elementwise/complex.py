@@ -6,20 +6,19 @@ cotangent on the real axis, and that of `imag` multiplies it by -i.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.elementwise.mathematics import reciprocal
 from funcdiff.ops.families import linear
 from funcdiff.ops.structure.structural import convert, select
-from funcdiff.space import Maybe, align, mul, neg, splat, zeros
+from funcdiff.space import align, mul, neg, splat, zeros
 
 
 def _abstract_part(_p: Params, z: ArrayType) -> Types:
@@ -115,9 +114,7 @@ def join(x: Tracer, y: Tracer) -> Tracer:
     return bind(join_p, NONE, x, y)[0]
 
 
-def _modulus_jvp(
-    _p: Params, zs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _modulus_jvp(_p: Params, zs: Tracers, ts: Tangents) -> Pushed:
     """Use d|z| = Re(dz · conj(z)) / |z|, and 0 at 0."""
     (z,), (t,) = zs, ts
     assert t is not None

@@ -6,13 +6,13 @@ multiplying them by 0 and 1, so that an infinite slope of the loser does not mat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import (
     equal,
@@ -25,7 +25,7 @@ from funcdiff.ops.elementwise.logic import (
 )
 from funcdiff.ops.families import Elementwise, elementwise
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import Maybe, mul, splat, sum_tangents, zeros
+from funcdiff.space import mul, splat, sum_tangents, zeros
 
 Compare: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 
@@ -37,9 +37,7 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Compare, holds: Compare) -> Elem
     `y` that is a number and not NaN, by one comparison.
     """
 
-    def forward(
-        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         (x, y), (tx, ty), z = xs, ts, op(*xs)
         tie, zero = equal(x, y), zeros(z.type)
         if ty is None and _is_number(y):

@@ -6,14 +6,14 @@ space, so a result may be differentiated only if it does not depend on which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
@@ -79,9 +79,7 @@ def _blocks(m: Any, same: Any) -> Any:
     return slopes, rotation
 
 
-def _blocks_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _blocks_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """Differentiate like eigh, but within the blocks only."""
     m, same = xs
     slopes, rotation = blocks(m, same)
@@ -225,9 +223,7 @@ def shared(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
     return bind(shared_p, Sharing(strict), x, same)[0]
 
 
-def _shared_jvp(
-    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     """Average what agrees: while eigenvalues part, an average is not one for long.
 
     That holds for what is averaged, which may meet a factor that parts, as for its tangent.
@@ -272,9 +268,7 @@ def distinct(t: Tracer, same: Tracer) -> Tracer:
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
-def _settled_jvp(
-    p: Sharing, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], list[Maybe]]:
+def _settled_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     slopes, generator, same = xs
     moved, turned, _ = ts
     return settled(slopes, generator, same, strict=p.strict or moved is not None), [
@@ -283,9 +277,7 @@ def _settled_jvp(
     ]
 
 
-def _settled_transpose(
-    p: Sharing, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> list[Maybe]:
+def _settled_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -> list[Maybe]:
     """Be strict where both are used: a part of the derivative may be in neither cotangent.
 
     For V·f(w)·Vᴴ that is f'(w)·S between equal eigenvalues, S[i, j] for i ≠ j.

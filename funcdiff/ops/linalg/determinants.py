@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
@@ -29,9 +29,7 @@ def _abstract_det(_p: Params, a: ArrayType) -> Types:
     return (square(a).with_shape(a.shape[:-2]),)
 
 
-def _det_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _det_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """d(det A) = tr(adj(A)·dA), Jacobi's formula."""
     (a,), (t,) = xs, ts
     assert t is not None
@@ -156,9 +154,7 @@ def _sign(sigma: Sequence[int]) -> int:
     return -1 if inversions % 2 else 1
 
 
-def _adjugate_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _adjugate_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     a, *directions = xs
     ta, *others = ts
     terms: list[Maybe] = [] if ta is None else [adjugate(a, *directions, ta)]
@@ -168,9 +164,7 @@ def _adjugate_jvp(
     return [adjugate(*xs)], [sum_tangents(terms)]
 
 
-def _adjugate_transpose(
-    _p: Params, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _adjugate_transpose(_p: Params, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     """Use that Dᵐ⁺¹det(A)[Cᵀ, T₁,…] = <C, Dᵐadj(A)[T₁,…]> is symmetric in the directions."""
     turned = transposed(cts[0])
     operands = [turned if x is None else x for x in xs]
@@ -202,9 +196,7 @@ def _abstract_slogdet(_p: Params, a: ArrayType) -> Types:
     return sign, sign.with_dtype(real_dtype(a.dtype))
 
 
-def _slogdet_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _slogdet_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """d(log det A) = tr(A⁻¹·dA): the real part moves the modulus, the imaginary one the phase.
 
     At a singular matrix the slope is infinite; that it can be masked, nothing raises there.

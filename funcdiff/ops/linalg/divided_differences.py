@@ -14,11 +14,11 @@ and no table larger than they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import factorial
 
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
@@ -63,14 +63,12 @@ class Paths:
         Which of them are equal.
     """
 
-    def __init__(self, series: Sequence[Tracer], w: Tracer, same: Tracer) -> None:
+    def __init__(self, series: Tracers, w: Tracer, same: Tracer) -> None:
         self._series = series
         self._same = same
         self._gaps = reciprocal_gaps(w, same, series[0].dtype)
 
-    def sum(
-        self, directions: Sequence[Tracer], repeated: int = 1, *, rows: int | None = None
-    ) -> Tracer:
+    def sum(self, directions: Tracers, repeated: int = 1, *, rows: int | None = None) -> Tracer:
         """Return the sum over paths along the directions, in this order.
 
         The first point counts as many times as `repeated` says.  With `rows`, only that many rows

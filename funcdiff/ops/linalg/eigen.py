@@ -14,14 +14,14 @@ none.  A matrix without a basis of eigenvectors has no derivative of either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, complex_dtype
 from funcdiff.errors import NotDifferentiableError
@@ -34,7 +34,7 @@ from funcdiff.ops.linalg.degeneracy import shared
 from funcdiff.ops.linalg.matrices import diagonal, identity, matmul, on_diagonal, square
 from funcdiff.ops.linalg.systems import solve
 from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import Maybe, add, align, broadcast, mul, neg, reduce_sum, zeros
+from funcdiff.space import add, align, broadcast, mul, neg, reduce_sum, zeros
 
 # ---- where eigenvalues are equal -----------------------------------------------------------------
 
@@ -132,9 +132,7 @@ def _abstract_eig(_p: Params, a: ArrayType) -> Types:
     return (*_abstract_eigvals(_p, a), a.with_dtype(complex_dtype(a.dtype)))
 
 
-def _eig_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _eig_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     (a,), (t,) = xs, ts
     assert t is not None
     w, v = eig(a)
@@ -195,9 +193,7 @@ def eig(a: Tracer) -> tuple[Tracer, ...]:
     return bind(eig_p, NONE, a)
 
 
-def _eigvals_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _eigvals_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """Take the slopes of `eig`, which may have the eigenvalues in another order."""
     y = eigvals(xs[0])
     (w, _), (slopes, _) = _eig_jvp(NONE, xs, ts)

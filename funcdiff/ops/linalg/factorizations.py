@@ -6,13 +6,13 @@ gradients are symmetric, both triangles, whichever of them the value is computed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
@@ -32,14 +32,12 @@ from funcdiff.ops.linalg.matrices import (
     square,
 )
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
-from funcdiff.space import Maybe, mul
+from funcdiff.space import mul
 
 # ---- Cholesky ----------------------------------------------------------------------------------
 
 
-def _cholesky_jvp(
-    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _cholesky_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
 
     I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
@@ -87,9 +85,7 @@ def _projected(v: Tracer, t: Tracer) -> Tracer:
     return matmul(matmul(adjoint(v), hermitian(t)), v)
 
 
-def _eigh_jvp(
-    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
 
     Those are the eigenvectors of the projected perturbation; they are chosen among all that `a`
@@ -105,9 +101,7 @@ def _eigh_jvp(
     return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
 
 
-def _eigh_linearize(
-    p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _eigh_linearize(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
 
     F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
@@ -143,9 +137,7 @@ def eigh(a: Tracer, *, lower: bool) -> tuple[Tracer, ...]:
 
 
 def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(
-        p: Triangle, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
         _, (slopes, _) = rule(p, xs, ts)
         return [eigvalsh(xs[0], lower=p.lower)], [slopes]
 

@@ -6,19 +6,19 @@ square, together with directions that are no singular vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import diagonal_op, linear
 from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, differ
-from funcdiff.space import Maybe, align, instantiate
+from funcdiff.space import align, instantiate
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -86,9 +86,7 @@ def _abstract_aligned(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayTyp
     return (u,)
 
 
-def _aligned_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _aligned_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     u, _, zero = xs
     y = aligned(*xs)
     return [y], [regular(instantiate(ts[0], u.type), zero)]

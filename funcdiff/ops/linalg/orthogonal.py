@@ -13,14 +13,14 @@ with K the strict lower triangle of B.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
@@ -43,7 +43,7 @@ from funcdiff.ops.linalg.reflectors import moved_reflectors
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, iota, select
-from funcdiff.space import Maybe, add, broadcast, neg, zeros
+from funcdiff.space import add, broadcast, neg, zeros
 
 # ---- columns that are any basis of a space -----------------------------------------------------
 
@@ -126,13 +126,11 @@ def _abstract_qr(p: Qr, a: ArrayType) -> Types:
     return (r,) if p.mode == "r" else (a.with_shape((*stack, rows, inner)), r)
 
 
-def _qr_jvp(
-    p: Qr, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _qr_jvp(p: Qr, xs: Tracers, ts: Tangents) -> Pushed:
     (a,), (t,) = xs, ts
     assert t is not None
     q, r = qr(a, "complete" if p.mode == "complete" else "reduced")
-    moved: Sequence[Maybe] = [None, None]
+    moved: Tangents = [None, None]
     if 0 not in a.shape[-2:]:
         dq, dr = moved = _moved(q, r, t)
     if p.mode == "raw":

@@ -11,14 +11,14 @@ Which singular values count as zero is decided by a tolerance relative to the la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
@@ -83,9 +83,7 @@ def _moved(a: Tracer, x: Tracer, t: Tracer) -> Tracer:
     return add(matmul(before, x), matmul(gram, turned))
 
 
-def _pinv_jvp(
-    p: Pseudoinverse, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _pinv_jvp(p: Pseudoinverse, xs: Tracers, ts: Tangents) -> Pushed:
     (a, tolerance), t = xs, ts[0]
     x = pinv(a, tolerance, symmetric=p.hermitian)
     if t is None:
@@ -165,9 +163,7 @@ def _lstsq_impl(p: Tolerance) -> Callable[..., Any]:
     return function
 
 
-def _lstsq_jvp(
-    p: Tolerance, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], list[Maybe]]:
+def _lstsq_jvp(p: Tolerance, xs: Tracers, ts: Tangents) -> Pushed:
     """dX = A⁺·dB + dA⁺·B, and the squares of the rest B - A·X move by 2·Re Σ rest·(dB - dA·X).
 
     The rest is orthogonal to what A·dX adds.

@@ -24,7 +24,7 @@ from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -65,7 +65,7 @@ def _abstract(p: Radial, y: ArrayType, r: ArrayType, s: ArrayType, *parameters: 
     return (y,)
 
 
-def _jvp(p: Radial, xs: Sequence[Tracer], ts: Sequence[Maybe]) -> tuple[list[Tracer], list[Maybe]]:
+def _jvp(p: Radial, xs: Tracers, ts: Tangents) -> Pushed:
     """Differentiate by the square, and by the parameters."""
     y, r, s, *parameters = xs
     _, _, t, *moved = ts
@@ -95,7 +95,7 @@ def _everywhere(x: Tracer, shape: tuple[int, ...]) -> Tracer:
     return broadcast(x, shape, ())
 
 
-def _batch(p: Radial, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+def _batch(p: Radial, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
     """Give every operand the axis but those parameters that are one number for all examples."""
     shape = (size, *(xs[0].shape[1:] if batched[0] else xs[0].shape))
     operands = align(size, xs[:3], batched[:3])
@@ -120,7 +120,7 @@ radial_p: Final = Primitive(
 )
 
 
-def radial(p: Radial, xs: Sequence[Tracer]) -> Tracer:
+def radial(p: Radial, xs: Tracers) -> Tracer:
     """Return `y`, the first of ``y, r, s, *parameters``, known to be h⁽ᵏ⁾(s), k the order.
 
     Only `s` and the parameters have derivatives.
@@ -131,9 +131,7 @@ def radial(p: Radial, xs: Sequence[Tracer]) -> Tracer:
 # ---- sums of functions ---------------------------------------------------------------------------
 
 
-def _known_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _known_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     return [known(*xs)], [ts[1]]
 
 
@@ -156,7 +154,7 @@ def known(y: Tracer, z: Tracer) -> Tracer:
 # ---- values --------------------------------------------------------------------------------------
 
 
-def _function(p: Radial, r: Tracer, s: Tracer, parameters: Sequence[Tracer]) -> Tracer:
+def _function(p: Radial, r: Tracer, s: Tracer, parameters: Tracers) -> Tracer:
     """Return h⁽ᵏ⁾ as a value, known to be that."""
     known = [_everywhere(x, r.shape) for x in parameters]
     y = spread(_reduced(p.body, p.order), [r, *known], r.shape)
@@ -260,10 +258,10 @@ def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
     return select(mask, x, y) if known is None else x if known else y
 
 
-def spread(body: Program, xs: Sequence[Tracer], shape: tuple[int, ...]) -> Tracer:
+def spread(body: Program, xs: Tracers, shape: tuple[int, ...]) -> Tracer:
     """Return a function of numbers, of elementwise operations, for arrays of one shape."""
 
-    def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+    def rule(eq: Equation, operands: list[Tracer]) -> Tracers:
         values = [splat(x) for x in operands]
         if any(value is None for value in values):
             return bind(eq.primitive, eq.params, *(_everywhere(x, shape) for x in operands))

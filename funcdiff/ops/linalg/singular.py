@@ -14,14 +14,14 @@ Where values are equal or zero, `degeneracy` and `null_space` say what exists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
@@ -48,7 +48,7 @@ from funcdiff.ops.linalg.null_space import aligned, leaving
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
-from funcdiff.space import Maybe, add, broadcast, mul, neg, zeros
+from funcdiff.space import add, broadcast, mul, neg, zeros
 
 # ---- which values are equal, and which are zero --------------------------------------------------
 
@@ -109,9 +109,7 @@ def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
     return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
 
 
-def _svdvals_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _svdvals_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """ds = Re diag(Uᴴ·dA·V), in both modes: equal values share it, and those of zero are zero.
 
     The last because ±s are eigenvalues alike, of opposite slopes.
@@ -296,9 +294,7 @@ def _rule(
 ) -> Callable[..., Any]:
     """Return the rule for matrices of every shape from that for tall ones."""
 
-    def forward(
-        p: Vectors, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(p: Vectors, xs: Tracers, ts: Tangents) -> Pushed:
         (a,), (t,) = xs, ts
         assert t is not None
         u, s, vh = svd(a, full=p.full)

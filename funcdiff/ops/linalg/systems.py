@@ -15,12 +15,12 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.linalg.matrices import matmul, square, transposed, triangle
 from funcdiff.ops.structure.structural import permute, reshape
-from funcdiff.space import Maybe, align, neg, sum_tangents
+from funcdiff.space import align, neg, sum_tangents
 
 P = TypeVar("P", bound=Params)
 
@@ -58,9 +58,7 @@ def solver(
     def solution(p: P, a: Tracer, b: Tracer) -> Tracer:
         return bind(primitive, p, a, b)[0]
 
-    def forward(
-        p: P, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
         (a, b), (ta, tb) = xs, ts
         x = solution(p, a, b)
         moved = None if ta is None else neg(matmul(part(p, ta), x))
@@ -68,12 +66,12 @@ def solver(
         assert rest is not None
         return [x], [solution(p, a, rest)]
 
-    def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+    def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
         (ct,), (a, _) = cts, xs
         assert a is not None, "solving is linear in the right-hand side alone"
         return [None, solution(flipped(p), transposed(a), ct)]
 
-    def batch(p: P, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: P, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         if batched[0]:
             return [solution(p, *align(size, xs, batched))]
         a, b = xs  # one matrix for all: the examples become columns
@@ -152,9 +150,7 @@ def triangular_solve(a: Tracer, b: Tracer, *, lower: bool) -> Tracer:
 # ---- the inverse -------------------------------------------------------------------------------
 
 
-def _inv_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _inv_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """d(A⁻¹) = -A⁻¹·dA·A⁻¹."""
     (a,), (t,) = xs, ts
     assert t is not None
@@ -193,9 +189,7 @@ def _inverted(a: Any) -> Any:
     return result
 
 
-def _triangular_inv_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _triangular_inv_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     """d(L⁻¹) = -L⁻¹·dL·L⁻¹."""
     (a,), (t,) = xs, ts
     assert t is not None

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.space import Maybe, sum_tangents
+from funcdiff.space import sum_tangents
 
 Labels: TypeAlias = tuple[int, ...]
 
@@ -91,9 +91,7 @@ def _plain(p: Contraction, inner: int) -> Callable[..., Any]:
     return function
 
 
-def _forward(
-    p: Contraction, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _forward(p: Contraction, xs: Tracers, ts: Tangents) -> Pushed:
     (x, y), (tx, ty) = xs, ts
     terms = [
         None if tx is None else contract(tx, y, p.left, p.right, p.out),
@@ -102,9 +100,7 @@ def _forward(
     return [contract(x, y, p.left, p.right, p.out)], [sum_tangents(terms)]
 
 
-def _transpose(
-    p: Contraction, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose(p: Contraction, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, y) = cts, xs
     return [
         contract(ct, y, p.out, p.right, p.left) if x is None and y is not None else None,
@@ -112,9 +108,7 @@ def _transpose(
     ]
 
 
-def _batch(
-    p: Contraction, _size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _batch(p: Contraction, _size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     label = max((*p.left, *p.right), default=-1) + 1
     left, right = (
         (label, *side) if flag else side

@@ -18,12 +18,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import Labels
 from funcdiff.ops.products.windows import Geometry, multiplied
-from funcdiff.space import Maybe, sum_tangents
+from funcdiff.space import sum_tangents
 
 Steps: TypeAlias = tuple[int, int, int]
 
@@ -153,9 +153,7 @@ def _extended(x: Any, before: int, behind: int) -> Any:
 # ---- its rules -----------------------------------------------------------------------------------
 
 
-def _forward(
-    p: Convolution, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _forward(p: Convolution, xs: Tracers, ts: Tangents) -> Pushed:
     (x, y), (tx, ty) = xs, ts
     terms = [
         None if tx is None else convolve(tx, y, p),
@@ -164,9 +162,7 @@ def _forward(
     return [convolve(x, y, p)], [sum_tangents(terms)]
 
 
-def _transpose(
-    p: Convolution, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose(p: Convolution, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, y) = cts, xs
     if x is None:
         assert y is not None, "convolve is linear in one operand at a time"
@@ -194,9 +190,7 @@ def solved(p: P, operand: int, shape: tuple[int, ...]) -> P:
     return replace(p, left=left, right=right, out=out, steps=turned, offsets=moved, lengths=lengths)
 
 
-def _batch(
-    p: Convolution, _size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _batch(p: Convolution, _size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     label = max((*p.left, *p.right), default=-1) + 1
     left, right = (
         (label, *side) if flag else side

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import linear
@@ -46,13 +46,13 @@ def _impl(p: Axes) -> Callable[..., Any]:
     return lambda x, mask: np.add.reduce(x, axis=p.axes, dtype=x.dtype, where=mask)
 
 
-def _transpose(p: Axes, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+def _transpose(p: Axes, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     x, mask = types[0], xs[1]
     assert mask is not None
     return [select(mask, broadcast(cts[0], x.shape, kept_axes(x.ndim, p.axes)), zeros(x)), None]
 
 
-def _batch(p: Axes, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+def _batch(p: Axes, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, mask = align(size, xs, batched)
     return [masked_sum(x, mask, tuple(axis + 1 for axis in p.axes))]
 
@@ -92,18 +92,14 @@ def _from_impl(p: Axes) -> Callable[..., Any]:
     return function
 
 
-def _from_jvp(
-    p: Axes, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _from_jvp(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
     y = bind(sum_from_p, p, *xs)[0]
     first, rest = ts[0], ts[1]
     started = None if first is None else broadcast(first, y.shape, ())
     return [y], [sum_tangents([started, None if rest is None else _total(p.axes, rest, *xs[2:])])]
 
 
-def _from_batch(
-    p: Axes, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _from_batch(p: Axes, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     """Add values of a batch afterwards: NumPy starts all sums of an array from the same one."""
     axes = tuple(axis + 1 for axis in p.axes)
     entries = align(size, xs[1:], batched[1:])
@@ -162,7 +158,7 @@ Masked: TypeAlias = MaskedContraction | MaskedConvolution
 
 
 def _together(
-    masked: int, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
+    masked: int, size: int, xs: Tracers, batched: Sequence[bool]
 ) -> tuple[list[Tracer], list[bool]]:
     """Give what is masked and its mask a batch axis if one of them has one."""
     operands, flags = list(xs), list(batched)
@@ -201,9 +197,7 @@ def _product(
 
         return function
 
-    def forward(
-        p: M, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    def forward(p: M, xs: Tracers, ts: Tangents) -> Pushed:
         (x, y, mask), (tx, ty, _) = xs, ts
         terms = [
             None if tx is None else bind(primitive, p, tx, y, mask)[0],
@@ -211,7 +205,7 @@ def _product(
         ]
         return bind(primitive, p, x, y, mask), [sum_tangents(terms)]
 
-    def transpose(p: M, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]) -> Sequence[Maybe]:
+    def transpose(p: M, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
         """Mask the cotangent of what is masked; that of the other operand is masked again."""
         *factors, mask = xs
         assert mask is not None
@@ -227,7 +221,7 @@ def _product(
             pulled[k] = bind(primitive, turned, *given, mask)[0]
         return pulled
 
-    def batch(p: M, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: M, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         label = max((*p.left, *p.right), default=-1) + 1
         operands, flags = _together(p.masked, size, xs, batched)
         left = (label, *p.left) if flags[0] else p.left

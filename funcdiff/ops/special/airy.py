@@ -6,15 +6,13 @@ functions solve y'' = z·y.  The factors are exp(ζ) and exp(-|Re ζ|) with ζ =
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from funcdiff.core.primitive import Params
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
-from funcdiff.space import Maybe
 
 
 def _result(function: str, k: int) -> Callable[..., Any]:
@@ -49,9 +47,7 @@ airye_ai_slope: Callable[..., Any] = _growing("airye_ai_slope", 1, lambda z: z *
 
 
 def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(
-        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         (z,), (t,) = xs, ts
         y: Any = op(z)
         return [y], [slope(z) * t + -y * _rate(z, t)]

@@ -7,17 +7,16 @@ second kind is infinite there, with an infinite slope of known sign.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.parameters import numbered_by, undefined
-from funcdiff.space import Maybe
 
 
 def _two(x: Tracer) -> Tracer:
@@ -105,9 +104,7 @@ def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) ->
     """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
     refuse: Any = undefined(name, "v")
 
-    def forward(
-        _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         (v, z), (order, t) = xs, ts
         if order is not None:
             refuse()

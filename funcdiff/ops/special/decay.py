@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from funcdiff.core.primitive import Params
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise
-from funcdiff.space import Maybe
 
 
-def _decay_jvp(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[list[Tracer], list[Maybe]]:
+def _decay_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     (x,), (t,) = xs, ts
     y = decay(x)
     tangent: Any = t

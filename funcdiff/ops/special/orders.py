@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import conform
-from funcdiff.space import Maybe, align, mul, same_types, sum_tangents
+from funcdiff.space import align, mul, same_types, sum_tangents
 
 Formula: TypeAlias = Callable[..., Any]
 """``formula(orders, *xs)``: of float64 arrays where it computes, of tracers where it derives."""
@@ -60,9 +60,7 @@ def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
 
         return run
 
-    def forward(
-        p: Orders, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[list[Tracer], list[Maybe]]:
+    def forward(p: Orders, xs: Tracers, ts: Tangents) -> Pushed:
         y = family(p.orders, *xs)
         terms = [
             None if t is None else mul(t, conform(partial(p.orders, *xs), y.type))
@@ -70,7 +68,7 @@ def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
         ]
         return [y], [sum_tangents(terms)]
 
-    def batch(p: Orders, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+    def batch(p: Orders, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
         return [family(p.orders, *align(size, xs, batched))]
 
     family = Family(Primitive(name, Orders, abstract, implement, jvp=forward, batch=batch))

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from funcdiff.core.builder import bind
 from funcdiff.core.overwriting import on_copy
-from funcdiff.core.primitive import Facts, Params, Types
+from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
-from funcdiff.space import Maybe, align, zeros
+from funcdiff.space import align, zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +90,12 @@ def _add_slice_into(p: Slice) -> Callable[..., Any]:
     return function
 
 
-def _transpose_add_slice(
-    p: Slice, _types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_add_slice(p: Slice, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, u) = cts, xs
     return [ct if x is None else None, take_slice(ct, p) if u is None else None]
 
 
-def _batch_add_slice(
-    p: Slice, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _batch_add_slice(p: Slice, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, u = align(size, xs, batched)
     return [add_slice(x, u, p.whole(size))]
 
@@ -136,17 +132,13 @@ def _replace_slice_into(p: Slice) -> Callable[..., Any]:
     return function
 
 
-def _transpose_replace_slice(
-    p: Slice, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_replace_slice(p: Slice, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, v) = cts, xs
     ct_v = take_slice(ct, p) if v is None else None  # read first: then `ct` may be overwritten
     return [replace_slice(ct, zeros(types[1]), p) if x is None else None, ct_v]
 
 
-def _batch_replace_slice(
-    p: Slice, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _batch_replace_slice(p: Slice, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     x, v = align(size, xs, batched)
     return [replace_slice(x, v, p.whole(size))]
 

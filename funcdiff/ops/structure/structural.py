@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear
@@ -116,13 +116,11 @@ def _convert_impl(p: Dtype) -> Any:
     return function
 
 
-def _transpose_convert(_p: Dtype, types: Types, cts: Sequence[Any], _xs: Any) -> Sequence[Maybe]:
+def _transpose_convert(_p: Dtype, types: Types, cts: Sequence[Any], _xs: Any) -> Tangents:
     return [convert(cts[0], types[0].dtype)]
 
 
-def _jvp_convert(
-    p: Dtype, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp_convert(p: Dtype, xs: Tracers, ts: Tangents) -> Pushed:
     (x,), (t,) = xs, ts
     y = convert(x, p.dtype)
     smooth = y.type.differentiable and t is not None
@@ -165,9 +163,7 @@ def _abstract_select(_p: Params, mask: ArrayType, x: ArrayType, y: ArrayType) ->
     return (x,)
 
 
-def _transpose_select(
-    _p: Params, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_select(_p: Params, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (mask, x, y), zero = cts, xs, zeros(types[1])
     assert mask is not None
     return [
@@ -252,9 +248,7 @@ def _abstract_concatenate(p: Axis, *xs: ArrayType) -> Types:
     return (first.with_shape((*first.shape[: p.axis], length, *first.shape[p.axis + 1 :])),)
 
 
-def _transpose_concatenate(
-    p: Axis, types: Types, cts: Sequence[Any], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_concatenate(p: Axis, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     result: list[Maybe] = []
     start = 0
     for x, type_ in zip(xs, types, strict=True):
@@ -275,7 +269,7 @@ concatenate_p: Final = linear(
 )
 
 
-def concatenate(xs: Sequence[Tracer], axis: int) -> Tracer:
+def concatenate(xs: Tracers, axis: int) -> Tracer:
     """Join arrays along an axis that they have."""
     return xs[0] if len(xs) == 1 else bind(concatenate_p, Axis(axis), *xs)[0]
 

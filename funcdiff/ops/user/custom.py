@@ -14,9 +14,8 @@ from funcdiff.core.dependence import FLOWS, dependent
 from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program, used_atoms
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.errors import NotDifferentiableError
@@ -42,9 +41,7 @@ def _custom_impl(p: Custom, runner: Runner = executable) -> Callable[..., Any]:
     return several(runner(p.body))
 
 
-def _custom_jvp(
-    p: Custom, xs: Sequence[Tracer], ts: Sequence[Maybe], *, split: bool = False
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _custom_jvp(p: Custom, xs: Tracers, ts: Tangents, *, split: bool = False) -> Pushed:
     _refuse_captured_tangents(p, ts[p.primals :])
     if all(t is None for t in ts[: p.primals]):
         values = bind(custom_p, p, *xs)
@@ -53,14 +50,14 @@ def _custom_jvp(
     count = len(p.body.outputs)
     types = p.body.input_types
     floating = smooth(types[: p.primals])
-    ys: Sequence[Tracer]
-    pushed: Sequence[Maybe]
+    ys: Tracers
+    pushed: Tangents
     active = tuple(ts[k] is not None for k in floating)
     tangents = present([ts[k] for k in floating])
     jvp = tuple(_restricted(program, active) for program in p.jvp)
     if p.vjp:
         forward, backward = p.vjp
-        results: Sequence[Tracer] = inline(forward, xs)
+        results: Tracers = inline(forward, xs)
         captures = xs[p.primals :]
         backward, kept = _needed(backward, len(results) - count, active)
         ys, residuals = results[:count], [results[count + k] for k in kept]
@@ -80,15 +77,13 @@ def _custom_jvp(
     return ys, outgoing
 
 
-def _custom_linearize(
-    p: Custom, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _custom_linearize(p: Custom, xs: Tracers, ts: Tangents) -> Pushed:
     return _custom_jvp(p, xs, ts, split=True)
 
 
 def _pushed(
-    p: Custom, jvp: Program, xs: Sequence[Tracer], ts: Sequence[Tracer], *, split: bool
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+    p: Custom, jvp: Program, xs: Tracers, ts: Tracers, *, split: bool
+) -> tuple[Tracers, Tangents]:
     """Emit the results and tangents of a JVP rule; split, the tangents are linear equations."""
     count = len(p.body.outputs)
     if not split:
@@ -132,7 +127,7 @@ def _needed(
     return rearranged(backward, [*kept, *inputs[residuals:]], wanted), kept
 
 
-def _refuse_captured_tangents(p: Custom, ts: Sequence[Maybe]) -> None:
+def _refuse_captured_tangents(p: Custom, ts: Tangents) -> None:
     needed = used_atoms(p.body)
     for v, t in zip(p.body.inputs[p.primals :], ts, strict=True):
         if t is not None and v in needed:
@@ -143,9 +138,7 @@ def _refuse_captured_tangents(p: Custom, ts: Sequence[Maybe]) -> None:
             )
 
 
-def _custom_transpose(
-    p: Custom, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _custom_transpose(p: Custom, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     """Transpose a call that is linear in some primals, as the rules of linear solvers make.
 
     The derivative of what is linear is the same everywhere: it is taken at zero.
@@ -182,9 +175,7 @@ def _custom_transpose(
     return found
 
 
-def _custom_batch(
-    p: Custom, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _custom_batch(p: Custom, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     captures = tuple(batched[p.primals :])
     every = (True,) * p.primals
     tangents = (True,) * len(smooth(p.body.input_types[: p.primals]))

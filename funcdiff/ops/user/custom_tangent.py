@@ -13,7 +13,7 @@ from funcdiff.core.builder import Builder, bind
 from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Primitive, Types
+from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -22,7 +22,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.ops.user.linear_part import linear_part
-from funcdiff.space import Maybe, align, instantiate, zeros
+from funcdiff.space import align, instantiate, zeros
 from funcdiff.transforms.jvp import push
 from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import vmap
@@ -60,7 +60,7 @@ def pushed_forward(backward: Program, p: Tangent) -> Program:
         return builder.program(_turned(p, kept, ts))
 
 
-def _turned(p: Tangent, known: Sequence[Tracer], ts: Sequence[Tracer]) -> list[Tracer]:
+def _turned(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]:
     """Emit the tangents of the results: the backward rule, linear in its cotangents, transposed."""
     cotangents = _cotangents(p)
     part = linear_part(p.backward, len(known))
@@ -76,30 +76,22 @@ def _turned(p: Tangent, known: Sequence[Tracer], ts: Sequence[Tracer]) -> list[T
     return inline(transpose(part.linear, linear), [*residuals, *arrived])
 
 
-def _tangent_jvp(
-    p: Tangent, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _tangent_jvp(p: Tangent, xs: Tracers, ts: Tangents) -> Pushed:
     return push(pushed_forward(p.backward, p), xs, ts)
 
 
-def _tangent_linearize(
-    p: Tangent, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _tangent_linearize(p: Tangent, xs: Tracers, ts: Tangents) -> Pushed:
     return push(pushed_forward(p.backward, p), xs, ts, split=True)
 
 
-def _tangent_transpose(
-    p: Tangent, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _tangent_transpose(p: Tangent, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     known = xs[: p.residuals + p.captures]
     arrived = [instantiate(ct, t) for ct, t in zip(cts, _cotangents(p), strict=True)]
     pulled = inline(p.backward, [*(x for x in known if x is not None), *arrived])
     return [*(None for _ in xs[: len(xs) - len(pulled)]), *pulled]
 
 
-def _tangent_batch(
-    p: Tangent, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _tangent_batch(p: Tangent, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     first, second = p.residuals, p.residuals + p.captures
     captures = tuple(batched[first:second])
     kept = (True,) * p.residuals + captures

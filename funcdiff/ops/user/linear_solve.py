@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -29,7 +29,7 @@ from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.looped_batch import Batches
-from funcdiff.space import Maybe, add, instantiate, mul, neg
+from funcdiff.space import add, instantiate, mul, neg
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.transpose import transpose as transposed_program
 from funcdiff.transforms.vmap import vmap
@@ -56,9 +56,7 @@ class LinearSolve(Params):
     batches: Batches
 
 
-def _jvp(
-    p: LinearSolve, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp(p: LinearSolve, xs: Tracers, ts: Tangents) -> Pushed:
     """x = A⁻¹·b has dx = A⁻¹·(db - dA·x)."""
     ys = linear_solve(p, xs)
     one = replace(p, aux=(), batches=())
@@ -84,9 +82,7 @@ def _tangent(program: Program, p: LinearSolve, active: Mask) -> Program:
         return builder.program(linear_solve(p, [*at[:first], *rest]))
 
 
-def _transpose(
-    p: LinearSolve, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose(p: LinearSolve, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     if not p.transposed:
         raise NotDifferentiableError(
             f"reverse mode through {p.name} has to solve with the transposed map, for which there "
@@ -114,9 +110,7 @@ def _transpose(
     return [*(None for _ in given), *found]
 
 
-def _batch(
-    p: LinearSolve, size: int, xs: Sequence[Tracer], flags: Sequence[bool]
-) -> Sequence[Tracer]:
+def _batch(p: LinearSolve, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
     return linear_solve(*solvers.batched(p, size, xs, flags))
 
 
@@ -132,7 +126,7 @@ linear_solve_p: Final = Primitive(
 )
 
 
-def linear_solve(p: LinearSolve, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+def linear_solve(p: LinearSolve, operands: Tracers) -> Tracers:
     """Return the solution, then what the solver returns beside it."""
     return bind(linear_solve_p, p, *operands)
 
@@ -214,7 +208,7 @@ def _size(type_: ArrayType) -> int:
     return type_.size * (2 if type_.dtype.kind == "c" else 1)
 
 
-def _columns(rows: Sequence[Tracer], dtype: np.dtype[Any]) -> Tracer:
+def _columns(rows: Tracers, dtype: np.dtype[Any]) -> Tracer:
     """Return arrays with one leading axis as a matrix of real numbers, one row for each."""
     flat = []
     for x in rows:

@@ -14,15 +14,14 @@ import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.core.effects import called_once
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.scope import without_recording
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.looped_batch import Batches, batched_types, looped
 from funcdiff.ops.user.named_code import Entered
-from funcdiff.space import Maybe, align
+from funcdiff.space import align
 
 Run: TypeAlias = Callable[..., Sequence[Any]]
 """Of arrays, to the leaves of the result."""
@@ -122,9 +121,7 @@ def lent(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def _opaque_jvp(
-    p: Opaque, _xs: Sequence[Tracer], _ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _opaque_jvp(p: Opaque, _xs: Tracers, _ts: Tangents) -> Pushed:
     raise NotDifferentiableError(
         f"{_shown(p)} is opaque and has no derivative rule. Declare one with "
         f"{_shown(p)}.defvjp(forward, backward) or {_shown(p)}.defjvp(rule)."
@@ -136,9 +133,7 @@ def _shown(p: Opaque) -> str:
     return p.name.partition(".")[0]
 
 
-def _opaque_batch(
-    p: Opaque, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
+def _opaque_batch(p: Opaque, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     if not p.batches and function_of(p).batch is not None:
         xs, batched = align(size, xs, batched), (True,) * len(xs)
     return opaque(Opaque(p.name, p.results, ((size, tuple(batched)), *p.batches)), xs)
@@ -156,6 +151,6 @@ opaque_p: Final = Primitive(
 )
 
 
-def opaque(p: Opaque, xs: Sequence[Tracer]) -> Sequence[Tracer]:
+def opaque(p: Opaque, xs: Tracers) -> Tracers:
     """Call the opaque function."""
     return bind(opaque_p, p, *xs)

@@ -15,14 +15,13 @@ from typing import Final
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
 from funcdiff.ops.user.looped_batch import Batches
-from funcdiff.space import Maybe, add, neg
+from funcdiff.space import add, neg
 from funcdiff.transforms.jvp import Mask, jvp
 
 
@@ -50,9 +49,7 @@ class Root(Params):
     batches: Batches
 
 
-def _jvp(
-    p: Root, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp(p: Root, xs: Tracers, ts: Tangents) -> Pushed:
     ys = root(p, xs)
     moved = ts[: solvers.known(p)]
     active = tuple(t is not None for t in moved)
@@ -100,7 +97,7 @@ def _slope(equation: Program, unknowns: int) -> Program:
     return rearranged(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
 
 
-def _batch(p: Root, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> Sequence[Tracer]:
+def _batch(p: Root, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
     return root(*solvers.batched(p, size, xs, flags))
 
 
@@ -116,6 +113,6 @@ root_p: Final = Primitive(
 )
 
 
-def root(p: Root, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+def root(p: Root, operands: Tracers) -> Tracers:
     """Return the root that the solver finds, then what it returns beside it."""
     return bind(root_p, p, *operands)

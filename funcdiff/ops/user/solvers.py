@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from funcdiff.core.primitive import Types
+from funcdiff.core.primitive import Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -116,7 +116,7 @@ def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
     return kept
 
 
-def batched(p: P, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
+def batched(p: P, size: int, xs: Tracers, flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
     """Return the problem with one more batch axis, and its operands."""
     first = known(p)
     values = align(size, xs[first:], flags[first:])
@@ -124,9 +124,7 @@ def batched(p: P, size: int, xs: Sequence[Tracer], flags: Sequence[bool]) -> tup
     return replace(p, batches=((size, every), *p.batches)), [*xs[:first], *values]
 
 
-def tangents(
-    rule: Program, p: Problem, xs: Sequence[Tracer], ys: Sequence[Tracer], ts: Sequence[Maybe]
-) -> list[Maybe]:
+def tangents(rule: Program, p: Problem, xs: Tracers, ys: Tracers, ts: Tangents) -> list[Maybe]:
     """Return the tangents of all results of a problem, by the rule of one example.
 
     The rule is ``(*known, *solution, *ts) -> t_solution`` for those tangents that are there.

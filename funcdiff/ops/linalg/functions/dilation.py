@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.primitive import Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.linalg.degeneracy import tied
 from funcdiff.ops.linalg.divided_differences import Paths
@@ -54,18 +55,14 @@ Pair: TypeAlias = tuple[Tracer, Tracer]
 # ---- both blocks --------------------------------------------------------------------------------
 
 
-def dilated(
-    series: Sequence[Tracer], factors: Factors, directions: Sequence[Direction]
-) -> Sequence[Tracer]:
+def dilated(series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
     """Return both blocks, from f, f', f''/2, … at the singular values."""
     if len(directions) == 1:
         return _along_one(series, *factors, *directions[0])
     return _along_many(series, *factors, directions)
 
 
-def _along_one(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Maybe
-) -> Pair:
+def _along_one(series: Tracers, u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Maybe) -> Pair:
     """Return both blocks of the first derivative, by the formula above."""
     known = ties(s)
     table = Paths(series, s, known.same).table()
@@ -127,7 +124,7 @@ def _sums(values: Tracer, s: Tracer, table: Tracer, known: Ties) -> Tracer:
 
 
 def _along_many(
-    series: Sequence[Tracer], u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
+    series: Tracers, u: Tracer, s: Tracer, v: Tracer, directions: Sequence[Direction]
 ) -> Pair:
     """Return both blocks, by sums over paths between the eigenvectors of [[0, A], [Aᴴ, 0]].
 
@@ -162,7 +159,7 @@ def _along_many(
     return upper, matmul(v, matmul(crossed, adjoint(reached)))
 
 
-def _reached(u: Tracer, further: Sequence[Tracer]) -> Tracer:
+def _reached(u: Tracer, further: Tracers) -> Tracer:
     """Return U, and a basis of what columns reach beyond it, of vectors of length √½."""
     last, count = u.ndim - 1, u.shape[-1]
     if u.shape[-2] == count:

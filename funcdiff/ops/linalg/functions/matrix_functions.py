@@ -17,7 +17,7 @@ from functools import partial as with_first
 from typing import Any, TypeAlias
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -42,7 +42,7 @@ from funcdiff.space import (
 from funcdiff.transforms.jvp import present, push
 from funcdiff.transforms.vmap import vmap
 
-Direction: TypeAlias = Sequence[Maybe]
+Direction: TypeAlias = Tangents
 """The blocks of a direction, None where one is a structural zero."""
 
 Factors: TypeAlias = tuple[Tracer, Tracer, Tracer]
@@ -82,10 +82,10 @@ class MatrixFunction(Params, ABC):
     @abstractmethod
     def blocks(
         self,
-        series: Sequence[Tracer],
+        series: Tracers,
         factors: Factors,
         directions: Sequence[Direction],
-    ) -> Sequence[Tracer]:
+    ) -> Tracers:
         """Return the derivative along directions, from f, f', f''/2, … at the values."""
 
     @abstractmethod
@@ -101,8 +101,8 @@ class MatrixFunction(Params, ABC):
 
 
 def known(
-    p: MatrixFunction, a: Tracer, parameters: Sequence[Tracer], directions: Sequence[Direction]
-) -> Sequence[Tracer]:
+    p: MatrixFunction, a: Tracer, parameters: Tracers, directions: Sequence[Direction]
+) -> Tracers:
     """Return the function of a matrix, or its derivative along directions, known to be that."""
     u, w, v = p.factors(a)
     along = directions
@@ -128,10 +128,10 @@ def _watched(
 def _blocks(
     p: MatrixFunction,
     a: Tracer,
-    series: Sequence[Tracer],
+    series: Tracers,
     factors: Factors,
     directions: Sequence[Direction],
-) -> Sequence[Tracer]:
+) -> Tracers:
     u, w, v = factors
     u, v = convert(u, series[0].dtype), convert(v, series[0].dtype)
     if not directions:
@@ -144,10 +144,10 @@ def _blocks(
 def _moved(
     p: MatrixFunction,
     a: Tracer,
-    parameters: Sequence[Tracer],
-    moved: Sequence[Maybe],
+    parameters: Tracers,
+    moved: Tangents,
     directions: Sequence[Direction],
-) -> Sequence[Tracer]:
+) -> Tracers:
     """Return what changes of parameters that differ from value to value do.
 
     They have mixed derivatives where all values are different.
@@ -167,7 +167,7 @@ def _moved(
     return _blocks(p, a, slopes, (u, w, v), directions)
 
 
-def _paired(p: MatrixFunction, a: ArrayType, xs: Sequence[Maybe]) -> list[Direction]:
+def _paired(p: MatrixFunction, a: ArrayType, xs: Tangents) -> list[Direction]:
     """Return the directions that operands are: a block that a literal fills with zero is none."""
     count = len(p.shapes(a))
     blocks = [None if x is None or splat(x) == 0 else x for x in xs]
@@ -187,7 +187,7 @@ def matrix_function(
 ) -> Primitive[Any]:
     """Declare the primitive of a function, or of its derivatives, or of both."""
 
-    def batch(p: Any, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: Any, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         inner = replace(p, body=_batched(p.body, size))
         return bind(declared, inner, *align(size, xs, batched))
 
@@ -217,16 +217,14 @@ def _abstract(outputs: int, p: MatrixFunction, *types: ArrayType) -> Types:
     return ys
 
 
-def _jvp(
-    outputs: int, p: MatrixFunction, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], list[Maybe]]:
+def _jvp(outputs: int, p: MatrixFunction, xs: Tracers, ts: Tangents) -> Pushed:
     """Add a direction, replace one, or differentiate f by a parameter."""
     y, a, others = xs[0], xs[outputs], xs[outputs + 1 :]
     t, incoming = ts[outputs], ts[outputs + 1 :]
     count = len(p.body.inputs) - 1
     parameters, directions = others[:count], _paired(p, a.type, others[count:])
     moved, turned = incoming[:count], _paired(p, a.type, incoming[count:])
-    parts: list[Sequence[Tracer]] = []
+    parts: list[Tracers] = []
     if t is not None:
         parts.append(known(p, a, parameters, [*directions, p.direction(t, y.dtype)]))
     for k, direction in enumerate(turned):
@@ -243,8 +241,8 @@ def _jvp(
 
 
 def _transpose(
-    outputs: int, p: MatrixFunction, _types: Types, cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+    outputs: int, p: MatrixFunction, _types: Types, cts: Tangents, xs: Tangents
+) -> Tangents:
     """Use that tr(Cᵀ·Dᵐf(A)[T₁, …, Tₘ]) is symmetric in Cᵀ and the directions.
 
     Blocks change places as matrices are transposed.  The value, which is linear in the direction
@@ -282,7 +280,7 @@ def _suited(body: Program) -> bool:
     return all(t.shape in (w.shape, w.shape[:-1]) for t in parameters)
 
 
-def _single(body: Program, moved: Sequence[Maybe]) -> list[tuple[Program, Tracer]]:
+def _single(body: Program, moved: Tangents) -> list[tuple[Program, Tracer]]:
     """Return derivatives of f by parameters of one value, each with the factor that it has."""
     terms = []
     shape = body.input_types[0].shape
@@ -294,7 +292,7 @@ def _single(body: Program, moved: Sequence[Maybe]) -> list[tuple[Program, Tracer
     return terms
 
 
-def _each(body: Program, moved: Sequence[Maybe]) -> list[Maybe]:
+def _each(body: Program, moved: Tangents) -> list[Maybe]:
     """Return the changes of those parameters alone that have one value per eigenvalue."""
     shape = body.input_types[0].shape
     return [t if t is not None and t.shape == shape else None for t in moved]
@@ -315,7 +313,7 @@ class MatrixSum(Params, ABC):
         """Return a function of the same values."""
 
     @abstractmethod
-    def change(self, a: Tracer, parameters: Sequence[Tracer], t: Tracer, dtype: Any) -> Tracer:
+    def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:
         """Return how the sum for each matrix changes with it, as a complex number if `a` is."""
 
 
@@ -329,9 +327,7 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
             raise TypeError(f"{y} is no sum of a function of values {w}")
         return (y,)
 
-    def forward(
-        p: Any, xs: Sequence[Tracer], ts: Sequence[Maybe]
-    ) -> tuple[Sequence[Tracer], list[Maybe]]:
+    def forward(p: Any, xs: Tracers, ts: Tangents) -> Pushed:
         y, a, *parameters = xs
         _, t, *moved = ts
         parts: list[Maybe] = []
@@ -347,7 +343,7 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
             parts.append(reduce_sum(mul(convert(factor, y.dtype), value), p.axes[:-1]))
         return bind(declared, p, *xs), [sum_tangents(parts)]
 
-    def batch(p: Any, size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> Sequence[Tracer]:
+    def batch(p: Any, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         axes = tuple(axis + 1 for axis in p.axes)
         inner = replace(p, body=_batched(p.body, size), axes=axes)
         return bind(declared, inner, *align(size, xs, batched))

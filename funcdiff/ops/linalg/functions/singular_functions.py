@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Primitive, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -74,9 +74,7 @@ class SingularFunction(MatrixFunction):
         """Return a block of a direction, which asks that f(0) is zero."""
         return vanishing(x, values, ties(w).zero)
 
-    def blocks(
-        self, series: Sequence[Tracer], factors: Factors, directions: Sequence[Direction]
-    ) -> Sequence[Tracer]:
+    def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return both blocks of the derivative."""
         return dilated(series, factors, directions)
 
@@ -100,7 +98,7 @@ singular_derivative_p: Final = matrix_function(
 derivative of the odd function along the directions [[0, X], [Y, 0]], linear in each."""
 
 
-def singular_function(p: SingularFunction, xs: Sequence[Tracer]) -> Tracer:
+def singular_function(p: SingularFunction, xs: Tracers) -> Tracer:
     """Return `y`, the first of ``y, a, *parameters``, known to be U·f(s, …)·Vᴴ.
 
     U, s and V are what `svd` makes of `a`.  Only what comes after `y` has derivatives.
@@ -122,7 +120,7 @@ class SingularSum(MatrixSum):
         """Return a function of the same singular values."""
         return SingularFunction(body, turned=False)
 
-    def change(self, a: Tracer, parameters: Sequence[Tracer], t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
+    def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:  # noqa: ARG002
         """Return tr(V·f'(s)·Uᴴ·dA), without what belongs to zero: ±s are singular values alike.
 
         That factor is a parameter of f', equal for equal values.
@@ -147,7 +145,7 @@ def _slope_of_present(body: Program, dtype: Any) -> Program:
 singular_sum_p: Final = matrix_sum("singular_sum", SingularSum)
 
 
-def singular_sum(p: SingularSum, xs: Sequence[Tracer]) -> Tracer:
+def singular_sum(p: SingularSum, xs: Tracers) -> Tracer:
     """Return `y`, the first of ``y, a, *parameters``, known to be the sum of f(s, …).
 
     s are the singular values of `a`.  Only what comes after `y` has derivatives.

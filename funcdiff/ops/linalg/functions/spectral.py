@@ -19,7 +19,7 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import Primitive, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -69,9 +69,7 @@ class Spectral(MatrixFunction):
         """Return the Hermitian part of a change."""
         return (convert(hermitian(t), dtype),)
 
-    def blocks(
-        self, series: Sequence[Tracer], factors: Factors, directions: Sequence[Direction]
-    ) -> Sequence[Tracer]:
+    def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return the derivative, by sums over paths between the eigenvectors."""
         v, w, _ = factors
         paths = Paths(series, w, tied(w))
@@ -88,7 +86,7 @@ class Spectral(MatrixFunction):
 spectral_p: Final = matrix_function("spectral", Spectral, lambda _p: lambda y, *_: y, directed=True)
 
 
-def spectral(p: Spectral, xs: Sequence[Tracer]) -> Tracer:
+def spectral(p: Spectral, xs: Tracers) -> Tracer:
     """Return `y`, the first of ``y, a, *parameters, *directions``, known to be V·f(w, …)·Vᴴ.
 
     w and V are what `eigh` makes of `a`.  With directions, it is known to be the derivative along
@@ -109,7 +107,7 @@ class SpectralSum(MatrixSum):
         """Return a function of the same eigenvalues."""
         return Spectral(body, self.lower)
 
-    def change(self, a: Tracer, parameters: Sequence[Tracer], t: Tracer, dtype: Any) -> Tracer:
+    def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:
         """Return tr(f'(A)·dA)."""
         wide = np.result_type(a.dtype, dtype)
         slope = self.function(_converted(partial(self.body, 0), wide))
@@ -127,7 +125,7 @@ def _converted(body: Program, dtype: Any) -> Program:
 spectral_sum_p: Final = matrix_sum("spectral_sum", SpectralSum)
 
 
-def spectral_sum(p: SpectralSum, xs: Sequence[Tracer]) -> Tracer:
+def spectral_sum(p: SpectralSum, xs: Tracers) -> Tracer:
     """Return `y`, the first of ``y, a, *parameters``, known to be the sum of f(w, …).
 
     w are the eigenvalues of `a`.  Only what comes after `y` has derivatives.
