@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -14,6 +14,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
 
 P = TypeVar("P", bound="Params")
+Q = TypeVar("Q", bound="Params")
 
 Types: TypeAlias = tuple[ArrayType, ...]
 Tracers: TypeAlias = Sequence[Tracer]
@@ -34,6 +35,25 @@ class Params:
     def equation_count(self) -> int:
         """How many equations the programs among them have."""
         return sum(_equations_in(getattr(self, f.name)) for f in fields(self))
+
+    def batched(self: Q, size: int) -> Q:  # noqa: ARG002
+        """Return the same for operands that all have a further axis in front, of that length.
+
+        Fields named `axis` and `axes` count axes; what others say of the shape, a class adds here.
+        """
+        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _COUNTING}
+        if not counts:
+            return self
+        behind = {k: shifted(v) if isinstance(v, tuple) else v + 1 for k, v in counts.items()}
+        return replace(self, **behind)
+
+
+_COUNTING: Final = ("axis", "axes")
+
+
+def shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return axes as they are counted with one more in front."""
+    return tuple(axis + 1 for axis in axes)
 
 
 def _equations_in(value: Any) -> int:
@@ -125,7 +145,8 @@ class Primitive(Generic[P]):
         Of several results those without a cotangent have None, but never all.
     batch
         ``batch(p, size, xs, batched) -> ys``: emit the equation for operands of which those
-        marked carry a batch axis of length `size` in front; every result carries it.
+        marked carry a batch axis of length `size` in front; every result carries it.  By default
+        all operands get that axis, and `Params.batched` gives the parameters.
     linearize
         As `jvp`, but the results do not depend on the tangents: for operations whose `jvp`
         fuses both (cond, scan), this one keeps them in equations of their own.

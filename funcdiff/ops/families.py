@@ -1,9 +1,10 @@
 """Families of primitives: a whole record derived from one line.
 
 ``elementwise`` takes a NumPy ufunc and its partial derivatives; ``linear`` takes a type rule, an
-implementation, a transpose and a batch rule, and knows what linearity means for tangents;
-``diagonal_op`` takes less, for those that only scale elements; ``constant_op`` declares operations
-without a derivative.
+implementation and a transpose, and knows what linearity means for tangents; of a ``symmetric``
+operation the transpose is known, too; ``multilinear`` is for products, ``unary`` for functions of
+one operand, ``reduction`` for ``ufunc.reduce``, and ``constant_op`` for operations without a
+derivative.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.space import Maybe, align, mul, neg, splat, sum_tangents, zeros
+from funcdiff.space import Axes, Maybe, abstract_reduction, mul, neg, splat, sum_tangents, zeros
 
 P = TypeVar("P", bound=Params)
 Partial: TypeAlias = float | Callable[..., Any] | None
 """∂y/∂x: a number, a formula ``lambda *xs, y: ...`` in plain ``np``, or None for no derivative."""
-Jvp: TypeAlias = Callable[[Any, Tracers, Tangents], tuple[Any, Any]]
+Jvp: TypeAlias = Callable[[Any, Tracers, Tangents], Pushed]
+Tangent: TypeAlias = Callable[[Tracers, Tangents, Any], Maybe]
+"""``tangent(xs, ts, y)``: the tangent of a result."""
 
 _NOTHING: Final = Facts()
 
@@ -52,7 +55,7 @@ def elementwise(
     name: str,
     ufunc: Callable[..., Any],
     *partials: Partial,
-    jvp: Jvp | None = None,
+    tangent: Tangent | None = None,
     dtypes: Callable[..., np.dtype[Any]] | None = None,
     facts: Facts = _NOTHING,
 ) -> Elementwise:
@@ -66,7 +69,7 @@ def elementwise(
         The NumPy function of arrays of one shape.
     *partials
         One per operand.
-    jvp
+    tangent
         A rule of one's own, where the derivative is not a sum of coefficients times tangents.
     dtypes
         Result dtype as a function of the operands' dtypes; by default what the ufunc says, and
@@ -83,20 +86,17 @@ def elementwise(
 
     def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
         y = op(*xs)
-        return [y], [
-            sum_tangents([_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)])
-        ]
-
-    def batch(_p: Params, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
-        return [op(*align(size, xs, batched))]
+        if tangent is not None:
+            return [y], [tangent(xs, ts, y)]
+        terms = [_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)]
+        return [y], [sum_tangents(terms)]
 
     primitive = Primitive(
         name,
         Params,
         abstract,
         impl=lambda _p: ufunc,
-        jvp=jvp or forward,
-        batch=batch,
+        jvp=forward,
         facts=replace(facts, pointwise=True),
     )
     op = Elementwise(primitive, ufunc)
@@ -153,7 +153,7 @@ def linear(
     abstract: Callable[..., Types],
     impl: Callable[[P], Callable[..., Any]],
     transpose: Callable[[P, Any, Any, Any], Any],
-    batch: Callable[[P, int, Any, Any], Any],
+    batch: Callable[[P, int, Any, Any], Any] | None = None,
     given: tuple[int, ...] = (),
     jvp: Jvp | None = None,
     facts: Facts = _NOTHING,
@@ -184,23 +184,99 @@ def linear(
     return primitive
 
 
-def diagonal_op(name: str, function: Callable[..., Any], *, given: int) -> Primitive[Params]:
-    """Declare an operation that scales the elements of an array, so that it is its own transpose.
+def symmetric(
+    name: str,
+    params: type[P],
+    *,
+    impl: Callable[[P], Callable[..., Any]],
+    given: int = 0,
+    transposed: Callable[[P], P] = lambda p: p,
+    jvp: Jvp | None = None,
+    facts: Facts = _NOTHING,
+) -> Primitive[P]:
+    """Declare an operation that is linear in its first operand, and its own transpose.
 
-    By how much, `given` further operands say.  It may raise instead, and else change nothing.
+    The result has the type of that operand; `given` further operands say what happens to it.  If
+    the parameters of the transpose are others, `transposed` gives them.
     """
-    primitive: Primitive[Params] = linear(
+
+    def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
+        return [*bind(primitive, transposed(p), cts[0], *xs[1:]), *(None for _ in xs[1:])]
+
+    primitive = linear(
         name,
-        Params,
+        params,
         abstract=lambda _p, x, *_given: (x,),
-        impl=lambda _p: function,
-        transpose=lambda _p, _types, cts, xs: [
-            *bind(primitive, NONE, cts[0], *xs[1:]), *(None for _ in range(given)),
-        ],
-        batch=lambda _p, size, xs, batched: bind(primitive, NONE, *align(size, xs, batched)),
+        impl=impl,
+        transpose=transpose,
         given=tuple(range(1, given + 1)),
-    )  # fmt: skip
+        jvp=jvp,
+        facts=facts,
+    )
     return primitive
+
+
+def multilinear(
+    name: str,
+    params: type[P],
+    *,
+    abstract: Callable[..., Types],
+    impl: Callable[[P], Callable[..., Any]],
+    transpose: Callable[[P, Any, Any, Any], Any],
+    batch: Callable[[P, int, Any, Any], Any] | None = None,
+    facts: Facts = _NOTHING,
+) -> Primitive[P]:
+    """Declare a product: an operation that is linear in each operand alone that has a tangent."""
+
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
+        terms = [
+            bind(primitive, p, *xs[:k], t, *xs[k + 1 :])[0]
+            for k, t in enumerate(ts)
+            if t is not None
+        ]
+        return bind(primitive, p, *xs), [sum_tangents(terms)]
+
+    primitive = Primitive(name, params, abstract, impl, forward, transpose, batch, facts=facts)
+    return primitive
+
+
+def unary(
+    name: str,
+    params: type[P],
+    *,
+    abstract: Callable[..., Types],
+    impl: Callable[[P], Callable[..., Any]],
+    tangent: Callable[[P, Tracer, Tracer, Tracer], Maybe],
+    facts: Facts = _NOTHING,
+) -> Primitive[P]:
+    """Declare an operation of one operand and one result by ``tangent(p, x, y, t)``, dy/dx·t."""
+
+    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
+        (x,), (t,) = xs, ts
+        assert t is not None
+        (y,) = bind(primitive, p, x)
+        return [y], [tangent(p, x, y, t)]
+
+    primitive = Primitive(name, params, abstract, impl, forward, facts=facts)
+    return primitive
+
+
+def reduction(
+    name: str,
+    ufunc: np.ufunc,
+    tangent: Callable[[Axes, Tracer, Tracer, Tracer], Maybe] | None = None,
+    *,
+    abstract: Callable[..., Types] = abstract_reduction,
+) -> Primitive[Axes]:
+    """Declare ``ufunc.reduce`` over axes, of `tangent` as `unary` takes it; by default zero."""
+    return unary(
+        name,
+        Axes,
+        abstract=abstract,
+        impl=lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype),
+        tangent=tangent or (lambda *_: None),
+        facts=Facts(fresh=True, reduces=ufunc),
+    )
 
 
 def constant_op(
@@ -209,7 +285,7 @@ def constant_op(
     *,
     abstract: Callable[..., Types],
     impl: Callable[[P], Callable[..., Any]],
-    batch: Callable[[P, int, Any, Any], Any],
+    batch: Callable[[P, int, Any, Any], Any] | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation whose derivative is zero wherever it exists."""

@@ -13,7 +13,6 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import walk
-from funcdiff.errors import InternalError
 from funcdiff.space import align
 from funcdiff.transforms.jvp import Mask
 
@@ -51,9 +50,9 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
             flags = [getattr(atom, "number", -1) in marked for atom in eq.operands]
             if not any(flags):
                 return bind(eq.primitive, eq.params, *operands)
-            if eq.primitive.batch is None:
-                raise InternalError(f"{eq.primitive.name} has no batch rule: a bug in funcdiff")
             marked.update(v.number for v in eq.results)
+            if eq.primitive.batch is None:
+                return bind(eq.primitive, eq.params.batched(size), *align(size, operands, flags))
             return eq.primitive.batch(eq.params, size, operands, flags)
 
         ys = walk(program, xs, rule)

@@ -65,7 +65,6 @@ def _rolled() -> Declared:
         abstract=lambda _p, x: (x,),
         impl=lambda p: lambda x: np.roll(x, p.places, p.axis),
         transpose=lambda p, _types, cts, _xs: [rolled(cts[0], -p.places, p.axis)],
-        batch=lambda p, _size, xs, _batched: [rolled(xs[0], p.places, p.axis + 1)],
         facts=Facts(fresh=True, rearranges=True),
     )
     return Declared(lambda x: rolled(x, 1, 0), lambda x: np.roll(x, 1, 0), linear=True)
@@ -88,7 +87,6 @@ def _sum_of_squares() -> Declared:
         abstract=abstract_reduction,
         impl=lambda p: lambda x: np.add.reduce(x * x, axis=p.axes),
         jvp=forward,
-        batch=lambda p, _size, xs, _batched: [squares(xs[0], tuple(a + 1 for a in p.axes))],
         facts=Facts(fresh=True),
     )
     return Declared(lambda x: squares(x, (0,)), lambda x: np.sum(x * x, axis=0))

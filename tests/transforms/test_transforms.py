@@ -13,12 +13,12 @@ from funcdiff.core.parse import parse
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import InternalError, NotDifferentiableError
+from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.mathematics import cos, exp, sin
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import Slice, add_slice, take_slice
 from funcdiff.ops.structure.structural import concatenate, permute, reverse, stop_gradient
-from funcdiff.space import add, broadcast, mul, neg, reduce_sum
+from funcdiff.space import Axes, add, broadcast, mul, neg, reduce_sum
 from funcdiff.transforms.jvp import jvp
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import transpose
@@ -79,8 +79,15 @@ def test_a_primitive_without_a_rule_is_named() -> None:
             linearize(program, (True,))
         with pytest.raises(NotDifferentiableError, match="rigid"):
             transpose(program, (True,))
-        with pytest.raises(InternalError, match="rigid"):
-            vmap(program, 2, (True,))
+
+
+def test_a_primitive_without_a_batch_rule_takes_the_axis_in_front() -> None:
+    with temporary(Primitive("plain", Axes, lambda _p, x: (x,), lambda _p: np.positive)) as p:
+        program = recorded(lambda x: bind(p, Axes((0, 2)), x), "f64[3,1,2]")
+        batched, mask = vmap(program, 4, (True,))
+        assert mask == (True,)
+        assert batched.equations[0].params == Axes((1, 3))
+        assert batched.output_types[0].shape == (4, 3, 1, 2)
 
 
 # ---- linearize -------------------------------------------------------------------------------

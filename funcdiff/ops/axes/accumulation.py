@@ -8,8 +8,8 @@ share it equally, as in the maximum of the beginning that ends there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,9 +19,6 @@ from funcdiff.core.primitive import (
     NONE,
     Params,
     Primitive,
-    Pushed,
-    Tangents,
-    Tracers,
     Types,
     primitives,
 )
@@ -30,7 +27,7 @@ from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.axes.recurrence import recurrence
 from funcdiff.ops.elementwise.logic import same
 from funcdiff.ops.elementwise.mathematics import mul, reciprocal
-from funcdiff.ops.families import Elementwise
+from funcdiff.ops.families import Elementwise, unary
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, convert, select
 from funcdiff.space import zeros
@@ -56,13 +53,10 @@ def _impl(p: Accumulation) -> Callable[..., Any]:
     return lambda x: ufunc.accumulate(x, axis=p.axis, dtype=x.dtype)
 
 
-def _jvp(p: Accumulation, xs: Tracers, ts: Tangents) -> Pushed:
-    (x,), (t,) = xs, ts
-    assert t is not None
-    (y,) = bind(accumulate_p, p, x)
+def _tangent(p: Accumulation, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     n = x.shape[p.axis]
     if n < 2:
-        return [y], [t]
+        return t
     before = slice_along(y, p.axis, 0, n - 1)
     rest, moved = (slice_along(z, p.axis, 1, n) for z in (x, t))
     jvp = primitives[p.operation].jvp
@@ -72,16 +66,11 @@ def _jvp(p: Accumulation, xs: Tracers, ts: Tangents) -> Pushed:
     first = slice_along(t, p.axis, 0, 1)
     a, b = (zeros(rest.type) if z is None else z for z in (slope, term))
     a, b = concatenate([zeros(first.type), a], p.axis), concatenate([first, b], p.axis)
-    return [y], [recurrence(a, b, p.axis)]
+    return recurrence(a, b, p.axis)
 
 
-accumulate_p: Final[Primitive[Accumulation]] = Primitive(
-    "accumulate",
-    Accumulation,
-    abstract=_abstract,
-    impl=_impl,
-    jvp=_jvp,
-    batch=lambda p, _size, xs, _batched: bind(accumulate_p, replace(p, axis=p.axis + 1), *xs),
+accumulate_p: Final = unary(
+    "accumulate", Accumulation, abstract=_abstract, impl=_impl, tangent=_tangent
 )
 
 
@@ -108,38 +97,28 @@ def _unchanged(y: Tracer, axis: int) -> Tracer:
     return concatenate([constant(False, first), same(before, after)], axis)
 
 
-def _running(name: str, ufunc: np.ufunc) -> Primitive[Axis]:
-    def forward(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
-        (x,), (t,) = xs, ts
-        assert t is not None
-        (y,) = bind(primitive, p, x)
-        if not x.shape[p.axis]:
-            return [y], [t]
-        owners = same(x, y)
-        lasts = _unchanged(y, p.axis)
-        total = recurrence(lasts, select(owners, t, zeros(t.type)), p.axis)
-        count = recurrence(lasts, convert(owners, t.dtype), p.axis)
-        return [y], [mul(total, reciprocal(count))]
+def _running_tangent(p: Axis, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
+    if not x.shape[p.axis]:
+        return t
+    owners = same(x, y)
+    lasts = _unchanged(y, p.axis)
+    total = recurrence(lasts, select(owners, t, zeros(t.type)), p.axis)
+    count = recurrence(lasts, convert(owners, t.dtype), p.axis)
+    return mul(total, reciprocal(count))
 
-    def batch(p: Axis, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
-        return bind(primitive, Axis(p.axis + 1), xs[0])
 
-    primitive: Primitive[Axis] = Primitive(
-        name,
+def _running(ufunc: np.ufunc) -> Primitive[Axis]:
+    return unary(
+        f"running_{ufunc.__name__}",
         Axis,
         abstract=lambda _p, x: (x,),
         impl=lambda p: lambda x: ufunc.accumulate(x, axis=p.axis),
-        jvp=forward,
-        batch=batch,
+        tangent=_running_tangent,
     )
-    return primitive
 
 
-by_extremum: Final[dict[np.ufunc, Primitive[Any]]] = {
-    np.maximum: _running("running_maximum", np.maximum),
-    np.minimum: _running("running_minimum", np.minimum),
-    np.fmax: _running("running_fmax", np.fmax),
-    np.fmin: _running("running_fmin", np.fmin),
+by_extremum: Final[dict[np.ufunc, Primitive[Axis]]] = {
+    f: _running(f) for f in (np.maximum, np.minimum, np.fmax, np.fmin)
 }
 """The primitive of a ufunc's running extremum."""
 

@@ -7,7 +7,7 @@ sorting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from funcdiff.ops.axes.sorting import argsort, searchsorted
 from funcdiff.ops.elementwise.logic import same
 from funcdiff.ops.elementwise.mathematics import reciprocal, sub
 from funcdiff.ops.structure.structural import Axis, convert, iota, permute
-from funcdiff.space import align, broadcast, mul, zeros
+from funcdiff.space import broadcast, mul, zeros
 
 _FEW: Final = 16
 """Positions up to which every entry is compared with every value rather than sorted."""
@@ -94,18 +94,12 @@ def _share_by_sorting(x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     return mul(take_along(sums, start, last), share)
 
 
-def _batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, positions = align(size, xs, batched)
-    return [order_statistics(x, positions, p.axis + 1)]
-
-
 order_statistics_p: Final = Primitive(
     "order_statistics",
     Axis,
     abstract=_abstract,
     impl=_impl,
     jvp=_jvp,
-    batch=_batch,
 )
 
 

@@ -19,7 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import Axis, concatenate, reverse
-from funcdiff.space import align, mul, sum_tangents, zeros
+from funcdiff.space import mul, sum_tangents, zeros
 
 _WIDE: Final = 256
 """Elements of one step from which on it is cheaper to go step by step."""
@@ -88,11 +88,6 @@ def _transpose(p: Axis, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tang
     return [None, reverse(pulled, (p.axis,))]
 
 
-def _batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    a, b = align(size, xs, batched)
-    return [recurrence(a, b, p.axis + 1)]
-
-
 recurrence_p: Final = Primitive(
     "recurrence",
     Axis,
@@ -100,7 +95,6 @@ recurrence_p: Final = Primitive(
     impl=_impl,
     jvp=_jvp,
     transpose=_transpose,
-    batch=_batch,
 )
 
 

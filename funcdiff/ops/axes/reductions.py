@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Primitive, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.axes.recurrence import recurrence
 from funcdiff.ops.elementwise.logic import equal, isnan, logical_or
 from funcdiff.ops.elementwise.mathematics import mul, reciprocal
-from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.families import constant_op, linear, reduction, unary
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import (
     Axis,
@@ -30,6 +30,7 @@ from funcdiff.ops.structure.structural import (
 )
 from funcdiff.space import (
     Axes,
+    Maybe,
     abstract_reduction,
     broadcast,
     kept_axes,
@@ -38,23 +39,15 @@ from funcdiff.space import (
     zeros,
 )
 
-
-def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(axis + 1 for axis in axes)
-
-
 # ---- product -----------------------------------------------------------------------------------
 
 
-def _prod_jvp(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
+def _prod_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Maybe:
     """Multiply in pairs, by halves: exact with zeros, to any order, at linear cost."""
-    (x,), (t,) = xs, ts
-    assert t is not None
-    y = reduce_prod(x, p.axes)
     x, t = _axes_last(x, p.axes), _axes_last(t, p.axes)
     last = x.ndim - 1
     if x.shape[last] == 0:
-        return [y], [None]
+        return None
     while x.shape[last] > 1:
         half, odd = divmod(x.shape[last], 2)
         a, b, rest = (_part(x, last, k, half, odd) for k in range(3))
@@ -64,7 +57,7 @@ def _prod_jvp(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
         assert tangent is not None
         x = concatenate([product, rest], last) if odd else product
         t = concatenate([tangent, trest], last) if odd else tangent
-    return [y], [reshape(t, y.shape)]
+    return reshape(t, y.shape)
 
 
 def _axes_last(x: Tracer, axes: tuple[int, ...]) -> Tracer:
@@ -80,19 +73,7 @@ def _part(x: Tracer, axis: int, k: int, half: int, odd: int) -> Tracer:
     return slice_along(x, axis, k * half, stop)
 
 
-def _reduction_impl(ufunc: np.ufunc) -> Callable[[Axes], Callable[..., Any]]:
-    return lambda p: lambda x: ufunc.reduce(x, axis=p.axes, dtype=x.dtype)
-
-
-reduce_prod_p: Final = Primitive(
-    "reduce_prod",
-    Axes,
-    abstract=abstract_reduction,
-    impl=_reduction_impl(np.multiply),
-    jvp=_prod_jvp,
-    batch=lambda p, _size, xs, _batched: [reduce_prod(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True, reduces=np.multiply),
-)
+reduce_prod_p: Final = reduction("reduce_prod", np.multiply, _prod_tangent)
 
 
 def reduce_prod(x: Tracer, axes: tuple[int, ...]) -> Tracer:
@@ -109,34 +90,15 @@ def mean_of_marked(x: Tracer, mask: Tracer, axes: tuple[int, ...]) -> Tracer:
     return mul(total, reciprocal(convert(reduce_count(mask, axes), x.dtype)))
 
 
-def _extremum(name: str, ufunc: np.ufunc) -> Primitive[Axes]:
-    """Declare a maximum or minimum; entries equal to it share its derivative equally."""
-
-    def forward(p: Axes, xs: Tracers, ts: Tangents) -> Pushed:
-        (x,), (t,) = xs, ts
-        assert t is not None
-        (y,) = bind(primitive, p, x)
-        attained = broadcast(y, x.shape, kept_axes(x.ndim, p.axes))
-        winners = logical_or(equal(x, attained), isnan(x))
-        return [y], [mean_of_marked(t, winners, p.axes)]
-
-    def batch(p: Axes, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
-        return bind(primitive, Axes(_shifted(p.axes)), xs[0])
-
-    primitive = Primitive(
-        name,
-        Axes,
-        abstract_reduction,
-        _reduction_impl(ufunc),
-        forward,
-        batch=batch,
-        facts=Facts(fresh=True, reduces=ufunc),
-    )
-    return primitive
+def _shared_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
+    """Give entries that are equal to the extremum equal shares of its derivative."""
+    attained = broadcast(y, x.shape, kept_axes(x.ndim, p.axes))
+    winners = logical_or(equal(x, attained), isnan(x))
+    return mean_of_marked(t, winners, p.axes)
 
 
-reduce_max_p: Final = _extremum("reduce_max", np.maximum)
-reduce_min_p: Final = _extremum("reduce_min", np.minimum)
+reduce_max_p: Final = reduction("reduce_max", np.maximum, _shared_tangent)
+reduce_min_p: Final = reduction("reduce_min", np.minimum, _shared_tangent)
 
 
 def reduce_max(x: Tracer, axes: tuple[int, ...]) -> Tracer:
@@ -158,22 +120,8 @@ def _abstract_logic(p: Axes, x: ArrayType) -> Types:
     return abstract_reduction(p, x)
 
 
-reduce_all_p: Final = constant_op(
-    "reduce_all",
-    Axes,
-    abstract=_abstract_logic,
-    impl=_reduction_impl(np.logical_and),
-    batch=lambda p, _size, xs, _batched: [reduce_all(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True, reduces=np.logical_and),
-)
-reduce_any_p: Final = constant_op(
-    "reduce_any",
-    Axes,
-    abstract=_abstract_logic,
-    impl=_reduction_impl(np.logical_or),
-    batch=lambda p, _size, xs, _batched: [reduce_any(xs[0], _shifted(p.axes))],
-    facts=Facts(fresh=True, reduces=np.logical_or),
-)
+reduce_all_p: Final = reduction("reduce_all", np.logical_and, abstract=_abstract_logic)
+reduce_any_p: Final = reduction("reduce_any", np.logical_or, abstract=_abstract_logic)
 
 
 def reduce_all(x: Tracer, axes: tuple[int, ...]) -> Tracer:
@@ -200,7 +148,6 @@ reduce_count_p: Final = constant_op(
     Axes,
     abstract=lambda p, x: (_abstract_logic(p, x)[0].with_dtype(INT),),
     impl=_count_impl,
-    batch=lambda p, _size, xs, _batched: [reduce_count(xs[0], _shifted(p.axes))],
     facts=Facts(fresh=True, reduces=np.add),
 )
 
@@ -214,17 +161,12 @@ def _position(name: str, function: Callable[..., Any]) -> Primitive[Axis]:
     def abstract(p: Axis, x: ArrayType) -> Types:
         return (abstract_reduction(Axes((p.axis,)), x)[0].with_dtype(INT),)
 
-    def batch(p: Axis, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
-        return bind(primitive, Axis(p.axis + 1), xs[0])
-
-    primitive = constant_op(
+    return constant_op(
         name,
         Axis,
         abstract=abstract,
         impl=lambda p: lambda x: function(x, axis=p.axis),
-        batch=batch,
     )
-    return primitive
 
 
 argmax_p: Final = _position("argmax", np.argmax)
@@ -252,7 +194,6 @@ cumsum_p: Final = linear(
     transpose=lambda p, _types, cts, _xs: [
         reverse(cumsum(reverse(cts[0], (p.axis,)), p.axis), (p.axis,))
     ],
-    batch=lambda p, _size, xs, _batched: [cumsum(xs[0], p.axis + 1)],
 )
 
 
@@ -261,25 +202,21 @@ def cumsum(x: Tracer, axis: int) -> Tracer:
     return bind(cumsum_p, Axis(axis), x)[0]
 
 
-def _cumprod_jvp(p: Axis, xs: Tracers, ts: Tangents) -> Pushed:
+def _cumprod_tangent(p: Axis, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """dy[k] = x[k]·dy[k-1] + y[k-1]·dx[k]: no division, so exact with zeros."""
-    (x,), (t,) = xs, ts
-    assert t is not None
-    y = cumprod(x, p.axis)
     if not x.shape[p.axis]:
-        return [y], [t]
+        return t
     first = constant(1, slice_along(x, p.axis, 0, 1).type)
     before = concatenate([first, slice_along(y, p.axis, 0, x.shape[p.axis] - 1)], p.axis)
-    return [y], [recurrence(x, mul(before, t), p.axis)]
+    return recurrence(x, mul(before, t), p.axis)
 
 
-cumprod_p: Final = Primitive(
+cumprod_p: Final = unary(
     "cumprod",
     Axis,
     abstract=lambda _p, x: (x,),
     impl=lambda p: lambda x: np.multiply.accumulate(x, axis=p.axis, dtype=x.dtype),
-    jvp=_cumprod_jvp,
-    batch=lambda p, _size, xs, _batched: [cumprod(xs[0], p.axis + 1)],
+    tangent=_cumprod_tangent,
 )
 
 

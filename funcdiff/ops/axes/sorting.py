@@ -7,21 +7,21 @@ one that comes first in the operand comes first in the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Params, Primitive, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.axes.indexing import take_along
 from funcdiff.ops.axes.matching import match
-from funcdiff.ops.families import constant_op
+from funcdiff.ops.families import constant_op, unary
 from funcdiff.ops.structure.structural import Axis
-from funcdiff.space import align, same_types
+from funcdiff.space import same_types
 
 Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
 Side: TypeAlias = Literal["left", "right"]
@@ -58,29 +58,18 @@ def _abstract_positions(p: Sorting | Partition, x: ArrayType) -> Types:
 
 def _values(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that moves elements along an axis according to their order."""
-
-    def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
-        (x,), (t,) = xs, ts
-        assert t is not None
-        (y,) = bind(primitive, p, x)
-        return [y], [take_along(t, _origins(x, y, p), p.axis)]
-
-    def batch(p: P, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
-        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
-
-    primitive: Primitive[P] = Primitive(name, params, _abstract_values, impl, forward, batch=batch)
-    return primitive
+    return unary(
+        name,
+        params,
+        abstract=_abstract_values,
+        impl=impl,
+        tangent=lambda p, x, y, t: take_along(t, _origins(x, y, p), p.axis),
+    )
 
 
 def _positions(name: str, params: type[P], impl: Callable[[P], Callable[..., Any]]) -> Primitive[P]:
     """Declare an operation that says where the elements in order are; int64."""
-
-    def batch(p: P, _size: int, xs: Tracers, _batched: Sequence[bool]) -> Tracers:
-        return bind(primitive, replace(p, axis=p.axis + 1), xs[0])
-
-    primitive: Primitive[P] = constant_op(
-        name, params, abstract=_abstract_positions, impl=impl, batch=batch
-    )
+    primitive: Primitive[P] = constant_op(name, params, abstract=_abstract_positions, impl=impl)
     return primitive
 
 
@@ -135,11 +124,6 @@ def _origins_impl(p: Axis) -> Callable[..., Any]:
     return function
 
 
-def _origins_batch(p: Axis, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, y = align(size, xs, batched)
-    return [origins(x, y, p.axis + 1)]
-
-
 sort_p: Final = _values(
     "sort",
     Sorting,
@@ -163,7 +147,6 @@ origins_p: Final = constant_op(
     Axis,
     abstract=lambda _p, x, y: (same_types(NONE, x, y)[0].with_dtype(INT),),
     impl=_origins_impl,
-    batch=_origins_batch,
 )
 
 
@@ -229,7 +212,6 @@ searchsorted_p: Final[Primitive[Search]] = constant_op(
     Search,
     abstract=_abstract_search,
     impl=_search_impl,
-    batch=lambda p, size, xs, batched: bind(searchsorted_p, p, *align(size, xs, batched)),
 )
 
 

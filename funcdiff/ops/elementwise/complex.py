@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, complex_dtype, real_dtype
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.elementwise.mathematics import reciprocal
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import linear, symmetric, unary
 from funcdiff.ops.structure.structural import convert, select
-from funcdiff.space import align, mul, neg, splat, zeros
+from funcdiff.space import mul, neg, splat, zeros
 
 
 def _abstract_part(_p: Params, z: ArrayType) -> Types:
@@ -33,7 +33,6 @@ real_p: Final = linear(
     abstract=_abstract_part,
     impl=lambda _p: np.real,
     transpose=lambda _p, types, cts, _zs: [convert(cts[0], types[0].dtype)],
-    batch=lambda _p, _size, zs, _batched: [real(zs[0])],
     facts=Facts(view=True, pointwise=True),
 )
 
@@ -55,7 +54,6 @@ imag_p: Final = linear(
     abstract=_abstract_part,
     impl=lambda _p: np.imag,
     transpose=_transpose_imag,
-    batch=lambda _p, _size, zs, _batched: [imag(zs[0])],
     facts=Facts(view=True, pointwise=True),
 )
 
@@ -65,15 +63,7 @@ def imag(z: Tracer) -> Tracer:
     return bind(imag_p, NONE, z)[0]
 
 
-conj_p: Final = linear(
-    "conj",
-    Params,
-    abstract=lambda _p, z: (z,),
-    impl=lambda _p: np.conjugate,
-    transpose=lambda _p, _types, cts, _zs: [conj(cts[0])],
-    batch=lambda _p, _size, zs, _batched: [conj(zs[0])],
-    facts=Facts(pointwise=True),
-)
+conj_p: Final = symmetric("conj", Params, impl=lambda _p: np.conjugate, facts=Facts(pointwise=True))
 
 
 def conj(z: Tracer) -> Tracer:
@@ -104,7 +94,6 @@ join_p: Final = linear(
     abstract=_abstract_join,
     impl=lambda _p: _join,
     transpose=_transpose_join,
-    batch=lambda _p, size, xs, batched: [join(*align(size, xs, batched))],
     facts=Facts(fresh=True, pointwise=True),
 )
 
@@ -114,24 +103,20 @@ def join(x: Tracer, y: Tracer) -> Tracer:
     return bind(join_p, NONE, x, y)[0]
 
 
-def _modulus_jvp(_p: Params, zs: Tracers, ts: Tangents) -> Pushed:
+def _modulus_tangent(_p: Params, z: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """Use d|z| = Re(dz · conj(z)) / |z|, and 0 at 0."""
-    (z,), (t,) = zs, ts
-    assert t is not None
-    y = modulus(z)
     zero = equal(y, zeros(y.type))
     towards = mul(conj(z), convert(reciprocal(select(zero, constant(1, y.type), y)), z.dtype))
     direction = select(zero, zeros(z.type), towards)
-    return [y], [real(mul(t, direction))]
+    return real(mul(t, direction))
 
 
-modulus_p: Final = Primitive(
+modulus_p: Final = unary(
     "modulus",
     Params,
-    _abstract_part,
+    abstract=_abstract_part,
     impl=lambda _p: np.absolute,
-    jvp=_modulus_jvp,
-    batch=lambda _p, _size, zs, _batched: [modulus(zs[0])],
+    tangent=_modulus_tangent,
     facts=Facts(pointwise=True),
 )
 

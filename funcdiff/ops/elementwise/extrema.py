@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
+from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.logic import (
     equal,
@@ -25,7 +25,7 @@ from funcdiff.ops.elementwise.logic import (
 )
 from funcdiff.ops.families import Elementwise, elementwise
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import mul, splat, sum_tangents, zeros
+from funcdiff.space import Maybe, mul, splat, sum_tangents, zeros
 
 Compare: TypeAlias = Callable[[Tracer, Tracer], Tracer]
 
@@ -37,8 +37,8 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Compare, holds: Compare) -> Elem
     `y` that is a number and not NaN, by one comparison.
     """
 
-    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-        (x, y), (tx, ty), z = xs, ts, op(*xs)
+    def tangent(xs: Tracers, ts: Tangents, z: Tracer) -> Maybe:
+        (x, y), (tx, ty) = xs, ts
         tie, zero = equal(x, y), zeros(z.type)
         if ty is None and _is_number(y):
             sides = [select(holds(x, y), tx, zero) if tx is not None else None]
@@ -50,10 +50,9 @@ def _extremum(name: str, ufunc: np.ufunc, wins: Compare, holds: Compare) -> Elem
             ]
         share = select(tie, constant(0.5, z.type), constant(1, z.type))
         total = sum_tangents(sides)
-        return [z], [None if total is None else mul(total, share)]
+        return None if total is None else mul(total, share)
 
-    op = elementwise(name, ufunc, None, None, jvp=forward)
-    return op
+    return elementwise(name, ufunc, None, None, tangent=tangent)
 
 
 def _is_number(y: Tracer) -> bool:

@@ -7,8 +7,8 @@ space, so a result may be differentiated only if it does not depend on which.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import cos, div, sub
-from funcdiff.ops.families import constant_op, diagonal_op, linear
+from funcdiff.ops.families import constant_op, linear, symmetric
 from funcdiff.ops.linalg.matrices import adjoint, diagonal, matmul, square
 from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import Maybe, add, align, broadcast, mul, zeros
+from funcdiff.space import Maybe, add, broadcast, mul, zeros
+
+C = TypeVar("C", bound=Any)
 
 # ---- which values are equal ----------------------------------------------------------------------
 
@@ -45,7 +47,6 @@ tied_p: Final = constant_op(
     Params,
     abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
     impl=lambda _p: _tied,
-    batch=lambda _p, _size, xs, _batched: [tied(xs[0])],
 )
 
 
@@ -106,7 +107,6 @@ blocks_p: Final = Primitive(
     abstract=_abstract_blocks,
     impl=lambda _p: _blocks,
     jvp=_blocks_jvp,
-    batch=lambda _p, size, xs, batched: blocks(*align(size, xs, batched)),
 )
 
 
@@ -169,8 +169,20 @@ def _check(ct: Any, same: Any) -> Any:
     return ct
 
 
-def _gauge_impl(p: Gauge) -> Callable[..., Any]:
-    return _check if p.checked else lambda x, _same: x
+def checked_cotangent(
+    name: str, params: type[C], check: Callable[[C], Callable[..., Any]], *, given: int = 1
+) -> Primitive[C]:
+    """Declare the identity of tangents, of which `check` looks at the cotangents.
+
+    The parameters are a dataclass with a field `checked`.
+    """
+    return symmetric(
+        name,
+        params,
+        impl=lambda p: check(p) if p.checked else lambda x, *_: x,
+        given=given,
+        transposed=lambda p: replace(p, checked=not p.checked),
+    )
 
 
 def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
@@ -178,15 +190,7 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
     return bind(gauge_p, Gauge(checked), x, same)[0]
 
 
-gauge_p: Final[Primitive[Gauge]] = linear(
-    "gauge",
-    Gauge,
-    abstract=lambda _p, x, _same: (x,),
-    impl=_gauge_impl,
-    transpose=lambda p, _types, cts, xs: [gauge(cts[0], xs[1], checked=not p.checked), None],
-    batch=lambda p, size, xs, batched: [gauge(*align(size, xs, batched), checked=p.checked)],
-    given=(1,),
-)
+gauge_p: Final = checked_cotangent("gauge", Gauge, lambda _p: _check)
 
 
 # ---- what equal eigenvalues share ----------------------------------------------------------------
@@ -234,14 +238,11 @@ def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     return [y], [None if t is None else shared(t, same, strict=True)]
 
 
-shared_p: Final[Primitive[Sharing]] = linear(
+shared_p: Final = symmetric(
     "shared",
     Sharing,
-    abstract=lambda _p, x, _same: (x,),
     impl=lambda p: _agreed if p.strict else _average,
-    transpose=lambda p, _types, cts, xs: [shared(cts[0], xs[1], strict=p.strict), None],
-    batch=lambda p, size, xs, batched: [shared(*align(size, xs, batched), strict=p.strict)],
-    given=(1,),
+    given=1,
     jvp=_shared_jvp,
 )
 
@@ -257,7 +258,7 @@ def _without_ties(t: Any, same: Any) -> Any:
     return t
 
 
-distinct_p: Final = diagonal_op("distinct", _without_ties, given=1)
+distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties, given=1)
 
 
 def distinct(t: Tracer, same: Tracer) -> Tracer:
@@ -303,7 +304,6 @@ settled_p: Final[Primitive[Sharing]] = linear(
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
     impl=_settled_impl,
     transpose=_settled_transpose,
-    batch=lambda p, size, xs, batched: settled(*align(size, xs, batched), strict=p.strict),
     given=(2,),
     jvp=_settled_jvp,
 )

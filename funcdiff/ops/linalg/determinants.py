@@ -19,30 +19,24 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
 from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.matrices import identity, square, trace_of_product, transposed
 from funcdiff.ops.linalg.systems import inv
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import Maybe, align, broadcast, mul, sum_tangents, zeros
+from funcdiff.space import Maybe, broadcast, mul, sum_tangents, zeros
 
 
 def _abstract_det(_p: Params, a: ArrayType) -> Types:
     return (square(a).with_shape(a.shape[:-2]),)
 
 
-def _det_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    """d(det A) = tr(adj(A)·dA), Jacobi's formula."""
-    (a,), (t,) = xs, ts
-    assert t is not None
-    return [det(a)], [trace_of_product(adjugate(a), t)]
-
-
-det_p: Final = Primitive(
+det_p: Final = unary(
     "det",
     Params,
     abstract=_abstract_det,
     impl=lambda _p: np.linalg.det,
-    jvp=_det_jvp,
-    batch=lambda _p, _size, xs, _batched: [det(xs[0])],
+    # d(det A) = tr(adj(A)·dA), Jacobi's formula
+    tangent=lambda _p, a, _y, t: trace_of_product(adjugate(a), t),
 )
 
 
@@ -179,7 +173,6 @@ adjugate_p: Final = Primitive(
     impl=lambda _p: _adjugate,
     jvp=_adjugate_jvp,
     transpose=_adjugate_transpose,
-    batch=lambda _p, size, xs, batched: [adjugate(*align(size, xs, batched))],
 )
 
 
@@ -221,7 +214,6 @@ slogdet_p: Final = Primitive(
     abstract=_abstract_slogdet,
     impl=lambda _p: lambda a: tuple(np.linalg.slogdet(a)),
     jvp=_slogdet_jvp,
-    batch=lambda _p, _size, xs, _batched: slogdet(xs[0]),
 )
 
 

@@ -29,12 +29,12 @@ from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any
 from funcdiff.ops.elementwise.complex import conj, imag, join, modulus, real
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import reciprocal, sub
-from funcdiff.ops.families import constant_op, linear
+from funcdiff.ops.families import constant_op, symmetric, unary
 from funcdiff.ops.linalg.degeneracy import shared
 from funcdiff.ops.linalg.matrices import diagonal, identity, matmul, on_diagonal, square
 from funcdiff.ops.linalg.systems import solve
 from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import add, align, broadcast, mul, neg, reduce_sum, zeros
+from funcdiff.space import Maybe, add, broadcast, mul, neg, reduce_sum, zeros
 
 # ---- where eigenvalues are equal -----------------------------------------------------------------
 
@@ -65,7 +65,6 @@ entangled_p: Final = constant_op(
     Params,
     abstract=lambda _p, w, v: (v.with_dtype(BOOL), w.with_shape(w.shape[:-1]).with_dtype(BOOL)),
     impl=lambda _p: _entangled,
-    batch=lambda _p, size, xs, batched: entangled(*align(size, xs, batched)),
 )
 
 
@@ -105,15 +104,7 @@ def _check(p: Existing) -> Callable[..., Any]:
     return checked
 
 
-existing_p: Final[Primitive[Existing]] = linear(
-    "existing",
-    Existing,
-    abstract=lambda _p, x, _missing: (x,),
-    impl=_check,
-    transpose=lambda p, _types, cts, xs: [existing(cts[0], xs[1], vectors=p.vectors), None],
-    batch=lambda p, size, xs, batched: [existing(*align(size, xs, batched), vectors=p.vectors)],
-    given=(1,),
-)
+existing_p: Final = symmetric("existing", Existing, impl=_check, given=1)
 
 
 def existing(x: Tracer, missing: Tracer, *, vectors: bool) -> Tracer:
@@ -184,7 +175,6 @@ eig_p: Final = Primitive(
     abstract=_abstract_eig,
     impl=lambda _p: _complex_eig,
     jvp=_eig_jvp,
-    batch=lambda _p, _size, xs, _batched: eig(xs[0]),
 )
 
 
@@ -193,19 +183,18 @@ def eig(a: Tracer) -> tuple[Tracer, ...]:
     return bind(eig_p, NONE, a)
 
 
-def _eigvals_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+def _eigvals_tangent(p: Params, a: Tracer, y: Tracer, t: Tracer) -> Maybe:
     """Take the slopes of `eig`, which may have the eigenvalues in another order."""
-    y = eigvals(xs[0])
-    (w, _), (slopes, _) = _eig_jvp(NONE, xs, ts)
+    (w, _), (slopes, _) = _eig_jvp(p, [a], [t])
     if slopes is None:
-        return [y], [None]
+        return None
     shape = (*w.shape, w.shape[-1])
     *stack, row, column = range(len(shape))
     near, far = broadcast(y, shape, (*stack, row)), broadcast(w, shape, (*stack, column))
     place = argmin(modulus(sub(near, far)), column)
     nearest = equal(iota(shape, column), broadcast(place, shape, (*stack, row)))
     offered = broadcast(slopes, shape, (*stack, column))
-    return [y], [reduce_sum(select(nearest, offered, zeros(offered.type)), (column,))]
+    return reduce_sum(select(nearest, offered, zeros(offered.type)), (column,))
 
 
 def _complex_eigvals(a: Any) -> Any:
@@ -213,13 +202,12 @@ def _complex_eigvals(a: Any) -> Any:
     return w.astype(complex_dtype(w.dtype), copy=False)
 
 
-eigvals_p: Final = Primitive(
+eigvals_p: Final = unary(
     "eigvals",
     Params,
     abstract=_abstract_eigvals,
     impl=lambda _p: _complex_eigvals,
-    jvp=_eigvals_jvp,
-    batch=lambda _p, _size, xs, _batched: [eigvals(xs[0])],
+    tangent=_eigvals_tangent,
 )
 
 

@@ -16,6 +16,7 @@ from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
+from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     generic_rotation,
@@ -37,29 +38,25 @@ from funcdiff.space import mul
 # ---- Cholesky ----------------------------------------------------------------------------------
 
 
-def _cholesky_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
+def _cholesky_tangent(p: Triangle, _a: Tracer, y: Tracer, t: Tracer) -> Tracer:
     """dL = L·Φ(L⁻¹·dA·L⁻ᴴ), Φ the lower triangle with half the diagonal.
 
     I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, equation 8.  One
     inverse serves both sides, and both modes.
     """
-    (a,), (t,) = xs, ts
-    assert t is not None
-    y = cholesky(a, lower=p.lower)
     factor = y if p.lower else adjoint(y)
     inverse = triangular_inv(factor)
     inner = matmul(matmul(inverse, hermitian(t)), adjoint(inverse))
     moved = matmul(factor, lower_half(inner))
-    return [y], [moved if p.lower else adjoint(moved)]
+    return moved if p.lower else adjoint(moved)
 
 
-cholesky_p: Final = Primitive(
+cholesky_p: Final = unary(
     "cholesky",
     Triangle,
     abstract=lambda _p, a: (square(a),),
     impl=lambda p: lambda a: np.linalg.cholesky(a, upper=not p.lower),
-    jvp=_cholesky_jvp,
-    batch=lambda p, _size, xs, _batched: [cholesky(xs[0], lower=p.lower)],
+    tangent=_cholesky_tangent,
 )
 
 
@@ -126,7 +123,6 @@ eigh_p: Final = Primitive(
     abstract=_abstract_eigh,
     impl=lambda p: lambda a: tuple(np.linalg.eigh(a, "L" if p.lower else "U")),
     jvp=_eigh_jvp,
-    batch=lambda p, _size, xs, _batched: eigh(xs[0], lower=p.lower),
     linearize=_eigh_linearize,
 )
 
@@ -150,7 +146,6 @@ eigvalsh_p: Final = Primitive(
     abstract=_abstract_eigvalsh,
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
     jvp=_eigvalsh_rule(_eigh_jvp),
-    batch=lambda p, _size, xs, _batched: [eigvalsh(xs[0], lower=p.lower)],
     linearize=_eigvalsh_rule(_eigh_linearize),
 )
 

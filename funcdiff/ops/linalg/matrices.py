@@ -15,7 +15,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import symmetric
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.structural import iota, permute, select
 from funcdiff.space import add, broadcast, mul, reduce_sum, zeros
@@ -90,15 +90,7 @@ def _part_impl(p: Part) -> Callable[..., Any]:
     return function
 
 
-part_p: Final = linear(
-    "part",
-    Part,
-    abstract=lambda _p, x: (x,),
-    impl=_part_impl,
-    transpose=lambda p, _types, cts, _xs: [_part(cts[0], p)],
-    batch=lambda p, _size, xs, _batched: [_part(xs[0], p)],
-    facts=Facts(fresh=True),
-)
+part_p: Final = symmetric("part", Part, impl=_part_impl, facts=Facts(fresh=True))
 
 
 def _part(x: Tracer, p: Part) -> Tracer:

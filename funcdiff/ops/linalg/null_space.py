@@ -6,7 +6,6 @@ square, together with directions that are no singular vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +15,9 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, T
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.families import diagonal_op, linear
-from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, differ
-from funcdiff.space import align, instantiate
+from funcdiff.ops.families import symmetric
+from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, checked_cotangent, differ
+from funcdiff.space import instantiate
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
 
@@ -30,19 +29,7 @@ def _check(ct: Any, zero: Any) -> Any:
     return ct
 
 
-def _leaving_impl(p: Gauge) -> Callable[..., Any]:
-    return _check if p.checked else lambda x, _zero: x
-
-
-leaving_p: Final[Primitive[Gauge]] = linear(
-    "leaving",
-    Gauge,
-    abstract=lambda _p, x, _zero: (x,),
-    impl=_leaving_impl,
-    transpose=lambda p, _types, cts, xs: [leaving(cts[0], xs[1], checked=not p.checked), None],
-    batch=lambda p, size, xs, batched: [leaving(*align(size, xs, batched), checked=p.checked)],
-    given=(1,),
-)
+leaving_p: Final = checked_cotangent("leaving", Gauge, lambda _p: _check)
 
 
 def leaving(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
@@ -98,7 +85,6 @@ aligned_p: Final = Primitive(
     abstract=_abstract_aligned,
     impl=lambda _p: _aligned,
     jvp=_aligned_jvp,
-    batch=lambda _p, size, xs, batched: [aligned(*align(size, xs, batched))],
 )
 
 
@@ -121,7 +107,7 @@ def _regular(x: Any, zero: Any) -> Any:
     return x
 
 
-regular_p: Final = diagonal_op("regular", _regular, given=1)
+regular_p: Final = symmetric("regular", Params, impl=lambda _p: _regular, given=1)
 
 
 def regular(x: Tracer, zero: Tracer) -> Tracer:
@@ -144,7 +130,7 @@ def _vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanishing_p: Final = diagonal_op("vanishing", _vanishing, given=2)
+vanishing_p: Final = symmetric("vanishing", Params, impl=lambda _p: _vanishing, given=2)
 
 
 def vanishing(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:

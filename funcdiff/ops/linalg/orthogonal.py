@@ -26,8 +26,8 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import diagonal_op, linear
-from funcdiff.ops.linalg.degeneracy import differ
+from funcdiff.ops.families import symmetric
+from funcdiff.ops.linalg.degeneracy import checked_cotangent, differ
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal,
@@ -56,7 +56,7 @@ class Complement(Params):
     checked: bool
 
 
-def _check(p: Complement) -> Callable[..., Any]:
+def _check(p: Complement) -> Callable[[Any], Any]:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K among those columns."""
 
     def checked(ct: Any) -> Any:
@@ -73,14 +73,7 @@ def _check(p: Complement) -> Callable[..., Any]:
     return checked
 
 
-complement_p: Final[Primitive[Complement]] = linear(
-    "complement",
-    Complement,
-    abstract=lambda _p, x: (x,),
-    impl=lambda p: _check(p) if p.checked else lambda x: x,
-    transpose=lambda p, _types, cts, _xs: [complement(cts[0], p.start, checked=not p.checked)],
-    batch=lambda p, _size, xs, _batched: [complement(xs[0], p.start, checked=p.checked)],
-)
+complement_p: Final = checked_cotangent("complement", Complement, _check, given=0)
 
 
 def complement(x: Tracer, start: int, *, checked: bool) -> Tracer:
@@ -99,7 +92,7 @@ def _diverging(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-divergent_p: Final = diagonal_op("divergent", _diverging, given=1)
+divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging, given=1)
 
 
 def divergent(x: Tracer, mask: Tracer) -> Tracer:
@@ -214,7 +207,6 @@ qr_p: Final[Primitive[Qr]] = Primitive(
     abstract=_abstract_qr,
     impl=lambda p: lambda a: _factors(p, a),
     jvp=_qr_jvp,
-    batch=lambda p, _size, xs, _batched: bind(qr_p, p, *xs),
 )
 
 

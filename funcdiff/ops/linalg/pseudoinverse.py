@@ -23,10 +23,10 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
-from funcdiff.ops.families import diagonal_op
+from funcdiff.ops.families import symmetric
 from funcdiff.ops.linalg.matrices import adjoint, factorizable, hermitian, matmul, square, triangle
 from funcdiff.ops.linalg.singular import svdvals, svdvals_p
-from funcdiff.space import Maybe, add, align, mul, neg, reduce_sum, sum_tangents
+from funcdiff.space import Maybe, add, mul, neg, reduce_sum, sum_tangents
 
 _RANK: Final = np.dtype(np.int32)
 """The dtype of LAPACK's rank."""
@@ -48,7 +48,9 @@ def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
     return t
 
 
-constant_rank_p: Final = diagonal_op("constant_rank", _of_constant_rank, given=2)
+constant_rank_p: Final = symmetric(
+    "constant_rank", Params, impl=lambda _p: _of_constant_rank, given=2
+)
 
 
 def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:
@@ -112,7 +114,6 @@ pinv_p: Final = Primitive(
     abstract=_abstract_pinv,
     impl=_pinv_impl,
     jvp=_pinv_jvp,
-    batch=lambda p, size, xs, batched: [pinv(*align(size, xs, batched), symmetric=p.hermitian)],
 )
 
 
@@ -199,7 +200,6 @@ lstsq_p: Final = Primitive(
     abstract=_abstract_lstsq,
     impl=_lstsq_impl,
     jvp=_lstsq_jvp,
-    batch=lambda p, size, xs, batched: lstsq(*align(size, xs, batched), relative=p.relative),
 )
 
 

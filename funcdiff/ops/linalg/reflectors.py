@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE
+from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import diagonal_op
+from funcdiff.ops.families import symmetric
 from funcdiff.ops.linalg.matrices import (
     diagonal,
     identity,
@@ -44,7 +44,7 @@ def _reflected(x: Any, none: Any) -> Any:
     return x
 
 
-reflected_p: Final = diagonal_op("reflected", _reflected, given=1)
+reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected, given=1)
 
 
 def reflected(x: Tracer, none: Tracer) -> Tracer:

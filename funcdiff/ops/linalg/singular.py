@@ -27,6 +27,7 @@ from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import div
+from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
     gauge,
@@ -109,29 +110,26 @@ def _abstract_svdvals(_p: Params, a: ArrayType) -> Types:
     return (a.with_shape((*a.shape[:-2], rank)).with_dtype(real_dtype(a.dtype)),)
 
 
-def _svdvals_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Tracer:
     """ds = Re diag(Uᴴ·dA·V), in both modes: equal values share it, and those of zero are zero.
 
     The last because ±s are eigenvalues alike, of opposite slopes.
     """
-    (a,), (t,) = xs, ts
-    assert t is not None
     u, s, vh = svd(a, full=False)
     *stack, row, column = range(a.ndim)
     axes = (*stack, row, column)
     slopes = real_part(contract(conj(u), matmul(t, adjoint(vh)), axes, axes, (*stack, column)))
     known = ties(s)
     signed = select(known.zero, zeros(slopes.type), slopes)
-    return [svdvals(a)], [shared(signed, known.same, strict=False)]
+    return shared(signed, known.same, strict=False)
 
 
-svdvals_p: Final = Primitive(
+svdvals_p: Final = unary(
     "svdvals",
     Params,
     abstract=_abstract_svdvals,
     impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
-    jvp=_svdvals_jvp,
-    batch=lambda _p, _size, xs, _batched: [svdvals(xs[0])],
+    tangent=_svdvals_tangent,
 )
 
 
@@ -313,7 +311,6 @@ svd_p: Final = Primitive(
     abstract=_abstract_svd,
     impl=lambda p: lambda a: tuple(np.linalg.svd(a, full_matrices=p.full)),
     jvp=_rule(_followed),
-    batch=lambda p, _size, xs, _batched: svd(xs[0], full=p.full),
     linearize=_rule(_linear),
 )
 

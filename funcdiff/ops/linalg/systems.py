@@ -18,6 +18,7 @@ from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.matrices import matmul, square, transposed, triangle
 from funcdiff.ops.structure.structural import permute, reshape
 from funcdiff.space import align, neg, sum_tangents
@@ -150,22 +151,20 @@ def triangular_solve(a: Tracer, b: Tracer, *, lower: bool) -> Tracer:
 # ---- the inverse -------------------------------------------------------------------------------
 
 
-def _inv_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    """d(A⁻¹) = -A⁻¹·dA·A⁻¹."""
-    (a,), (t,) = xs, ts
-    assert t is not None
-    x = inv(a)
-    return [x], [neg(matmul(matmul(x, t), x))]
+def _inverse(
+    name: str, impl: Callable[..., Any], part: Callable[[Tracer], Tracer]
+) -> Primitive[Params]:
+    """Declare the inverse of a part of A: d(A⁻¹) = -A⁻¹·dA·A⁻¹."""
+    return unary(
+        name,
+        Params,
+        abstract=lambda _p, a: (square(a),),
+        impl=lambda _p: impl,
+        tangent=lambda _p, _a, y, t: neg(matmul(matmul(y, part(t)), y)),
+    )
 
 
-inv_p: Final = Primitive(
-    "inv",
-    Params,
-    abstract=lambda _p, a: (square(a),),
-    impl=lambda _p: np.linalg.inv,
-    jvp=_inv_jvp,
-    batch=lambda _p, _size, xs, _batched: [inv(xs[0])],
-)
+inv_p: Final = _inverse("inv", np.linalg.inv, lambda t: t)
 
 
 def inv(a: Tracer) -> Tracer:
@@ -189,22 +188,7 @@ def _inverted(a: Any) -> Any:
     return result
 
 
-def _triangular_inv_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    """d(L⁻¹) = -L⁻¹·dL·L⁻¹."""
-    (a,), (t,) = xs, ts
-    assert t is not None
-    x = triangular_inv(a)
-    return [x], [neg(matmul(matmul(x, triangle(t, lower=True)), x))]
-
-
-triangular_inv_p: Final = Primitive(
-    "triangular_inv",
-    Params,
-    abstract=lambda _p, a: (square(a),),
-    impl=lambda _p: _inverted,
-    jvp=_triangular_inv_jvp,
-    batch=lambda _p, _size, xs, _batched: [triangular_inv(xs[0])],
-)
+triangular_inv_p: Final = _inverse("triangular_inv", _inverted, lambda t: triangle(t, lower=True))
 
 
 def triangular_inv(a: Tracer) -> Tracer:

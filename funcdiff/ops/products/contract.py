@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.space import sum_tangents
+from funcdiff.ops.families import multilinear
 
 Labels: TypeAlias = tuple[int, ...]
 
@@ -91,15 +91,6 @@ def _plain(p: Contraction, inner: int) -> Callable[..., Any]:
     return function
 
 
-def _forward(p: Contraction, xs: Tracers, ts: Tangents) -> Pushed:
-    (x, y), (tx, ty) = xs, ts
-    terms = [
-        None if tx is None else contract(tx, y, p.left, p.right, p.out),
-        None if ty is None else contract(x, ty, p.left, p.right, p.out),
-    ]
-    return [contract(x, y, p.left, p.right, p.out)], [sum_tangents(terms)]
-
-
 def _transpose(p: Contraction, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, y) = cts, xs
     return [
@@ -117,14 +108,13 @@ def _batch(p: Contraction, _size: int, xs: Tracers, batched: Sequence[bool]) -> 
     return [contract(xs[0], xs[1], left, right, (label, *p.out))]
 
 
-contract_p: Final = Primitive(
+contract_p: Final = multilinear(
     "contract",
     Contraction,
-    _abstract_contract,
-    _impl,
-    _forward,
-    _transpose,
-    _batch,
+    abstract=_abstract_contract,
+    impl=_impl,
+    transpose=_transpose,
+    batch=_batch,
     facts=Facts(fresh=True, product=True),
 )
 

@@ -18,12 +18,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.ops.families import multilinear
 from funcdiff.ops.products.contract import Labels
 from funcdiff.ops.products.windows import Geometry, multiplied
-from funcdiff.space import sum_tangents
 
 Steps: TypeAlias = tuple[int, int, int]
 
@@ -153,15 +153,6 @@ def _extended(x: Any, before: int, behind: int) -> Any:
 # ---- its rules -----------------------------------------------------------------------------------
 
 
-def _forward(p: Convolution, xs: Tracers, ts: Tangents) -> Pushed:
-    (x, y), (tx, ty) = xs, ts
-    terms = [
-        None if tx is None else convolve(tx, y, p),
-        None if ty is None else convolve(x, ty, p),
-    ]
-    return [convolve(x, y, p)], [sum_tangents(terms)]
-
-
 def _transpose(p: Convolution, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
     (ct,), (x, y) = cts, xs
     if x is None:
@@ -200,14 +191,13 @@ def _batch(p: Convolution, _size: int, xs: Tracers, batched: Sequence[bool]) -> 
     return [convolve(xs[0], xs[1], batch)]
 
 
-convolve_p: Final = Primitive(
+convolve_p: Final = multilinear(
     "convolve",
     Convolution,
-    _abstract,
-    _impl,
-    _forward,
-    _transpose,
-    _batch,
+    abstract=_abstract,
+    impl=_impl,
+    transpose=_transpose,
+    batch=_batch,
     facts=Facts(fresh=True, product=True),
 )
 

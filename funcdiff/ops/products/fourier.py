@@ -74,15 +74,13 @@ def _transform(
         whole = convert(transpose(p, cts[0]), types[0].dtype)
         return [_resized(whole, p.axis, types[0].shape[p.axis])]
 
-    primitive = linear(
+    return linear(
         name,
         Fourier,
         abstract=lambda p, x: (abstract(p, x),),
         impl=lambda p: lambda x: function(x, p.points, p.axis, p.norm),
         transpose=transposed,
-        batch=lambda p, _size, xs, _batched: bind(primitive, replace(p, axis=p.axis + 1), *xs),
     )
-    return primitive
 
 
 def _resized(x: Tracer, axis: int, length: int) -> Tracer:

@@ -17,7 +17,7 @@ from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import linear, multilinear
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
 from funcdiff.ops.products.convolution import Convolution, convolve_p, numbered, solved
 from funcdiff.ops.structure.structural import select
@@ -52,18 +52,12 @@ def _transpose(p: Axes, types: Types, cts: Sequence[Any], xs: Tangents) -> Tange
     return [select(mask, broadcast(cts[0], x.shape, kept_axes(x.ndim, p.axes)), zeros(x)), None]
 
 
-def _batch(p: Axes, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, mask = align(size, xs, batched)
-    return [masked_sum(x, mask, tuple(axis + 1 for axis in p.axes))]
-
-
 masked_sum_p: Final = linear(
     "masked_sum",
     Axes,
     abstract=_abstract,
     impl=_impl,
     transpose=_transpose,
-    batch=_batch,
     given=(1,),
 )
 
@@ -197,14 +191,6 @@ def _product(
 
         return function
 
-    def forward(p: M, xs: Tracers, ts: Tangents) -> Pushed:
-        (x, y, mask), (tx, ty, _) = xs, ts
-        terms = [
-            None if tx is None else bind(primitive, p, tx, y, mask)[0],
-            None if ty is None else bind(primitive, p, x, ty, mask)[0],
-        ]
-        return bind(primitive, p, x, y, mask), [sum_tangents(terms)]
-
     def transpose(p: M, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
         """Mask the cotangent of what is masked; that of the other operand is masked again."""
         *factors, mask = xs
@@ -228,7 +214,9 @@ def _product(
         right = (label, *p.right) if flags[1] else p.right
         return bind(primitive, replace(p, left=left, right=right, out=(label, *p.out)), *operands)
 
-    primitive: Primitive[M] = Primitive(name, masked, abstract, impl, forward, transpose, batch)
+    primitive: Primitive[M] = multilinear(
+        name, masked, abstract=abstract, impl=impl, transpose=transpose, batch=batch
+    )
     return primitive
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
+from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.ops.special.family import last_dtype, scipy_function, special
 
 
@@ -47,13 +47,11 @@ airye_ai_slope: Callable[..., Any] = _growing("airye_ai_slope", 1, lambda z: z *
 
 
 def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+    def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (z,), (t,) = xs, ts
-        y: Any = op(z)
-        return [y], [slope(z) * t + -y * _rate(z, t)]
+        return slope(z) * t + -y * _rate(z, t)
 
-    op = special(name, jvp=forward, run=_result("airye", k), dtypes=last_dtype)
-    return op
+    return special(name, tangent=tangent, run=_result("airye", k), dtypes=last_dtype)
 
 
 def _rate(z: Any, t: Any) -> Any:

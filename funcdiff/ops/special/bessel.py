@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
+from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.special.family import special
 from funcdiff.ops.special.parameters import numbered_by, undefined
@@ -104,18 +104,16 @@ def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) ->
     """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
     refuse: Any = undefined(name, "v")
 
-    def forward(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+    def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (v, z), (order, t) = xs, ts
         if order is not None:
             refuse()
-        y = op(v, z)
-        tangent = slope(v, z, y) * t
+        moved = slope(v, z, y) * t
         if part is np.real or z.dtype.kind == "c":
-            tangent = tangent + -np.sign(part(z)) * part(t) * y
-        return [y], [tangent]
+            moved = moved + -np.sign(part(z)) * part(t) * y
+        return moved
 
-    op = special(name, jvp=forward)
-    return op
+    return special(name, tangent=tangent)
 
 
 jve: Callable[..., Any] = _damped(

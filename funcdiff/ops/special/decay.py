@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers
+from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise
 
 
-def _decay_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
-    (x,), (t,) = xs, ts
-    y = decay(x)
-    tangent: Any = t
-    return [y], [np.where(y == 0, 0, tangent) * y]
+def _decay_tangent(_xs: Tracers, ts: Tangents, y: Any) -> Any:
+    t: Any = ts[0]
+    return np.where(y == 0, 0, t) * y
 
 
-decay: Callable[..., Any] = elementwise("decay", np.exp, jvp=_decay_jvp)
+decay: Callable[..., Any] = elementwise("decay", np.exp, tangent=_decay_tangent)
 """eˣ, with the derivative 0 where it is 0, however fast the operand goes to -∞."""
 
 by_ufunc[np.exp] = exp

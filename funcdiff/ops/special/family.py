@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.errors import MissingDependencyError, user_location
-from funcdiff.ops.families import Elementwise, Jvp, Partial, elementwise, resolver
+from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver
 
 by_name: Final[dict[str, Elementwise]] = {}
 """The elementwise operation that a function of ``scipy.special`` becomes."""
@@ -64,7 +64,7 @@ def _is_installed() -> bool:
 def special(
     name: str,
     *partials: Partial,
-    jvp: Jvp | None = None,
+    tangent: Tangent | None = None,
     run: Callable[..., Any] | None = None,
     dtypes: Callable[..., np.dtype[Any]] | None = None,
     primitive: str | None = None,
@@ -77,7 +77,7 @@ def special(
     name
         Name of the function there.
     *partials
-        One per operand, as in `elementwise`; `jvp` replaces them all.
+        One per operand, as in `elementwise`; `tangent` replaces them all.
     run
         What computes it, if not the function of that name: one of its several results, say.
     dtypes
@@ -96,7 +96,7 @@ def special(
         return operands[0] if function is substitute else resolver(function)(*operands)
 
     op = elementwise(
-        primitive or name, run or compute, *partials, jvp=jvp, dtypes=dtypes or resolve
+        primitive or name, run or compute, *partials, tangent=tangent, dtypes=dtypes or resolve
     )
     by_name[name] = op
     return op

@@ -6,7 +6,7 @@ a primitive for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import conform
-from funcdiff.space import align, mul, same_types, sum_tangents
+from funcdiff.space import mul, same_types, sum_tangents
 
 Formula: TypeAlias = Callable[..., Any]
 """``formula(orders, *xs)``: of float64 arrays where it computes, of tracers where it derives."""
@@ -68,8 +68,5 @@ def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
         ]
         return [y], [sum_tangents(terms)]
 
-    def batch(p: Orders, size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
-        return [family(p.orders, *align(size, xs, batched))]
-
-    family = Family(Primitive(name, Orders, abstract, implement, jvp=forward, batch=batch))
+    family = Family(Primitive(name, Orders, abstract, implement, jvp=forward))
     return family

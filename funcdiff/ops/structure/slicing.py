@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from funcdiff.core.builder import bind
 from funcdiff.core.overwriting import on_copy
-from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
-from funcdiff.space import align, zeros
+from funcdiff.space import zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Slice(Params):
         ranges = map(range, self.starts, self.stops, self.steps)
         return tuple(len(r) for r in ranges)
 
-    def whole(self, size: int) -> Slice:
+    def batched(self, size: int) -> Slice:
         """Return the same with all of a further axis in front."""
         return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))
 
@@ -55,7 +55,6 @@ slice_p: Final = linear(
     abstract=_abstract_slice,
     impl=lambda p: lambda x: x[p.index],
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
-    batch=lambda p, size, xs, _batched: [take_slice(xs[0], p.whole(size))],
     facts=Facts(view=True, rearranges=True, copying=lambda p: lambda x: x[p.index].copy()),
 )
 
@@ -95,18 +94,12 @@ def _transpose_add_slice(p: Slice, _types: Types, cts: Sequence[Any], xs: Tangen
     return [ct if x is None else None, take_slice(ct, p) if u is None else None]
 
 
-def _batch_add_slice(p: Slice, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, u = align(size, xs, batched)
-    return [add_slice(x, u, p.whole(size))]
-
-
 add_slice_p: Final = linear(
     "add_slice",
     Slice,
     abstract=_abstract_add_slice,
     impl=on_copy(_add_slice_into),
     transpose=_transpose_add_slice,
-    batch=_batch_add_slice,
     facts=Facts(fresh=True, in_place=_add_slice_into),
 )
 
@@ -138,18 +131,12 @@ def _transpose_replace_slice(p: Slice, types: Types, cts: Sequence[Any], xs: Tan
     return [replace_slice(ct, zeros(types[1]), p) if x is None else None, ct_v]
 
 
-def _batch_replace_slice(p: Slice, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, v = align(size, xs, batched)
-    return [replace_slice(x, v, p.whole(size))]
-
-
 replace_slice_p: Final = linear(
     "replace_slice",
     Slice,
     abstract=_abstract_replace_slice,
     impl=on_copy(_replace_slice_into),
     transpose=_transpose_replace_slice,
-    batch=_batch_replace_slice,
     facts=Facts(fresh=True, in_place=_replace_slice_into),
 )
 

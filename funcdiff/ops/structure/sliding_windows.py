@@ -68,7 +68,6 @@ sliding_windows_p: Final = linear(
     abstract=_abstract_windows,
     impl=lambda p: lambda x: sliding_window_view(x, p.length, p.axis),
     transpose=lambda p, _types, cts, _xs: [overlap_add(cts[0], p.axis)],
-    batch=lambda p, _size, xs, _batched: [sliding_windows(xs[0], p.axis + 1, p.length)],
     facts=Facts(
         view=True,
         copying=lambda p: lambda x: sliding_window_view(x, p.length, p.axis).copy(),
@@ -80,7 +79,6 @@ overlap_add_p: Final = linear(
     abstract=_abstract_sum,
     impl=_overlap_add_impl,
     transpose=lambda p, _types, cts, _xs: [sliding_windows(cts[0], p.axis, p.length)],
-    batch=lambda p, _size, xs, _batched: [overlap_add(xs[0], p.axis + 1)],
     facts=Facts(fresh=True),
 )
 

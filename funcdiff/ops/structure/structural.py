@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Pushed, Tangents, Tracers, Types, shifted
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.ops.families import constant_op, linear
 from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.space import Maybe, align, splat, zeros
+from funcdiff.space import Maybe, splat, zeros
 
 # ---- reshape ---------------------------------------------------------------------------------
 
@@ -27,6 +27,10 @@ class Shape(Params):
     """The shape of the result."""
 
     shape: tuple[int, ...]
+
+    def batched(self, size: int) -> Shape:
+        """Return the shape with a further axis in front."""
+        return Shape((size, *self.shape))
 
 
 def _abstract_reshape(p: Shape, x: ArrayType) -> Types:
@@ -42,7 +46,6 @@ reshape_p: Final = linear(
     abstract=_abstract_reshape,
     impl=lambda p: lambda x: np.reshape(x, p.shape),
     transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
-    batch=lambda p, size, xs, _batched: [reshape(xs[0], (size, *p.shape))],
     facts=_REARRANGING_VIEW,
 )
 
@@ -65,6 +68,10 @@ class Permutation(Params):
 
     axes: tuple[int, ...]
 
+    def batched(self, size: int) -> Permutation:  # noqa: ARG002
+        """Return the same behind a further axis in front."""
+        return Permutation((0, *shifted(self.axes)))
+
 
 def inverse(axes: Sequence[int]) -> tuple[int, ...]:
     """Return the inverse of a permutation."""
@@ -83,7 +90,6 @@ permute_p: Final = linear(
     abstract=_abstract_permute,
     impl=lambda p: lambda x: np.transpose(x, p.axes),
     transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
-    batch=lambda p, _size, xs, _batched: [permute(xs[0], (0, *(a + 1 for a in p.axes)))],
     facts=_REARRANGING_VIEW,
 )
 
@@ -134,7 +140,6 @@ convert_p: Final = linear(
     impl=_convert_impl,
     jvp=_jvp_convert,
     transpose=_transpose_convert,
-    batch=lambda p, _size, xs, _batched: [convert(xs[0], p.dtype)],
     facts=Facts(fresh=True, pointwise=True),
 )
 
@@ -215,7 +220,6 @@ select_p: Final = linear(
     abstract=_abstract_select,
     impl=lambda _p: _selected,
     transpose=_transpose_select,
-    batch=lambda _p, size, xs, batched: [select(*align(size, xs, batched))],
     given=(0,),
     facts=Facts(fresh=True, pointwise=True),
 )
@@ -264,7 +268,6 @@ concatenate_p: Final = linear(
     abstract=_abstract_concatenate,
     impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
     transpose=_transpose_concatenate,
-    batch=lambda p, size, xs, batched: [concatenate(align(size, xs, batched), p.axis + 1)],
     facts=Facts(fresh=True),
 )
 
@@ -297,7 +300,6 @@ reverse_p: Final = linear(
     abstract=lambda _p, x: (x,),
     impl=_reverse_impl,
     transpose=lambda p, _types, cts, _xs: [reverse(cts[0], p.axes)],
-    batch=lambda p, _size, xs, _batched: [reverse(xs[0], tuple(a + 1 for a in p.axes))],
     facts=_REARRANGING_VIEW,
 )
 
@@ -315,7 +317,6 @@ stop_gradient_p: Final = constant_op(
     Params,
     abstract=lambda _p, x: (x,),
     impl=lambda _p: lambda x: x,
-    batch=lambda _p, _size, xs, _batched: [stop_gradient(xs[0])],
     facts=Facts(view=True),
 )
 
@@ -343,7 +344,6 @@ iota_p: Final = constant_op(
     Iota,
     abstract=lambda p: (ArrayType(p.shape, INT),),
     impl=_iota_impl,
-    batch=lambda p, _size, _xs, _batched: [iota(p.shape, p.axis)],
 )
 
 

@@ -14,10 +14,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial as with_first
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import (
+    Facts,
+    Params,
+    Primitive,
+    Pushed,
+    Tangents,
+    Tracers,
+    Types,
+    shifted,
+)
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -29,7 +38,6 @@ from funcdiff.ops.linalg.matrices import adjoint, matmul, scaled_columns, transp
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import (
     Maybe,
-    align,
     broadcast,
     instantiate,
     mul,
@@ -58,6 +66,10 @@ class MatrixFunction(Params, ABC):
     """
 
     body: Program
+
+    def batched(self, size: int) -> Self:
+        """Return the function of a batch of values and parameters."""
+        return replace(self, body=_batched(self.body, size))
 
     @abstractmethod
     def values(self, a: ArrayType) -> ArrayType:
@@ -186,11 +198,6 @@ def matrix_function(
     directed: bool,
 ) -> Primitive[Any]:
     """Declare the primitive of a function, or of its derivatives, or of both."""
-
-    def batch(p: Any, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-        inner = replace(p, body=_batched(p.body, size))
-        return bind(declared, inner, *align(size, xs, batched))
-
     declared: Primitive[Any] = Primitive(
         name,
         params,
@@ -198,7 +205,6 @@ def matrix_function(
         impl=impl,
         jvp=with_first(_jvp, outputs),
         transpose=with_first(_transpose, outputs) if directed else None,
-        batch=batch,
         facts=Facts(hands_on=True),
     )
     return declared
@@ -267,7 +273,6 @@ def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
 
 
 def _batched(body: Program, size: int) -> Program:
-    """Return the function of a batch of values and parameters."""
     return vmap(body, size, (True,) * len(body.inputs), (True,))[0]
 
 
@@ -308,6 +313,11 @@ class MatrixSum(Params, ABC):
     body: Program
     axes: tuple[int, ...]
 
+    def batched(self, size: int) -> Self:
+        """Return the sum over the same axes behind a further one."""
+        p: Any = self
+        return replace(p, body=_batched(self.body, size), axes=shifted(self.axes))  # type: ignore[no-any-return]
+
     @abstractmethod
     def function(self, body: Program) -> MatrixFunction:
         """Return a function of the same values."""
@@ -343,18 +353,12 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
             parts.append(reduce_sum(mul(convert(factor, y.dtype), value), p.axes[:-1]))
         return bind(declared, p, *xs), [sum_tangents(parts)]
 
-    def batch(p: Any, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-        axes = tuple(axis + 1 for axis in p.axes)
-        inner = replace(p, body=_batched(p.body, size), axes=axes)
-        return bind(declared, inner, *align(size, xs, batched))
-
     declared: Primitive[Any] = Primitive(
         name,
         params,
         abstract=abstract,
         impl=lambda _p: lambda y, *_: y,
         jvp=forward,
-        batch=batch,
         facts=Facts(hands_on=True),
     )
     return declared
