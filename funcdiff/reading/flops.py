@@ -18,7 +18,7 @@ from funcdiff.core.program import Equation
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.linalg.orthogonal import Qr
 from funcdiff.ops.linalg.singular import Vectors
-from funcdiff.ops.products.contract import Contraction
+from funcdiff.ops.products.contract import Contraction, lengths
 from funcdiff.ops.products.convolution import Convolution
 from funcdiff.ops.products.fourier import Fourier
 from funcdiff.ops.special.family import by_name
@@ -128,8 +128,7 @@ def _each_operand(eq: Equation) -> int:
 def _contract(eq: Equation) -> int:
     """Count 2·m·n·k: a product and a sum for every term; without a sum, the products."""
     p = eq.params_as(Contraction)
-    sizes = dict(zip(p.left, eq.operands[0].type.shape, strict=True))
-    sizes |= dict(zip(p.right, eq.operands[1].type.shape, strict=True))
+    sizes = lengths(p, *(atom.type.shape for atom in eq.operands))
     terms = prod(sizes.values())
     summed = any(k not in p.out for k in sizes)
     if _is_complex(eq):

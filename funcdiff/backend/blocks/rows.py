@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Equation
-from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
 from funcdiff.ops.structure.structural import Permutation, Shape, permute_p, reshape_p
 from funcdiff.space import Axes, Broadcast, broadcast_p
 
@@ -81,41 +82,19 @@ def _reduction(eq: Equation, ufunc: np.ufunc) -> Rows | None:
 def _contract(eq: Equation) -> Rows | None:
     """Products that cost no more than the reading of the rows; others are left to BLAS whole."""
     p = eq.params_as(Contraction)
-    x, y = (atom.type.size for atom in eq.operands)
-    out = eq.results[0].type.size
-    first = p.out[0] if p.out else None
+    x, y = (atom.type for atom in eq.operands)
+    out, first, size = eq.results[0].type.size, p.out[:1], lengths(p, x.shape, y.shape)
+    most = _FEW_COLUMNS * max(x.size, y.size)
     if p.left[:1] == p.right[:1] != ():
-        label = p.left[0]
-        if label == first:
+        if p.left[:1] == first:
             return Rows((True, True))
-        if (
-            label not in p.out
-            and out <= _SMALL_SUM
-            and out * _sizes(eq, label) <= (_FEW_COLUMNS * max(x, y))
-        ):
-            return Rows((True, True), np.add)
-        return None
-    few = max(x, y) * _FEW_COLUMNS >= out * _inner(eq)
-    if p.left[:1] == (first,) and first not in p.right and few:
-        return Rows((True, False))
-    if p.right[:1] == (first,) and first not in p.left and few:
-        return Rows((False, True))
+        few = p.left[0] not in p.out and out <= _SMALL_SUM and out * size[p.left[0]] <= most
+        return Rows((True, True), np.add) if few else None
+    few = out * prod(size[label] for label in arrangement(p).inner) <= most
+    for own, other, blocked in ((p.left, p.right, True), (p.right, p.left, False)):
+        if few and own[:1] == first != () and first[0] not in other:
+            return Rows((blocked, not blocked))
     return None
-
-
-def _sizes(eq: Equation, label: int) -> int:
-    """Return the length of the axes with a label."""
-    p = eq.params_as(Contraction)
-    return int(eq.operands[0].type.shape[p.left.index(label)])
-
-
-def _inner(eq: Equation) -> int:
-    """Return how many products each element of a contraction sums up."""
-    p = eq.params_as(Contraction)
-    found = 1
-    for label in set(p.left) - set(p.out):
-        found *= _sizes(eq, label)
-    return found
 
 
 _RULES: Final[dict[Primitive[Any], Rule]] = {

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.buffers import is_ufunc, plan
+from funcdiff.backend.code.formulas import FORMULAS, reduction_ufunc, with_new_axes
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.structure.slicing import Slice, slice_p
-from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
-from funcdiff.space import Axes, reduce_sum_p
+from funcdiff.space import Axes
 
 _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 """NumPy deprecates a third argument by position for these."""
 
-Template: TypeAlias = Callable[[Equation, str], str | None]
+_OF_NUMPY: Final = re.compile(r"np\.(\w+)")
 
 LARGE: Final = 1 << 15
 """Bytes from which an array is freed as soon as it is dead."""
@@ -54,56 +53,13 @@ class Source(NamedTuple):
         return function
 
 
-def _reshape(eq: Equation, x: str) -> str:
-    if not eq.results[0].type.shape:  # a number, which is quicker to work with than an array
-        return f"{x}[{', '.join('0' for _ in eq.operands[0].type.shape)}]"
-    return f"{x}.reshape({eq.results[0].type.shape})"
-
-
-def _permute(eq: Equation, x: str) -> str:
-    p = eq.params_as(Permutation)
-    return f"{x}.transpose({p.axes})"
-
-
-def _slice(eq: Equation, x: str) -> str:
-    return f"{x}[{index_text(eq.params_as(Slice))}]"
-
-
-def index_text(p: Slice) -> str:
-    """Return the index of a slice: ``1:, ::2``."""
-
-    def part(start: int, stop: int, step: int) -> str:
-        return f"{start or ''}:{stop}" + (f":{step}" if step != 1 else "")
-
-    return ", ".join(map(part, p.starts, p.stops, p.steps)) or "()"
-
-
-def _reduce_sum(eq: Equation, x: str) -> str | None:
-    p = eq.params_as(Axes)
-    if eq.results[0].type.dtype.kind not in "fc":  # NumPy would widen integers
-        return None
-    return f"add_reduce({x}, {p.axes[0] if len(p.axes) == 1 else p.axes})"
-
-
-TEMPLATES: Final[dict[Primitive[Any], Template]] = {
-    reshape_p: _reshape,
-    permute_p: _permute,
-    slice_p: _slice,
-    reduce_sum_p: _reduce_sum,
-}
-"""Expressions of one operand for what NumPy has a shorter way to.
-
-Default for the others: a call of the function that the interpreter calls.
-"""
-
-
 class Writer:
     """Names for the variables, constants and functions of a program, and calls of the latter."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._names: dict[str, Any] = {"add_reduce": np.add.reduce}
-        self._bound: dict[Any, str] = {}
+        self._names: dict[str, Any] = {}
+        self._known: dict[Any, str] = {}
         self._views = implicit_broadcasts(program, is_ufunc)
         pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
         self._choices = {eq.results[0].number: choice for eq, choice in pairs}
@@ -112,9 +68,22 @@ class Writer:
         """Return the call that computes the results of an equation in new memory."""
         operands = [self._operand(atom) for atom in eq.operands]
         plain = self._choices[eq.results[0].number].function is eq.operation.function
-        template = TEMPLATES.get(eq.primitive) if plain else None
-        text = template(eq, operands[0]) if template else None
-        return text or f"{self._function(eq)}({', '.join(operands)})"
+        if plain and eq.primitive in FORMULAS:
+            return self._bound(FORMULAS[eq.primitive](eq, *operands))
+        if reduction_ufunc(eq) is not None:
+            return self._reduction(eq)
+        return f"{self._function(eq)}({', '.join(operands)})"
+
+    def _reduction(self, eq: Equation, place: str = "") -> str:
+        """Return the call that reduces an array, to given memory if there is some."""
+        p, type_, dtype = eq.params_as(Axes), eq.operands[0].type, eq.results[0].type.dtype
+        ufunc: Any = reduction_ufunc(eq)
+        function = self._bind(ufunc.reduce, f"{ufunc.__name__}_reduce", ufunc.reduce)
+        axes = None if len(p.axes) == type_.ndim else p.axes[0] if len(p.axes) == 1 else p.axes
+        arguments = [self._operand(eq.operands[0]), str(axes)]
+        if dtype.kind not in "fc" or place:
+            arguments.append(self._dtype(dtype))
+        return f"{function}({', '.join([*arguments, *filter(None, [place])])})"
 
     def _elementwise(self, eq: Equation) -> str:
         """Return the call of a ufunc without the closing parenthesis."""
@@ -129,11 +98,21 @@ class Writer:
     def _view(self, eq: Equation) -> str:
         """Return the statement for a broadcast that is left to NumPy."""
         (atom,), (result,) = eq.operands, eq.results
-        shape = self._views[result.number]
-        reshaped = "" if shape == atom.type.shape else f".reshape({shape})"
-        return f"{self._name(result)} = {self._operand(atom)}{reshaped}"
+        text = with_new_axes(eq, self._operand(atom), len(self._views[result.number]))
+        return f"{self._name(result)} = {self._bound(text)}"
 
     # ---- names -----------------------------------------------------------------------------
+
+    def _bound(self, text: str) -> str:
+        """Return a text with the functions of NumPy bound to names, which are found sooner."""
+        return _OF_NUMPY.sub(lambda m: self._numpy(m[1]), text)
+
+    def _numpy(self, word: str) -> str:
+        function = getattr(np, word)
+        return self._bind(function, word, function)
+
+    def _dtype(self, dtype: np.dtype[Any]) -> str:
+        return self._numbered(dtype, "dtype_", dtype)
 
     def _name(self, v: Var) -> str:
         return f"x{v.number}" if v.number < len(self._program.inputs) else f"v{v.number}"
@@ -141,7 +120,7 @@ class Writer:
     def _operand(self, atom: Atom) -> str:
         if isinstance(atom, Var):
             return self._name(atom)
-        return self._bind(("array", atom), f"c{len(self._bound)}", atom.array)
+        return self._numbered(("array", atom), "c", atom.array)
 
     def _constant(self, eq: Equation, atom: Literal) -> str:
         """Return a constant operand of a ufunc.
@@ -152,7 +131,7 @@ class Writer:
         """
         number = not atom.type.shape or eq.operation.function is np.power
         value = atom.value if number else np.array(atom.value)
-        return self._bind((number, atom.bits, atom.type.dtype), f"c{len(self._bound)}", value)
+        return self._numbered((number, atom.bits, atom.type.dtype), "c", value)
 
     def _function(self, eq: Equation) -> str:
         function = self._choices[eq.results[0].number].function
@@ -161,13 +140,16 @@ class Writer:
         in_place = function is not eq.operation.function
         place = eq.results[0].number if in_place else None
         key = (eq.primitive, eq.params, tuple(atom.type for atom in eq.operands), place)
-        return self._bind(key, f"{eq.primitive.name}_{len(self._bound)}", function)
+        return self._numbered(key, f"{eq.primitive.name}_", function)
+
+    def _numbered(self, key: Any, word: str, value: Any) -> str:
+        return self._bind(key, f"{word}{len(self._known)}", value)
 
     def _bind(self, key: Any, name: str, value: Any) -> str:
-        if key not in self._bound:
-            self._bound[key] = name
+        if key not in self._known:
+            self._known[key] = name
             self._names[name] = value
-        return self._bound[key]
+        return self._known[key]
 
 
 def target(eq: Equation, name: str) -> str:

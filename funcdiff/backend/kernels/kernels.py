@@ -19,13 +19,9 @@ from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.code.buffers import is_ufunc
 from funcdiff.backend.code.constants import hoist_constants
-from funcdiff.backend.code.products import (
-    ProductWriter,
-    is_matrix_product,
-    is_outer_product,
-    reduction_ufunc,
-)
-from funcdiff.backend.code.source import LARGE, Source, index_text, target
+from funcdiff.backend.code.formulas import OPERATORS, index, reduction_ufunc
+from funcdiff.backend.code.products import ProductWriter, is_product
+from funcdiff.backend.code.source import LARGE, Source, target
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
 from funcdiff.backend.kernels.memory import arrange
@@ -45,21 +41,6 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
-
-_OPERATORS: Final[dict[Any, str]] = {
-    np.add: "{} + {}",
-    np.subtract: "{} - {}",
-    np.multiply: "{} * {}",
-    np.divide: "{} / {}",
-    np.negative: "-{}",
-    np.less: "{} < {}",
-    np.less_equal: "{} <= {}",
-    np.greater: "{} > {}",
-    np.greater_equal: "{} >= {}",
-    np.equal: "{} == {}",
-    np.not_equal: "{} != {}",
-}
-"""What Python's operators do to NumPy's numbers, in a fraction of the time of a ufunc."""
 
 
 class Kernel:
@@ -165,14 +146,7 @@ class _KernelWriter(ProductWriter):
     # ---- steps -----------------------------------------------------------------------------
 
     def _is_written_in_place(self, step: Step) -> bool:
-        if isinstance(step, Region):
-            return True
-        return (
-            is_ufunc(step)
-            or reduction_ufunc(step) is not None
-            or is_matrix_product(step)
-            or is_outer_product(step)
-        )
+        return isinstance(step, Region) or _has_number_result(step) or is_product(step)
 
     def _equation(self, eq: Equation) -> list[str]:
         v = eq.results[0]
@@ -181,15 +155,13 @@ class _KernelWriter(ProductWriter):
         names = ", ".join(self._own_name(r) for r in eq.results)
         place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
         if place is not None and self._is_written_in_place(eq):
-            return [self._write_into(eq, place)]
+            return [self._write(eq, place)]
         if eq.primitive is add_slice_p and place is None:
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
                 added = self._operand(eq.operands[1])
-                return [
-                    f"{names} = {begun}",
-                    f"{names}[{index_text(eq.params_as(Slice))}] += {added}",
-                ]
+                box = index(eq.operands[0].type.shape, eq.params_as(Slice).index)
+                return [f"{names} = {begun}", f"{names}[{box}] += {added}"]
         return [f"{names} = {self._call(eq)}", *self._copies_to_given(eq.results)]
 
     def _to_add_to(self, eq: Equation) -> str | None:
@@ -199,9 +171,7 @@ class _KernelWriter(ProductWriter):
             return self._operand(x)
         if not isinstance(x, Literal) or x.value != 0:
             return None
-        zeros = self._bind(np.zeros, "zeros", np.zeros)
-        dtype = self._bind(x.type.dtype, f"dtype_{len(self._bound)}", x.type.dtype)
-        return f"{zeros}({x.type.shape}, {dtype})"
+        return f"{self._numpy('zeros')}({x.type.shape}, {self._dtype(x.type.dtype)})"
 
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
@@ -214,21 +184,15 @@ class _KernelWriter(ProductWriter):
     def _call(self, eq: Equation) -> str:
         if _is_of_numbers(eq):
             operands = [self._operand(atom) for atom in eq.operands]
-            return _OPERATORS[eq.operation.function].format(*operands)
-        if is_ufunc(eq):
-            return f"{self._elementwise(eq)})"
-        if is_outer_product(eq):
-            return self._outer(eq, "")
-        return self._reduction(eq, "") if reduction_ufunc(eq) is not None else super()._call(eq)
+            return OPERATORS[eq.operation.function].format(*operands)
+        return self._write(eq) if self._is_written_in_place(eq) else super()._call(eq)
 
-    def _write_into(self, eq: Equation, place: str) -> str:
-        """Return the statement that writes the result of an equation to given memory."""
+    def _write(self, eq: Equation, place: str = "") -> str:
+        """Return the call that writes the result of an equation to memory, if some is given."""
         if is_ufunc(eq):
-            return f"{self._elementwise(eq)}, {target(eq, place)})"
+            return f"{self._elementwise(eq)}{f', {target(eq, place)}' if place else ''})"
         if reduction_ufunc(eq) is not None:
-            return self._reduction(eq, place)
-        if is_outer_product(eq):
-            return self._outer(eq, place)
+            return self._sum_by_product(eq, place) or self._reduction(eq, place)
         return self._product(eq, place)
 
     def _function(self, eq: Equation) -> str:
@@ -237,12 +201,12 @@ class _KernelWriter(ProductWriter):
             value = of_one(self._scan(p), p.body)
         elif eq.primitive is solve_p and (lower := self._triangle(eq)) is not None:
             substitute = triangular_solve_p.impl(Triangle(lower))
-            return self._bind(("substitute", lower), f"substitute_{len(self._bound)}", substitute)
+            return self._numbered(("substitute", lower), "substitute_", substitute)
         elif eq.primitive in NESTED:
             value = NESTED[eq.primitive](eq.params, kernel)
         else:
             return super()._function(eq)
-        return self._bind((eq.primitive, eq.params), f"{eq.primitive}_{len(self._bound)}", value)
+        return self._numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
@@ -267,7 +231,7 @@ class _KernelWriter(ProductWriter):
             Kernel(region.body(rest), None, stored) if rest else None,
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
-        name = self._bind(("blocks", region.results), f"blocks_{len(self._bound)}", blocks)
+        name = self._numbered(("blocks", region.results), "blocks_", blocks)
         ready = self._layout.slot.keys() | self._given.keys()
         lines = [self._new(v) for v in region.stored if v.number not in ready]
         groups = [
@@ -281,8 +245,7 @@ class _KernelWriter(ProductWriter):
 
     def _new(self, v: Var) -> str:
         """Return the allocation of a result."""
-        empty = self._bind(np.empty, "empty", np.empty)
-        dtype = self._bind(v.type.dtype, f"dtype_{len(self._bound)}", v.type.dtype)
+        empty, dtype = self._numpy("empty"), self._dtype(v.type.dtype)
         return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
 
     def _deletions(self, dying: Sequence[int]) -> list[str]:
@@ -308,7 +271,7 @@ def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
 
 def _is_of_numbers(eq: Equation) -> bool:
     """Whether Python's operators compute what the equation's ufunc does."""
-    return eq.operation.function in _OPERATORS and all(
+    return eq.operation.function in OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
 
@@ -353,10 +316,6 @@ def kernel(program: Program) -> Kernel | Unrolled:
 
 def owns_results(program: Program) -> bool:
     """Whether every result of the kernel is a number, or an array in nobody else's memory."""
-    made = {
-        eq.results[0]
-        for eq in program.equations
-        if is_ufunc(eq) or is_fresh(eq) or is_matrix_product(eq) or is_outer_product(eq)
-    }
+    made = {eq.results[0] for eq in program.equations if is_fresh(eq)}
     distinct = len(set(program.outputs)) == len(program.outputs)
     return distinct and all(atom in made for atom in program.outputs)

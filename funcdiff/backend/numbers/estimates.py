@@ -6,14 +6,15 @@ be right but in their proportions: what a NumPy call costs, and what Python's ar
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
-from funcdiff.backend.code.products import reduction_ufunc
+from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.numbers.scalars import Expression, expression, is_number
 from funcdiff.core.atoms import Atom
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.products.contract import Contraction, contract_p, lengths
 from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p, slice_p
 from funcdiff.ops.structure.structural import concatenate_p, permute_p, reshape_p, reverse_p
 from funcdiff.space import broadcast_p
@@ -103,13 +104,8 @@ def _time_called(eq: Equation) -> float:
 
 def _terms(eq: Equation) -> int:
     """Return how many products a contraction adds up."""
-    p = eq.params_as(Contraction)
-    sizes = dict(zip(p.left, eq.operands[0].type.shape, strict=True))
-    sizes |= zip(p.right, eq.operands[1].type.shape, strict=True)
-    count = 1
-    for n in sizes.values():
-        count *= n
-    return count
+    x, y = (atom.type.shape for atom in eq.operands)
+    return prod(lengths(eq.params_as(Contraction), x, y).values())
 
 
 def _time_of_unpacking(atom: Atom, *, flat: bool) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.backend.code.formulas import OPERATORS
 from funcdiff.core.atoms import Literal
 from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Primitive
@@ -25,54 +26,27 @@ from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient
 MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
 MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
 
+_SAME: Final = "sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh isnan isfinite isinf"
+_INVERSE: Final = "sin cos tan sinh cosh tanh"
+
 _FUNCTIONS: Final[dict[Any, str]] = {
-    np.add: "{} + {}",
-    np.subtract: "{} - {}",
-    np.multiply: "{} * {}",
-    np.divide: "{} / {}",
-    np.negative: "-{}",
+    **OPERATORS,
+    **{getattr(np, word): f"math.{word}({{}})" for word in _SAME.split()},
+    **{getattr(np, f"arc{word}"): f"math.a{word}({{}})" for word in _INVERSE.split()},
     np.square: "{0} * {0}",
     np.reciprocal: "1.0 / {}",
     np.absolute: "abs({})",
     np.fabs: "abs({})",
     np.power: "math.pow({}, {})",
     np.float_power: "math.pow({}, {})",
-    np.sqrt: "math.sqrt({})",
-    np.exp: "math.exp({})",
-    np.expm1: "math.expm1({})",
-    np.log: "math.log({})",
-    np.log1p: "math.log1p({})",
-    np.log2: "math.log2({})",
-    np.log10: "math.log10({})",
-    np.sin: "math.sin({})",
-    np.cos: "math.cos({})",
-    np.tan: "math.tan({})",
-    np.arcsin: "math.asin({})",
-    np.arccos: "math.acos({})",
-    np.arctan: "math.atan({})",
     np.arctan2: "math.atan2({}, {})",
     np.hypot: "math.hypot({}, {})",
-    np.sinh: "math.sinh({})",
-    np.cosh: "math.cosh({})",
-    np.tanh: "math.tanh({})",
-    np.arcsinh: "math.asinh({})",
-    np.arccosh: "math.acosh({})",
-    np.arctanh: "math.atanh({})",
     np.copysign: "math.copysign({}, {})",
     np.maximum: MAXIMUM,
     np.minimum: MINIMUM,
-    np.less: "{} < {}",
-    np.less_equal: "{} <= {}",
-    np.greater: "{} > {}",
-    np.greater_equal: "{} >= {}",
-    np.equal: "{} == {}",
-    np.not_equal: "{} != {}",
     np.logical_and: "bool({} and {})",
     np.logical_or: "bool({} or {})",
     np.logical_not: "not {}",
-    np.isnan: "math.isnan({})",
-    np.isfinite: "math.isfinite({})",
-    np.isinf: "math.isinf({})",
 }
 """What is the same of floats and flags, as an expression; of the others NumPy is called."""
 

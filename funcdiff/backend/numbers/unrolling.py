@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.backend.code.products import reduction_ufunc
+from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.code.source import Source
 from funcdiff.backend.numbers.estimates import REARRANGING, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
@@ -26,7 +26,7 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
-from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.space import Axes
@@ -270,9 +270,8 @@ def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
 def _terms(eq: Equation, x: Any, y: Any) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the elements of both operands that a contraction multiplies and adds up to one."""
     p = eq.params_as(Contraction)
-    inner = [k for k in p.left if k not in p.out]
-    sizes = dict(zip(p.left, x.shape, strict=True)) | dict(zip(p.right, y.shape, strict=True))
-    labels = [*p.out, *inner]
+    sizes = lengths(p, x.shape, y.shape)
+    labels = [*p.out, *arrangement(p).inner]
     shape = [sizes[k] for k in labels]
     left, right = (
         np.broadcast_to(_align(z, side, labels), shape) for z, side in ((x, p.left), (y, p.right))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from math import prod
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,24 +44,67 @@ def _abstract_contract(p: Contraction, x: ArrayType, y: ArrayType) -> Types:
     return (x.with_shape(tuple(sizes[label] for label in p.out)),)
 
 
+class Arrangement(NamedTuple):
+    """A contraction as a stack of products of matrices: where every label belongs.
+
+    Attributes
+    ----------
+    stack
+        Labels of both operands and the result.
+    rows, columns
+        Labels of the result and the left, or the right, operand alone.
+    inner
+        Labels that are summed over.
+    """
+
+    stack: Labels
+    rows: Labels
+    inner: Labels
+    columns: Labels
+
+    @property
+    def natural(self) -> Labels:
+        """The labels of the stack of products."""
+        return (*self.stack, *self.rows, *self.columns)
+
+
+def arrangement(p: Contraction) -> Arrangement:
+    """Return how a contraction is a stack of products of matrices."""
+    return Arrangement(
+        tuple(k for k in p.out if k in p.left and k in p.right),
+        tuple(k for k in p.out if k not in p.right),
+        tuple(k for k in p.left if k in p.right and k not in p.out),
+        tuple(k for k in p.out if k not in p.left),
+    )
+
+
+def is_matrix_product(p: Contraction) -> bool:
+    """Whether NumPy's matmul takes the operands as they are, or their transposes."""
+    at = arrangement(p)
+    return len(p.left) <= 2 and len(p.right) <= 2 and len(at.inner) == 1 and not at.stack
+
+
+def lengths(p: Contraction, x: Sequence[int], y: Sequence[int]) -> dict[int, int]:
+    """Return the length of the axes of every label, given the shapes of the operands."""
+    return dict(zip((*p.left, *p.right), (*x, *y), strict=True))
+
+
 def _impl(p: Contraction) -> Callable[..., Any]:
     """Reach BLAS by viewing the contraction as a stack of matrix products."""
-    stack = [k for k in p.out if k in p.left and k in p.right]
-    rows = [k for k in p.out if k not in p.right]
-    columns = [k for k in p.out if k not in p.left]
-    inner = [k for k in p.left if k in p.right and k not in p.out]
-    if not stack and len(p.left) <= 2 and len(p.right) <= 2 and len(inner) == 1:
-        return _plain(p, inner[0])
+    at = arrangement(p)
+    if is_matrix_product(p):
+        return _plain(p, at.inner[0])
+    stack, rows, inner, columns = at
     left_axes = [p.left.index(k) for k in (*stack, *rows, *inner)]
     right_axes = [p.right.index(k) for k in (*stack, *inner, *columns)]
-    natural = (*stack, *rows, *columns)
+    natural = at.natural
     back = tuple(natural.index(k) for k in p.out)
 
     def function(x: Any, y: Any) -> Any:
         x, y = np.asarray(x), np.asarray(y)
         sizes = dict(zip(p.left + p.right, x.shape + y.shape, strict=True))
-        depth = tuple(sizes[k] for k in stack)
-        m, n, q = (_product(sizes, group) for group in (rows, inner, columns))
+        depth = [sizes[k] for k in stack]
+        m, n, q = (prod([sizes[k] for k in group]) for group in (rows, inner, columns))
         a = x.transpose(left_axes).reshape(*depth, m, n)
         b = y.transpose(right_axes).reshape(*depth, n, q)
         z = np.matmul(a, b) if inner else np.multiply(a, b)
@@ -69,17 +113,9 @@ def _impl(p: Contraction) -> Callable[..., Any]:
     return function
 
 
-def _product(sizes: dict[int, int], labels: Sequence[int]) -> int:
-    result = 1
-    for label in labels:
-        result *= sizes[label]
-    return result
-
-
 def _plain(p: Contraction, inner: int) -> Callable[..., Any]:
     """Products of vectors and matrices over one label: NumPy's matmul of views as they are."""
-    flip_left = p.left.index(inner) != len(p.left) - 1
-    flip_right = p.right.index(inner) != 0
+    flip_left, flip_right = p.left[-1] != inner, p.right[0] != inner
     rows_first = len(p.out) < 2 or p.out[0] in p.left
     if not (flip_left or flip_right) and rows_first:
         return np.matmul

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
+from funcdiff.backend.code.formulas import with_new_axes
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
@@ -27,6 +28,7 @@ from funcdiff.reading.text.definitions import (
     return_value,
 )
 from funcdiff.reading.text.expressions import (
+    build,
     call,
     is_simple,
     items,
@@ -39,7 +41,7 @@ from funcdiff.reading.text.lines import Lines
 from funcdiff.reading.text.literals import filled, number, repeated
 from funcdiff.reading.text.names import SHORT_WORDS, Names
 from funcdiff.reading.text.places import IN_PLACE
-from funcdiff.reading.text.templates import TEMPLATES, with_new_axes
+from funcdiff.reading.text.templates import TEMPLATES
 from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
 
 _INLINED: Final = 44
@@ -211,7 +213,8 @@ class Body:
             (x,), (y,) = eq.operands, eq.results
             if self._uses[y.number] > 1:
                 self.simple(x)
-            self.define(y, with_new_axes(eq, self.whole(x), len(self._views[y.number])))
+            text = with_new_axes(eq, "x", len(self._views[y.number]))
+            self.define(y, build(text, x=self.whole(x)))
         else:
             self._expression(eq)
 
