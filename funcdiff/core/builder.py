@@ -13,10 +13,11 @@ import numpy as np
 from funcdiff.core import effects, memory_errors
 from funcdiff.core.atoms import Entry, Literal, Ref, literal
 from funcdiff.core.concrete import Values
+from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import LocatedEntries, Recording, observer, program_of
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.tracer import Recorder, Tracer
@@ -64,11 +65,11 @@ class Builder:
     ) -> None:
         self.name = name
         self.policy = policy
-        asked = not (policy.closed or policy.hoists)  # it is a function of the user's
-        looking = observer.get() if asked else None
-        self.entries: list[Entry] = [] if looking is None else looking.entries()
-        if policy.located:
-            self.entries = LocatedEntries()
+        self.entries: list[Entry] = []
+        looking = reader.get()
+        if looking is not None:
+            of_user = not (policy.closed or policy.hoists)
+            self.entries = LocatedEntries(looking, of_user=of_user)
         self.captures: list[Any] = []
         self.taps = taps
         self.parent: Builder | None = None
@@ -228,12 +229,16 @@ class Builder:
     def recording(self, outputs: Iterable[Tracer]) -> Recording:
         """Return the entries and outputs as one hashable value."""
         refs = tuple(map(self.ref, outputs))  # first: an output from outside becomes an input
-        return tuple(self.entries), refs
+        return tuple(self.entries), refs, self._origins()
 
     def program(self, outputs: Iterable[Tracer]) -> Program:
         """Return the program that computes `outputs`, without what they do not need."""
         refs = tuple(map(self.ref, outputs))
-        return program_of(tuple(self.entries), refs)
+        return program_of(tuple(self.entries), refs, self._origins())
+
+    def _origins(self) -> Origins | None:
+        entries = self.entries
+        return entries.named_origins(self._outside) if isinstance(entries, LocatedEntries) else None
 
 
 def constant(value: Any, type_: ArrayType) -> Tracer:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from funcdiff.core import effects
 from funcdiff.core.atoms import Entry, Literal, Ref
+from funcdiff.core.origins import LocatedEntries, Place
 from funcdiff.core.primitive import Operation
-from funcdiff.core.recording import LocatedEntries
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
@@ -79,14 +79,14 @@ class Values:
             )
         return found
 
-    def first_failure(self, builder: Recorder) -> str | None:
+    def first_failure(self, builder: Recorder) -> Place | None:
         """Evaluate what has been recorded; return the place of the first equation that raises."""
         assert isinstance(self._entries, LocatedEntries)
-        for number, place in enumerate(self._entries.places):
+        for number, origin in enumerate(self._entries.origins):
             try:
                 self.of(number, builder)
             except Exception:
-                return place
+                return origin.place
         return None
 
     def _value_of(self, atom: Ref) -> Any:

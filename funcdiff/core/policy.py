@@ -24,8 +24,6 @@ class Policy:
         Whether Python numbers, but for a few small ones, become inputs (see `lift`).
     eager
         Whether inputs have concrete values, so that ``if x > 0`` can be decided.
-    located
-        Whether the place in the user's code of every equation is noted.
     pending
         How many levels deep derivative rules of the user's are traced: two for every time that
         the program may still be differentiated, for a rule may be transposed, too.
@@ -38,7 +36,6 @@ class Policy:
     shares: bool = False
     lifts: bool = False
     eager: bool = False
-    located: bool = False
     pending: int = 0
     severed: bool = False
 

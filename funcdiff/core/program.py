@@ -9,6 +9,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
+from funcdiff.core.origins import Origins
 from funcdiff.core.primitive import Operation, P, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 
@@ -51,6 +52,8 @@ class Program:
         In order of evaluation; results are numbered on from the inputs.
     outputs
         Variables or literals.
+    origins
+        Where the variables come from, in order; None unless the program was made to be read.
 
     Because the numbering is canonical, ``==`` is equality up to renaming.
     """
@@ -58,6 +61,7 @@ class Program:
     inputs: tuple[Var, ...]
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
+    origins: Origins | None = None
 
     @computed
     def _hash(self) -> int:
@@ -74,6 +78,7 @@ class Program:
             and self.inputs == other.inputs
             and self.outputs == other.outputs
             and self.equations == other.equations
+            and self.origins == other.origins
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,50 +13,21 @@ before becomes a `Program`.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TypeAlias
 
 from funcdiff.core.atoms import Entry, Literal, Ref, Var
+from funcdiff.core.origins import Origins
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import user_location
 
-Recording: TypeAlias = tuple[tuple[Entry, ...], tuple[Ref, ...]]
-
-
-class Observer(Protocol):
-    """What looks on while functions are traced: to learn names and lines, say."""
-
-    def entries(self) -> list[Entry]:
-        """Return what a new builder appends its entries to."""
-
-    def recorded(self, builder: Any, operands: Any, outputs: Any) -> None:
-        """Take note of a function that was traced.
-
-        `operands` are values like those of the inputs: where these have none, the first of a
-        stack or the stack itself.
-        """
+Recording: TypeAlias = tuple[tuple[Entry, ...], tuple[Ref, ...], Origins | None]
+"""Entries, outputs, and where the entries come from, if somebody reads that."""
 
 
-observer: Final[ContextVar[Observer | None]] = ContextVar("funcdiff_observer", default=None)
-"""Who looks on, if anybody does."""
-
-
-class LocatedEntries(list[Entry]):
-    """A recording that also notes where in the user's code each entry was made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: list[str] = []
-
-    def append(self, entry: Entry) -> None:
-        """Add an entry and its place."""
-        super().append(entry)
-        self.places.append(user_location())
-
-
-def program_of(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> Program:
+def program_of(
+    entries: tuple[Entry, ...], outputs: tuple[Ref, ...], origins: Origins | None = None
+) -> Program:
     """Return the recorded program in canonical form: inputs first, dead equations dropped."""
     new = tuple.__new__  # the constructor of a NamedTuple takes twice as long
     variables: dict[int, Var] = {}
@@ -75,7 +46,8 @@ def program_of(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> Program:
             number += 1
         equations.append(new(Equation, (op.primitive, op.params, operands, results)))
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
-    return Program(inputs, tuple(equations), tuple(atoms))
+    kept = None if origins is None else tuple([origins[number] for number in variables])
+    return Program(inputs, tuple(equations), tuple(atoms), kept)
 
 
 def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.builder import Builder, bind
+from funcdiff.core.builder import Builder, bind, current_builder
+from funcdiff.core.origins import Origin, copying, note
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Operation, P, Params, Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError
+
+Rule: TypeAlias = Callable[[Equation, list[Any]], Sequence[Any]]
+"""Of an equation and its operands in the making, gives its results."""
 
 
 def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
@@ -23,9 +28,16 @@ def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
 def walk(
     program: Program,
     operands: Sequence[Tracer],
-    rule: Callable[[Equation, list[Tracer]], Sequence[Tracer]],
+    rule: Rule,
+    *,
+    derives: bool = False,
 ) -> list[Tracer]:
-    """Visit the equations in order, giving each to `rule` with its operands; return outputs."""
+    """Visit the equations in order, giving each to `rule` with its operands; return outputs.
+
+    `derives` says that what a rule records beside the results belongs to a derivative.
+    """
+    if program.origins is not None:
+        rule = following(program, operands, rule, derives=derives)
     handle = Builder.handle
     env: list[Tracer] = list(operands)
     if len(env) != len(program.inputs):
@@ -42,6 +54,52 @@ def walk(
         assert len(ys) == len(eq.results), f"the rule of {eq.primitive} gave {len(ys)} results"
         env.extend(ys)
     return read(program.outputs)
+
+
+# ---- where equations come from ---------------------------------------------------------------
+
+
+def following(
+    program: Program, operands: Sequence[Any], rule: Rule, *, derives: bool = False
+) -> Rule:
+    """Return a rule that hands on where operands and results come from."""
+    hand_on(program, program.inputs, operands)
+
+    def followed(eq: Equation, xs: list[Any]) -> Sequence[Any]:
+        with copying_from(program, eq, derives=derives):
+            ys = rule(eq, xs)
+        hand_on(program, eq.results, ys)
+        return ys
+
+    return followed
+
+
+def hand_on(
+    program: Program,
+    variables: Iterable[Atom],
+    values: Iterable[Any],
+    kind: Callable[[Origin], Origin] = lambda origin: origin,
+) -> None:
+    """Note that values are variables of a program, or what `kind` makes of these."""
+    origins = program.origins
+    if origins is not None:
+        for atom, x in zip(variables, values, strict=False):
+            if isinstance(atom, Var):
+                note(x, kind(origins[atom.number]))
+
+
+def copying_from(
+    program: Program, eq: Equation, *, derives: bool = True
+) -> AbstractContextManager[None]:
+    """Let what is recorded come from where an equation does."""
+    if program.origins is None or not eq.results:
+        return nullcontext()
+    origin, builder = program.origins[eq.results[0].number], current_builder()
+    origin = origin._replace(derived=origin.derived or derives)
+    return copying(getattr(builder, "entries", None), origin)
+
+
+# ---- what made a value -----------------------------------------------------------------------
 
 
 def made_by(x: Tracer, primitive: Primitive[P]) -> tuple[P, list[Tracer]] | None:
@@ -103,9 +161,12 @@ def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) 
     with Builder("rearranged", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
         places = needed_equations(program, outputs)
+        hand_on(program, [program.inputs[k] for k in inputs], xs.values())
         for index, eq in enumerate(program.equations):
             if index in places:
-                ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
+                with copying_from(program, eq, derives=False):
+                    ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
+                hand_on(program, eq.results, ys)
                 xs.update(zip((v.number for v in eq.results), ys, strict=True))
         return builder.program([_read(xs, program.outputs[k]) for k in outputs])
 

@@ -25,7 +25,7 @@ from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
-from funcdiff.reading.labels import Label, Labels, Path
+from funcdiff.reading.labels import label_of
 
 ELSEWHERE: Final = "elsewhere"
 """What stands for the line where it is not known."""
@@ -134,10 +134,10 @@ def _plural(count: int, word: str) -> str:
 # ---- counting --------------------------------------------------------------------------------
 
 
-def cost_of(program: Program, labels: Labels) -> Cost:
+def cost_of(program: Program) -> Cost:
     """Return the cost of a program."""
-    tally = _Tally(labels)
-    peak = tally.run(program, (), 1, ELSEWHERE)
+    tally = _Tally()
+    peak = tally.run(program, 1, ELSEWHERE)
     rows = [Row(place, *counts) for place, counts in tally.rows.items()]
     rows.sort(key=lambda row: (-(row.read + row.written), -row.flops))
     total = [sum(counts[k] for counts in tally.rows.values()) for k in range(4)]
@@ -150,20 +150,18 @@ def cost_of(program: Program, labels: Labels) -> Cost:
 class _Tally:
     """Counts in the making."""
 
-    def __init__(self, labels: Labels) -> None:
+    def __init__(self) -> None:
         self.rows: dict[str, list[Any]] = {}
         self.loops = 0
         self.unknown = 0
-        self._labels = labels
 
-    def run(self, program: Program, path: Path, times: int, around: str) -> int:
+    def run(self, program: Program, times: int, around: str) -> int:
         """Add what running a program so many times costs; return its peak in bytes."""
         memory = Memory(program)
         peak = memory.live
         for index, eq in enumerate(program.equations):
-            label = self._labels.get((path, eq.results[0].number), Label()) if eq.results else None
-            place = (label.place if label else "") or around
-            inner = self._tally_nested(eq, (*path, index), times, place)
+            place = (label_of(program, eq.results[0]).place if eq.results else "") or around
+            inner = self._tally_nested(eq, times, place)
             if inner is None:
                 self._add(place, times, flops(eq), *memory.traffic(index), 1)
             peak = max(peak, memory.step(index, inner or 0))
@@ -174,7 +172,7 @@ class _Tally:
         for k, count in enumerate(counts):
             row[k] += times * count
 
-    def _tally_nested(self, eq: Equation, path: Path, times: int, place: str) -> int | None:
+    def _tally_nested(self, eq: Equation, times: int, place: str) -> int | None:
         """Add what programs in an equation cost; return the most memory that one of them adds.
 
         None if there are none.
@@ -189,19 +187,18 @@ class _Tally:
             stacked = size_of(eq.results[eq.params.carries :])
             self._add(place, times, 0, stacked, stacked, 0)
         if eq.primitive is cond_p:
-            return self._dearest(runs, path, place)
+            return self._dearest(runs, place)
         added = [
-            self.run(program, (*path, k), count, place) - size_of(program.inputs)
-            for k, program, count in runs
+            self.run(program, count, place) - size_of(program.inputs) for program, count in runs
         ]
         return max(added) if runs else None
 
-    def _dearest(self, runs: Sequence[tuple[int, Program, int]], path: Path, place: str) -> int:
+    def _dearest(self, runs: Sequence[tuple[Program, int]], place: str) -> int:
         """Add the branch that moves the most bytes."""
         tallies = []
-        for k, program, count in runs:
-            tally = _Tally(self._labels)
-            peak = tally.run(program, (*path, k), count, place) - size_of(program.inputs)
+        for k, (program, count) in enumerate(runs):
+            tally = _Tally()
+            peak = tally.run(program, count, place) - size_of(program.inputs)
             moved = sum(row[1] + row[2] for row in tally.rows.values())
             tallies.append((moved, k, tally, peak))
         _, _, dearest, peak = max(tallies, key=lambda entry: entry[:2])
@@ -212,21 +209,21 @@ class _Tally:
         return peak
 
 
-def _runs(eq: Equation, times: int) -> Iterator[tuple[int, Program, int]]:
+def _runs(eq: Equation, times: int) -> Iterator[tuple[Program, int]]:
     """Give the programs in an equation, and how often each runs."""
     p = eq.params
     if isinstance(p, Custom | Checkpoint):
-        yield 0, p.body, times
+        yield p.body, times
     elif isinstance(p, Tangent):
-        yield 0, pushed_forward(p.backward, p), times
+        yield pushed_forward(p.backward, p), times
     elif isinstance(p, Scan):
-        yield 0, p.body, times * p.length
+        yield p.body, times * p.length
     elif isinstance(p, Cond):
-        for k, branch in enumerate(p.branches):
-            yield k, branch, times
+        for branch in p.branches:
+            yield branch, times
     elif isinstance(p, While):
-        for k, sweep in enumerate((*p.sweeps, p.test)):
-            yield k, sweep, times
+        for sweep in (*p.sweeps, p.test):
+            yield sweep, times
 
 
 # ---- memory ----------------------------------------------------------------------------------

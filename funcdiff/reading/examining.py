@@ -15,8 +15,6 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify
-from funcdiff.reading.labels import Labels
-from funcdiff.reading.naming import labels_of
 from funcdiff.reading.provenance import Notes, taking_notes
 
 
@@ -26,19 +24,16 @@ class Examined(NamedTuple):
     Attributes
     ----------
     program
-        As `trace` returns it.
+        As `trace` returns it, with the origins of its variables.
     trace
         What it was made from.
     notes
-        Names and lines of the user's.
-    labels
-        Which of them belong to which variable of the program.
+        What is known of the user's code.
     """
 
     program: Program
     trace: Trace
     notes: Notes
-    labels: Labels
 
     @classmethod
     def of(cls, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Examined:
@@ -68,7 +63,7 @@ class Examined(NamedTuple):
                     f, invocation.operands, call, inside(0, lifts=False), taps={},
                     weak=invocation.weak,
                 )  # fmt: skip
-            program = as_run(simplify(program_of(*trace.recording)))
-            return cls(program, trace, notes, labels_of(notes, program))
+                program = as_run(simplify(program_of(*trace.recording)))
+            return cls(program, trace, notes)
 
         return run_isolated(examined)

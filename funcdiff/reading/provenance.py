@@ -6,20 +6,16 @@ made it.  This is for looking at programs only: nothing that computes depends on
 
 from __future__ import annotations
 
-import linecache
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.atoms import Entry
-from funcdiff.core.builder import Builder
-from funcdiff.core.recording import observer
+from funcdiff.core.origins import LocatedEntries, Place, Reader, Word, place_of, reader
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_frame
 
@@ -29,82 +25,27 @@ _LARGE: Final = 200
 """Length of a container from which on its parts get no names."""
 
 
-class Place(NamedTuple):
-    """A line of the user's."""
-
-    file: str
-    line: int
-
-    @property
-    def source(self) -> str:
-        """The text of the line, empty if there is no file."""
-        return linecache.getline(self.file, self.line).strip()
-
-    @property
-    def short(self) -> str:
-        """Name of the file, without its folders, and number of the line."""
-        return f"{Path(self.file).name}:{self.line}"
-
-
-class _Name(NamedTuple):
-    """A name, and how many frames deep it was found: names further out say more."""
-
-    depth: int
-    word: str
-
-
-class LocatedEntries(list[Entry]):
-    """A recording that notes the line of every entry, and who holds what was recorded so far."""
-
-    def __init__(self, notes: Notes) -> None:
-        super().__init__()
-        self.places: list[Place | None] = []
-        self._notes = notes
-
-    def append(self, entry: Entry) -> None:
-        """Add an entry and its line."""
-        super().append(entry)
-        frame = user_frame()
-        if frame is None or frame is self._notes.caller:
-            self.places.append(None)
-            return
-        self.places.append(Place(frame.f_code.co_filename, frame.f_lineno))
-        self._notes.look_into(frame)
-
-
-class Recorded(NamedTuple):
-    """A function that was traced: its builder, values like its operands, and its outputs."""
-
-    builder: Builder
-    operands: Sequence[Any]
-    outputs: Sequence[Tracer]
-
-
-class Notes:
-    """What is learnt while functions are traced: an observer, as `funcdiff.core.recording` has it.
+class Notes(Reader):
+    """What is learnt of the user's code while functions are traced.
 
     Attributes
     ----------
-    functions
-        The functions that were traced, the inner ones first.
     caller
         The frame that asks for all this, whose lines are no part of what is traced.
     """
 
     def __init__(self, caller: FrameType | None) -> None:
-        self.functions: list[Recorded] = []
         self.caller = caller
-        self._names: dict[tuple[int, int], _Name] = {}
         self._arrays: dict[Any, str] = {}
         self._seen: dict[tuple[int, str, int], Any] = {}
 
-    def entries(self) -> list[Entry]:
-        """Return what a new builder appends its entries to."""
-        return LocatedEntries(self)
-
-    def recorded(self, builder: Any, operands: Any, outputs: Any) -> None:
-        """Take note of a function that was traced."""
-        self.functions.append(Recorded(builder, operands, outputs))
+    def place(self) -> Place | None:
+        """Return the line of the user's that runs, and look who holds what was recorded so far."""
+        frame = user_frame()
+        if frame is None or frame is self.caller:
+            return None
+        self.look_into(frame)
+        return place_of(frame)
 
     def look_into(self, frame: FrameType) -> None:
         """Note which local variables of a frame hold tracers, or arrays."""
@@ -127,15 +68,11 @@ class Notes:
     def _note(self, depth: int, word: str, path: str, leaf: Any) -> None:
         if isinstance(leaf, np.ndarray) and not isinstance(leaf, Tracer):
             self._arrays.setdefault(content(leaf), short_name(word, path))
-        elif isinstance(leaf, Tracer) and isinstance(leaf.atom, int):
-            key = (id(leaf.builder), leaf.atom)
-            if key not in self._names or depth < self._names[key].depth:
-                self._names[key] = _Name(depth, short_name(word, path))
-
-    def name(self, builder: Builder, number: int) -> str:
-        """Return how the user calls a variable of a builder, or an empty string."""
-        found = self._names.get((id(builder), number))
-        return found.word if found is not None else ""
+        elif isinstance(leaf, Tracer) and leaf.builder is not None:
+            entries, atom = leaf.builder.entries, leaf.atom
+            if isinstance(entries, LocatedEntries) and isinstance(atom, int):
+                found = Word(depth, bool(path), short_name(word, path))
+                entries.words[atom] = min(entries.words.get(atom, found), found, key=_rank)
 
     def array_name(self, array: Any) -> str:
         """Return how the user calls a concrete array, or an empty string."""
@@ -148,20 +85,20 @@ def taking_notes(caller: FrameType | None) -> Iterator[Notes]:
     notes = Notes(caller)
 
     def on_return(frame: FrameType, event: str, _arg: Any) -> None:
-        if observer.get() is not notes:  # an interrupt has kept us from taking this away
+        if reader.get() is not notes:  # an interrupt has kept us from taking this away
             sys.setprofile(before)
             return
         # what was assigned last is returned without another equation
         if event == "return" and user_frame() is frame:
             notes.look_into(frame)
 
-    token, before = observer.set(notes), sys.getprofile()
+    token, before = reader.set(notes), sys.getprofile()
     sys.setprofile(on_return)
     try:
         yield notes
     finally:
         sys.setprofile(before)
-        observer.reset(token)
+        reader.reset(token)
 
 
 def content(array: Any) -> tuple[Any, ...]:
@@ -180,6 +117,10 @@ def short_name(word: str, path: str) -> str:
     if inner.isidentifier() or not inner:
         return inner or word
     return f"{word}_{inner.replace('.', '_')}"
+
+
+def _rank(word: Word) -> tuple[int, bool]:
+    return word.depth, word.is_part
 
 
 def _depth(frame: FrameType | None) -> int:

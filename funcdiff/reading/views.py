@@ -63,7 +63,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     @named_after(f, "source")
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
         examined = Examined.of(f, args, kwargs)
-        return module(examined.program, interface(f, examined, args, kwargs), examined.labels)
+        return module(examined.program, interface(f, examined, args, kwargs))
 
     return text
 
@@ -103,6 +103,6 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     @named_after(f, "cost")
     def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:
         examined = Examined.of(f, args, kwargs)
-        return cost_of(examined.program, examined.labels)
+        return cost_of(examined.program)
 
     return counted

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
+from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import walk
+from funcdiff.core.walk import hand_on, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, instantiate
 
@@ -76,8 +77,10 @@ def push(
         if emit is None:
             raise NotDifferentiableError(f"{primitive.name} has no derivative rule")
         ys, outgoing = emit(eq.params, operands, incoming)
+        hand_on(program, eq.results, outgoing, Origin.tangent)
         tangents.update(zip((v.number for v in eq.results), outgoing, strict=True))
         return ys
 
-    ys = walk(program, xs, rule)
+    hand_on(program, program.inputs, ts, Origin.tangent)
+    ys = walk(program, xs, rule, derives=True)
     return ys, [tangents.get(getattr(atom, "number", -1)) for atom in program.outputs]

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
+from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
-from funcdiff.core.program import Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import copying_from, following, hand_on
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate
 from funcdiff.transforms.jvp import Mask
@@ -74,12 +76,16 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
             for atom in eq.operands
         ]
         types = [atom.type for atom in eq.operands]
-        incoming = eq.primitive.transpose(eq.params, types, outgoing, operands)
-        for atom, ct in zip(eq.operands, incoming, strict=True):
-            deposit(atom, ct)
+        hand_on(program, eq.results, outgoing, Origin.cotangent)
+        with copying_from(program, eq):
+            incoming = eq.primitive.transpose(eq.params, types, outgoing, operands)
+            for atom, ct in zip(eq.operands, incoming, strict=True):
+                deposit(atom, ct)
+    found = [gathered.get(v.number) for v in program.inputs]
+    hand_on(program, program.inputs, found, Origin.cotangent)
     return [
-        instantiate(gathered.get(v.number), v.type)
-        for v, x in zip(program.inputs, xs, strict=True)
+        instantiate(ct, v.type)
+        for v, x, ct in zip(program.inputs, xs, found, strict=True)
         if x is None
     ]
 
@@ -92,6 +98,7 @@ def is_zero(ct: Atom) -> bool:
 def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
     """Return the value of every variable that does not depend on a linear input, else None."""
     env: list[Maybe] = list(xs)
+    copy = _bound if program.origins is None else following(program, xs, _bound)
     for eq in program.equations:
         operands = [
             constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
@@ -99,7 +106,11 @@ def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
         ]
         known = [x for x in operands if x is not None]
         if len(known) == len(operands):
-            env.extend(bind(eq.primitive, eq.params, *known))
+            env.extend(copy(eq, known))
         else:
             env.extend(None for _ in eq.results)
     return env
+
+
+def _bound(eq: Equation, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+    return bind(eq.primitive, eq.params, *operands)

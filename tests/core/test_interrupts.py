@@ -15,7 +15,7 @@ import funcdiff as fd
 from funcdiff.core import types
 from funcdiff.core.builder import current_builder
 from funcdiff.core.memo import caches
-from funcdiff.core.recording import observer
+from funcdiff.core.origins import reader
 from tests.core.interrupts import Moments
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -72,7 +72,7 @@ def _called(f: Callable[[Any], Any]) -> Callable[[], Any]:
 
 def require_whole() -> None:
     assert current_builder() is None
-    assert observer.get() is None
+    assert reader.get() is None
     assert gc.isenabled()
     assert sys.getprofile() is None  # what was there takes itself away
     assert not types._lock.locked()

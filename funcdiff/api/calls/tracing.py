@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
@@ -21,11 +22,12 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
+from funcdiff.core.origins import Place, Reader, reader
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import Recording, observer
+from funcdiff.core.recording import Recording
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
@@ -74,7 +76,7 @@ class Trace(NamedTuple):
         """Whether the result is one array or number, in no container."""
         return self.structure is pytree.LEAF and self.numeric == (True,)
 
-    locate: Callable[[], str | None]
+    locate: Callable[[], Place | None]
     outputs: list[Tracer]
     calls: Calls | None
 
@@ -177,18 +179,16 @@ def record(
                 outputs += parts[0]
                 aux_parts = Aux(*parts[1:])
             recording = builder.recording(outputs)
-            looking = observer.get()
-            if looking is not None:
-                looking.recorded(builder, operands, outputs)
 
-        def located() -> str | None:
-            with Builder(name, Policy(eager=True, located=True)) as again:
+        def located() -> Place | None:
+            reader.set(Reader())
+            with Builder(name, Policy(eager=True)) as again:
                 call(_inputs(again, given, operands, weak, operands))
                 return again.values.first_failure(again) if policy.eager else None
 
-        def locate() -> str | None:
+        def locate() -> Place | None:
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-            return run_isolated(located) if is_repeatable(operations) else None
+            return copy_context().run(located) if is_repeatable(operations) else None
 
         return Trace(
             recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,

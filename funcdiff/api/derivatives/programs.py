@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from funcdiff.core.builder import Builder, constant
@@ -51,7 +52,7 @@ def split_results(
 
 def selected(program: Program, outputs: slice) -> Program:
     """Return a program of some of the outputs only."""
-    return simplify(Program(program.inputs, program.equations, program.outputs[outputs]))
+    return simplify(replace(program, outputs=program.outputs[outputs]))
 
 
 def pullback(split: Linearized, count: int, present: Mask) -> Program:

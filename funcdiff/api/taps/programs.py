@@ -125,13 +125,13 @@ def _names(params: Params) -> set[str]:
 
 def _checked(recording: Recording, wanted: Sequence[Named]) -> Program:
     """Return the recorded program with all its taps, and those of checkpoints, in the open."""
-    entries, outputs = recording
+    entries, outputs, origins = recording
     kept = list(outputs)
     for number, (head, *_) in enumerate(entry or (None,) for entry in entries):
         if isinstance(head, Operation) and (isinstance(head.params, Tap) or _names(head.params)):
             kept += range(number, number + len(head.results))
     program = inline_bodies(
-        program_of(entries, tuple(kept)),
+        program_of(entries, tuple(kept), origins),
         lambda eq: eq.params.body if isinstance(eq.params, Checkpoint) else None,
     )
     counts: dict[Params, int] = {}

@@ -6,7 +6,7 @@ The derivative computes the others once more where it needs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from funcdiff.core.atoms import Var
@@ -111,7 +111,7 @@ def _with_kept(body: Program, taps: Sequence[Params]) -> Program:
     if not taps:
         return body
     results = {eq.params: eq.results[0] for eq in reversed(body.equations) if eq.primitive is tap_p}
-    return Program(body.inputs, body.equations, (*body.outputs, *(results[p] for p in taps)))
+    return replace(body, outputs=(*body.outputs, *(results[p] for p in taps)))
 
 
 def _checkpoint_transpose(p: Checkpoint, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:

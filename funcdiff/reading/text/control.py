@@ -24,7 +24,7 @@ from funcdiff.ops.user.looped_batch import Batch, Batches
 from funcdiff.ops.user.opaque import Opaque, function_of, opaque_p
 from funcdiff.ops.user.root import Root, root_p
 from funcdiff.ops.user.solvers import Problem, known
-from funcdiff.reading.labels import Path
+from funcdiff.reading.labels import label_of
 from funcdiff.reading.text.expressions import (
     build,
     call,
@@ -47,29 +47,29 @@ def _assign_call(b: Body, eq: Equation, function: str) -> None:
     b.writer.line(f"{targets} = {text_of(call(function, *arguments))}")
 
 
-def _function(b: Body, program: Program, wanted: str, path: Path) -> str:
-    return b.writer.module.function(program, wanted, (*path, 0))
+def _function(b: Body, program: Program, wanted: str) -> str:
+    return b.writer.module.function(program, wanted)
 
 
-def _custom(b: Body, eq: Equation, path: Path) -> None:
+def _custom(b: Body, eq: Equation) -> None:
     p = eq.params_as(Custom)
-    _assign_call(b, eq, _function(b, p.body, p.name, path))
+    _assign_call(b, eq, _function(b, p.body, p.name))
 
 
-def _custom_tangent(b: Body, eq: Equation, path: Path) -> None:
+def _custom_tangent(b: Body, eq: Equation) -> None:
     p = eq.params_as(Tangent)
-    _assign_call(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent", path))
+    _assign_call(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent"))
 
 
-def _checkpoint(b: Body, eq: Equation, path: Path) -> None:
+def _checkpoint(b: Body, eq: Equation) -> None:
     p = eq.params_as(Checkpoint)
-    _assign_call(b, eq, _function(b, p.body, "recomputed", path))
+    _assign_call(b, eq, _function(b, p.body, "recomputed"))
 
 
 # ---- branches ------------------------------------------------------------------------------------
 
 
-def _cond(b: Body, eq: Equation, path: Path) -> None:
+def _cond(b: Body, eq: Equation) -> None:
     p = eq.params_as(Cond)
     operands = [b.simple(atom) for atom in eq.operands[1:]]
     tests = _tests(b, eq, len(p.branches))
@@ -79,7 +79,7 @@ def _cond(b: Body, eq: Equation, path: Path) -> None:
     names = {b.label(eq.results[k]).name for k in used}
     for k in order:
         with b.writer.apart() as lines, b.writer.indented():
-            outputs = b.writer.write(p.branches[k], operands, (*path, k), plain=names)
+            outputs = b.writer.write(p.branches[k], operands, plain=names)
         written.append((lines, [outputs[j] for j in used]))
     targets = [b.target(eq.results[k]) for k in used]
     if len(written) == 2 and len(used) == 1 and not any(lines for lines, _ in written):
@@ -115,12 +115,13 @@ def _tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
 
 
 def _start(
-    b: Body, inputs: Sequence[Var], values: Sequence[ast.expr], path: Path, results: Sequence[Var]
+    b: Body, program: Program, first: int, values: Sequence[ast.expr], results: Sequence[Var]
 ) -> list[str]:
     """Assign the first carry to names of their own; return the names."""
     names = []
+    inputs = program.inputs[first : first + len(values)]
     for v, value, result in zip(inputs, values, results, strict=True):
-        inner, outer = b.writer.module.name(path, v), b.label(result).name
+        inner, outer = label_of(program, v).name, b.label(result).name
         word = outer if outer.startswith("d_") else inner or outer
         names.append(b.writer.new(word or "carry"))
         b.writer.line(f"{names[-1]} = {text_of(value)}")
@@ -136,21 +137,20 @@ def _next(b: Body, names: Sequence[str], values: Sequence[ast.expr]) -> None:
         b.writer.line(f"{left} = {right}")
 
 
-def _scan(b: Body, eq: Equation, path: Path) -> None:
+def _scan(b: Body, eq: Equation) -> None:
     p = eq.params_as(Scan)
-    inside = (*path, 0)
     constants, carry, rows = p.split(eq.operands)
     inputs = p.split(p.body.inputs)
     fixed = [b.simple(atom) for atom in constants]
     arrays = [
-        b.simple(atom, _plural(b.writer.module.name(inside, v)))
+        b.simple(atom, _plural(label_of(p.body, v).name))
         for atom, v in zip(rows, inputs[2], strict=True)
     ]
     first = [b.whole(atom) for atom in carry]
-    names = _start(b, inputs[1], first, inside, eq.results[: p.carries])
+    names = _start(b, p.body, p.constants, first, eq.results[: p.carries])
     stacks = []
     for v, y in zip(eq.results[p.carries :], p.body.outputs[p.carries :], strict=True):
-        t, row = y.type, b.writer.module.name(inside, y) if isinstance(y, Var) else ""
+        t, row = y.type, label_of(p.body, y).name if isinstance(y, Var) else ""
         word = b.label(v).name
         stacks.append(b.writer.new(f"{row}s" if row and word in ("", row) else word or "rows"))
         shape = shape_of((p.length, *t.shape))
@@ -160,8 +160,10 @@ def _scan(b: Body, eq: Equation, path: Path) -> None:
     steps = f"range({p.length})"
     b.writer.line(f"for {k} in {f'reversed({steps})' if p.reverse else steps}:")
     with b.writer.indented():
-        own = [_row(b, x, k, v, inside) for x, v in zip(arrays, inputs[2], strict=True)]
-        outputs = b.writer.write(p.body, [*fixed, *map(name, names), *own], inside)
+        own = [
+            _row(b, x, k, label_of(p.body, v).name) for x, v in zip(arrays, inputs[2], strict=True)
+        ]
+        outputs = b.writer.write(p.body, [*fixed, *map(name, names), *own], plain=names)
         for stack, value in zip(stacks, outputs[p.carries :], strict=True):
             b.writer.line(f"{stack}[{k}] = {text_of(value)}")
         _next(b, names, outputs[: p.carries])
@@ -177,17 +179,17 @@ def _plural(word: str) -> str:
     return f"{word}s" if word else ""
 
 
-def _row(b: Body, x: ast.expr, k: str, v: Var, path: Path) -> ast.expr:
+def _row(b: Body, x: ast.expr, k: str, wanted: str) -> ast.expr:
     """Assign a row of an array that the loop walks along, if the body has a name for it."""
     row = item(x, [name(k)])
     stack = x.id if isinstance(x, ast.Name) else ""
     single = stack[:-1] if stack.endswith("s") and len(stack) > 1 else "row"
-    word = b.writer.new(b.writer.module.name(path, v) or single)
+    word = b.writer.new(wanted or single)
     b.writer.line(f"{word} = {text_of(row)}")
     return name(word)
 
 
-def _while(b: Body, eq: Equation, path: Path) -> None:
+def _while(b: Body, eq: Equation) -> None:
     p = eq.params_as(While)
     constants, carries = p.split(eq.operands)
     fixed = [b.simple(atom) for atom in constants]
@@ -197,13 +199,11 @@ def _while(b: Body, eq: Equation, path: Path) -> None:
     results: list[str] = []
     count = 0  # of values that a step has by now
     for k, sweep in enumerate(p.sweeps):
-        inside = (*path, k)
-        inputs = sweep.inputs[p.constants : p.constants + p.carries[k]]
         first = [b.whole(atom) for atom in carries[k]]
-        names = _start(b, inputs, first, inside, eq.results[len(results) :][: p.carries[k]])
+        names = _start(b, sweep, p.constants, first, eq.results[len(results) :][: p.carries[k]])
         results += names
         if k == 0:
-            _open_while(b, p.test, [*fixed, *map(name, names)], (*path, len(p.sweeps)))
+            _open_while(b, p.test, [*fixed, *map(name, names)])
         row = b.writer.new("step") if k else ""
         if k:
             b.writer.line(f"for {row} in {f'reversed({steps})' if p.reverse[k] else steps}:")
@@ -213,7 +213,7 @@ def _while(b: Body, eq: Equation, path: Path) -> None:
                 left = f"({values[0]},)" if len(values) == 1 else ", ".join(values)
                 b.writer.line(f"{left} = {row}")
             operands = [*fixed, *map(name, names), *map(name, values)]
-            outputs = b.writer.write(sweep, operands, inside)
+            outputs = b.writer.write(sweep, operands, plain=names)
             rows = outputs[p.carries[k] :]
             if k == 0 and steps:
                 b.writer.line(f"{steps}.append([{', '.join(map(text_of, rows))}])")
@@ -227,10 +227,10 @@ def _while(b: Body, eq: Equation, path: Path) -> None:
         b.define(v, name(word))
 
 
-def _open_while(b: Body, test: Program, operands: Sequence[ast.expr], path: Path) -> None:
+def _open_while(b: Body, test: Program, operands: Sequence[ast.expr]) -> None:
     """Write the head of the loop; a test of several statements comes first in the body."""
     with b.writer.apart() as lines, b.writer.indented():
-        (goes_on,) = b.writer.write(test, operands, path)
+        (goes_on,) = b.writer.write(test, operands)
     if not lines:
         b.writer.line(f"while {text_of(goes_on)}:")
         return
@@ -277,7 +277,7 @@ def _stack_examples(
     return build(formula, rows=name(rows))
 
 
-def _opaque(b: Body, eq: Equation, _path: Path) -> None:
+def _opaque(b: Body, eq: Equation) -> None:
     p = eq.params_as(Opaque)
     if p.batches and function_of(p).batch is not None:
         raise ProgramError(
@@ -292,18 +292,18 @@ def _opaque(b: Body, eq: Equation, _path: Path) -> None:
     _examples(b, eq, p.batches, lambda xs: call(function, *xs))
 
 
-def _root(b: Body, eq: Equation, path: Path) -> None:
-    _solver(b, eq, eq.params_as(Root), path)
+def _root(b: Body, eq: Equation) -> None:
+    _solver(b, eq, eq.params_as(Root))
 
 
-def _linear_solve(b: Body, eq: Equation, path: Path) -> None:
-    _solver(b, eq, eq.params_as(LinearSolve), path)
+def _linear_solve(b: Body, eq: Equation) -> None:
+    _solver(b, eq, eq.params_as(LinearSolve))
 
 
-def _solver(b: Body, eq: Equation, p: Problem, path: Path) -> None:
+def _solver(b: Body, eq: Equation, p: Problem) -> None:
     """Call a solver of the user's with a function and where to start, or the right-hand side."""
     first = known(p)
-    equation = _function(b, p.program, f"{p.name}_equation", path)
+    equation = _function(b, p.program, f"{p.name}_equation")
     meaning = "(function, x) -> x, the solver"
     if p.unknowns > 1:
         meaning = f"(function, xs) -> xs, the solver, where xs is a tuple of {p.unknowns}"

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from funcdiff.core.program import Program
-from funcdiff.reading.labels import Labels
 from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import Substitution, name, text_of
 from funcdiff.reading.text.layout import in_docstring
@@ -68,7 +67,7 @@ class Interface(NamedTuple):
 _OPENING: Final = "Written by funcdiff: it runs with NumPy alone, and computes the same bits."
 
 
-def module(program: Program, interface: Interface, labels: Labels) -> str:
+def module(program: Program, interface: Interface) -> str:
     """Return a program as the text of a module.
 
     Raises
@@ -76,11 +75,11 @@ def module(program: Program, interface: Interface, labels: Labels) -> str:
     ProgramError
         If an operation has no text; the message names it.
     """
-    text = Text(labels, STATEMENTS)
+    text = Text(STATEMENTS)
     function = text.names.new(interface.name)
     body = _body(text, program, interface)
     if _has_hidden_calls(body, _words(interface.parameters)):
-        text = Text(labels, STATEMENTS)
+        text = Text(STATEMENTS)
         function = text.names.new(interface.name)
         body = _pass_on(text, program, interface, f"{function}_of")
     parts = [
@@ -116,7 +115,7 @@ def of_program(program: Program) -> str:
         lambda results: ast.List(list(results), ast.Load()),
         (),
     )
-    return module(program, interface, {})
+    return module(program, interface)
 
 
 def _join(parts: Sequence[str]) -> str:
@@ -203,7 +202,7 @@ def _body(text: Text, program: Program, interface: Interface) -> str:
         end = f"  # {operand.comment}" if operand.comment else ""
         writer.line(f"{word} = {text_of(operand.value)}{end}")
         operands.append(name(word))
-    results = writer.write(program, operands, ())
+    results = writer.write(program, operands)
     writer.line(f"return {text_of(interface.result(results))}")
     return writer.text
 

@@ -20,7 +20,7 @@ from funcdiff.errors import ProgramError
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
-from funcdiff.reading.labels import Label, Labels, Path
+from funcdiff.reading.labels import Label, label_of
 from funcdiff.reading.text.definitions import (
     UnwritableError,
     definition,
@@ -50,8 +50,8 @@ _VIEWS: Final = 20
 """The same for views, which may be written several times."""
 
 
-Writing: TypeAlias = Callable[["Body", Equation, Path], None]
-"""Adds the statements of an equation, which has a path."""
+Writing: TypeAlias = Callable[["Body", Equation], None]
+"""Adds the statements of an equation."""
 
 Statements: TypeAlias = Mapping[Primitive[Any], Writing]
 """How equations that take several statements are written; all others are expressions."""
@@ -60,31 +60,28 @@ Statements: TypeAlias = Mapping[Primitive[Any], Writing]
 class Text:
     """A module in the making: functions, helpers and what it needs from outside."""
 
-    def __init__(self, labels: Labels, statements: Statements) -> None:
+    def __init__(self, statements: Statements) -> None:
         self.names = Names()
         self.helpers = Helpers(self.names)
         self.functions: list[str] = []
         self.needs: dict[str, str] = {}
-        self.labels = labels
         self.statements = statements
         self._written: dict[Any, str] = {}
         self._needed: dict[Any, str] = {}
 
-    def function(self, program: Program, wanted: str, path: Path) -> str:
+    def function(self, program: Program, wanted: str) -> str:
         """Return the name of a function that runs a program, writing it the first time."""
         found = self._written.get(program)
         if found is None:
             found = self._written[program] = self.names.new(wanted)
             writer = Writer(self)
-            inputs = [writer.new(self.name(path, v) or f"x{v.number}") for v in program.inputs]
-            results = writer.write(program, [name(word) for word in inputs], path)
+            inputs = [
+                writer.new(label_of(program, v).name or f"x{v.number}") for v in program.inputs
+            ]
+            results = writer.write(program, [name(word) for word in inputs])
             writer.line(f"return {text_of(items(results) if len(results) > 1 else results[0])}")
             self.functions.append(f"def {found}({', '.join(inputs)}):\n{writer.text}\n")
         return found
-
-    def name(self, path: Path, v: Var) -> str:
-        """Return how the user calls a variable, or an empty string."""
-        return self.labels.get((path, v.number), Label()).name
 
     def need(self, key: Any, wanted: str, meaning: str) -> str:
         """Return the name of something that the text cannot have, which is to be given."""
@@ -105,14 +102,13 @@ class Writer(Lines):
         self,
         program: Program,
         operands: Sequence[ast.expr],
-        path: Path,
         plain: Collection[str] = (),
     ) -> list[ast.expr]:
         """Add the statements of a program; return its outputs.
 
-        Names in `plain` are those that the outputs will get: no statement is made to give them.
+        Names in `plain` are those that the outputs get afterwards: they need no statement here.
         """
-        return Body(self, program, operands, path, plain).write()
+        return Body(self, program, operands, plain).write()
 
 
 class Body:
@@ -122,8 +118,6 @@ class Body:
     ----------
     writer
         Where its statements go.
-    path
-        Where the program is.
     """
 
     def __init__(
@@ -131,33 +125,29 @@ class Body:
         writer: Writer,
         program: Program,
         operands: Sequence[ast.expr],
-        path: Path,
         plain: Collection[str],
     ) -> None:
         self.writer = writer
-        self.path = path
         self._program = program
         self._env: dict[int, ast.expr] = dict(enumerate(operands))
         self._uses = uses_of(program)
         self._made = {v.number: eq for eq in program.equations for v in eq.results}
         self._views = implicit_broadcasts(program, is_elementwise)
         self._owned: set[int] = set()
-        self._labels = writer.module.labels
         self._plain = plain
 
     def write(self) -> list[ast.expr]:
         """Add the statements; return the outputs."""
-        for index, eq in enumerate(self._program.equations):
+        for eq in self._program.equations:
             if any(self._uses[v.number] for v in eq.results):
-                self._equation(index, eq)
+                self._equation(eq)
         return [self.whole(atom) for atom in self._program.outputs]
 
     # ---- what statements need --------------------------------------------------------------------
 
     def label(self, v: Var) -> Label:
         """Return what is known of a variable."""
-        found = self._labels.get((self.path, v.number), Label())
-        return Label("", found.place) if found.name in self._plain else found
+        return label_of(self._program, v)
 
     def uses(self, atom: Atom) -> int:
         """Return how often a variable is used."""
@@ -202,11 +192,11 @@ class Body:
 
     # ---- equations -----------------------------------------------------------------------------
 
-    def _equation(self, index: int, eq: Equation) -> None:
+    def _equation(self, eq: Equation) -> None:
         write = self.writer.module.statements.get(eq.primitive)
         if write is not None:
             self.writer.comment(self.label(eq.results[0]).place)
-            write(self, eq, (*self.path, index))
+            write(self, eq)
         elif eq.primitive in IN_PLACE:
             self._write_into(eq)
         elif eq.results[0].number in self._views:
@@ -244,7 +234,8 @@ class Body:
         length = len(text_of(value))
         if is_view(value) and length <= _VIEWS:
             return True
-        return self._uses[y.number] == 1 and not self.label(y).name and length <= _INLINED
+        named = self.label(y).name not in ("", *self._plain)
+        return self._uses[y.number] == 1 and not named and length <= _INLINED
 
     def _is_only_condition(self, y: Var) -> bool:
         """Whether a boolean was converted for nothing but to choose branches, which need none."""

@@ -1,0 +1,176 @@
+"""Where variables come from: the user's names and lines, noted only while a program is read.
+
+An ordinary trace notes nothing and pays nothing.  While a `Reader` looks on, recordings note an
+origin for every variable, programs keep them, and what walks a program hands them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from funcdiff.core.atoms import Entry
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import user_frame
+
+
+class Place(NamedTuple):
+    """A line of the user's."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file!r}, line {self.line}, in {self.function}"
+
+
+class Origin(NamedTuple):
+    """Where a variable comes from.
+
+    Attributes
+    ----------
+    name
+        How the user calls it; of the tangent and the cotangent of `y`, ``t_y`` and ``d_y``.
+    place
+        The line that makes it; None of an input.
+    derived
+        Whether only the derivative of that line needs it.
+    """
+
+    name: str = ""
+    place: Place | None = None
+    derived: bool = False
+
+    def tangent(self) -> Origin:
+        """Return the origin of the tangent of a variable."""
+        return Origin(self.name and f"t_{self.name}", self.place, derived=True)
+
+    def cotangent(self) -> Origin:
+        """Return the origin of the cotangent of a variable, or of a tangent."""
+        return Origin(self.name and f"d_{self.name.removeprefix('t_')}", self.place, derived=True)
+
+    def merged(self, other: Origin) -> Origin:
+        """Return the origin of what is found to be another variable, too.
+
+        A value of the user's is not called a derivative.
+        """
+        if self.derived == other.derived and self != UNKNOWN:
+            return Origin(self.name or other.name, self.place or other.place, self.derived)
+        return other if self.derived or self == UNKNOWN else self
+
+
+Origins: TypeAlias = tuple[Origin, ...]
+"""One for each variable of a program, or each entry of a recording."""
+
+UNKNOWN: Final = Origin()
+
+
+class Reader:
+    """Looks on while functions are traced, and notes the lines that run."""
+
+    def place(self) -> Place | None:
+        """Return the line of the user's that runs."""
+        return place_of(user_frame())
+
+
+reader: Final[ContextVar[Reader | None]] = ContextVar("funcdiff_reader", default=None)
+"""Who looks on, if anybody does."""
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """Return the line that a frame runs."""
+    code = frame.f_code if frame is not None else None
+    return Place(code.co_filename, frame.f_lineno, code.co_name) if frame and code else None
+
+
+class Word(NamedTuple):
+    """What a local variable is called.
+
+    Attributes
+    ----------
+    depth
+        How many frames deep the variable is: those further out say more.
+    is_part
+        Whether it is a container that holds the value.
+    text
+        The name, of a part together with where it is.
+    """
+
+    depth: int
+    is_part: bool
+    text: str
+
+
+class LocatedEntries(list[Entry]):
+    """A recording in the making that notes where its entries come from.
+
+    Attributes
+    ----------
+    origins
+        One for each entry.
+    words
+        By number, what the user calls the value.
+    """
+
+    def __init__(self, looking: Reader, *, of_user: bool) -> None:
+        super().__init__()
+        self.origins: list[Origin] = []
+        self.words: dict[int, Word] = {}
+        self._reader = looking
+        self._of_user = of_user
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry: of an equation that is being copied, or of a line of the user's."""
+        super().append(entry)
+        into, origin = _copied.get()
+        if entry and isinstance(entry[0], ArrayType):
+            origin = UNKNOWN
+        elif self._of_user and into is not self:
+            origin = Origin(place=self._reader.place())
+        self.origins.append(origin)
+
+    def named_origins(self, captured: Mapping[int, Any]) -> Origins:
+        """Return the origins; what is captured has its name from outside."""
+        for number, value in captured.items():
+            self.origins[number] = self.origins[number].merged(origin_of(value))
+        for number, word in self.words.items():
+            self.origins[number] = self.origins[number]._replace(name=word.text)
+        return tuple(self.origins)
+
+
+_copied: Final[ContextVar[tuple[object, Origin]]] = ContextVar(
+    "funcdiff_copied", default=(None, UNKNOWN)
+)
+"""Into which recording an equation is being copied, and where that equation comes from."""
+
+
+@contextmanager
+def copying(into: object, origin: Origin) -> Iterator[None]:
+    """Let what is recorded come from where something else does."""
+    token = _copied.set((into, origin._replace(name="")))
+    try:
+        yield
+    finally:
+        _copied.reset(token)
+
+
+def origin_of(x: Any) -> Origin:
+    """Return where a traced value comes from, as far as it is known."""
+    entries = getattr(getattr(x, "builder", None), "entries", None)
+    if not isinstance(entries, LocatedEntries) or not isinstance(x.atom, int):
+        return UNKNOWN
+    word = entries.words.get(x.atom)
+    found = entries.origins[x.atom]
+    return found if word is None else found._replace(name=word.text)
+
+
+def note(x: Any, origin: Origin) -> None:
+    """Let a traced value come from where something else does, too."""
+    entries = x.builder.entries if isinstance(x, Tracer) and x.builder is not None else None
+    if isinstance(entries, LocatedEntries) and isinstance(x.atom, int):
+        entries.origins[x.atom] = entries.origins[x.atom].merged(origin)
