@@ -16,10 +16,30 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.overwriting import on_copy
+from funcdiff.core.primitive import (
+    NONE,
+    Facts,
+    Params,
+    Primitive,
+    Pushed,
+    Tangents,
+    Tracers,
+    Types,
+    Variant,
+)
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.space import Axes, Maybe, abstract_reduction, mul, neg, splat, sum_tangents, zeros
+from funcdiff.space import (
+    Axes,
+    Maybe,
+    abstract_reduction,
+    instantiate,
+    mul,
+    neg,
+    splat,
+    sum_tangents,
+)
 
 P = TypeVar("P", bound=Params)
 Partial: TypeAlias = float | Callable[..., Any] | None
@@ -29,6 +49,8 @@ Tangent: TypeAlias = Callable[[Tracers, Tangents, Any], Maybe]
 """``tangent(xs, ts, y)``: the tangent of a result."""
 
 _NOTHING: Final = Facts()
+_ALL: Final = slice(None)
+_FIRST: Final = slice(1)
 
 by_ufunc: Final[dict[np.ufunc, Elementwise]] = {}
 """The elementwise operation that a NumPy ufunc becomes, once types and shapes are equal."""
@@ -154,29 +176,24 @@ def linear(
     impl: Callable[[P], Callable[..., Any]],
     transpose: Callable[[P, Any, Any, Any], Any],
     batch: Callable[[P, int, Any, Any], Any] | None = None,
-    given: tuple[int, ...] = (),
+    operands: slice = _ALL,
     jvp: Jvp | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
-    """Declare an operation that is linear in all its operands together.
+    """Declare an operation that is linear in its operands together, or in some of them.
 
-    `given` lists the operands in which it is not, the first ones or the last ones: masks and
-    indices, which have no tangent.  The forward rule follows, and that fact; `jvp` replaces the
-    rule for an operation linear only for some types.
+    The others, masks and indices, have no tangent.  The forward rule follows, and that fact; `jvp`
+    replaces the rule for an operation linear only for some types.
     """
 
     def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
-        active = [t is not None and k not in given for k, t in enumerate(ts)]
         ys = bind(primitive, p, *xs)
-        if not any(active):
+        if all(t is None for t in ts[operands]):
             return ys, [None for _ in ys]
-        operands = [
-            x if k in given else (zeros(x.type) if t is None else t)
-            for k, (x, t) in enumerate(zip(xs, ts, strict=True))
-        ]
-        return ys, bind(primitive, p, *operands)
+        pushed = list(xs)
+        pushed[operands] = map(instantiate, ts[operands], (x.type for x in xs[operands]))
+        return ys, bind(primitive, p, *pushed)
 
-    operands = slice(len(given), None) if 0 in given else slice(given[0] if given else None)
     facts = replace(facts, linear=operands)
     primitive = Primitive(
         name, params, abstract, impl, jvp or forward, transpose, batch, facts=facts
@@ -184,20 +201,45 @@ def linear(
     return primitive
 
 
+def write(
+    name: str,
+    params: type[P],
+    *,
+    abstract: Callable[..., Types],
+    into: Variant,
+    transpose: Callable[[P, Any, Any, Any], Any],
+    batch: Callable[[P, int, Any, Any], Any] | None = None,
+) -> Primitive[P]:
+    """Declare what changes some elements of its first operand, linear in that and in the second.
+
+    `into` is a variant of the implementation that overwrites the first operand.
+    """
+    return linear(
+        name,
+        params,
+        abstract=abstract,
+        impl=on_copy(into),
+        transpose=transpose,
+        batch=batch,
+        operands=slice(2),
+        facts=Facts(fresh=True, in_place=into),
+    )
+
+
 def symmetric(
     name: str,
     params: type[P],
     *,
     impl: Callable[[P], Callable[..., Any]],
-    given: int = 0,
     transposed: Callable[[P], P] = lambda p: p,
+    operands: slice = _FIRST,
     jvp: Jvp | None = None,
     facts: Facts = _NOTHING,
 ) -> Primitive[P]:
     """Declare an operation that is linear in its first operand, and its own transpose.
 
-    The result has the type of that operand; `given` further operands say what happens to it.  If
-    the parameters of the transpose are others, `transposed` gives them.
+    The result has the type of that operand; further operands say what happens to it.  If the
+    parameters of the transpose are others, `transposed` gives them.
     """
 
     def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
@@ -209,7 +251,7 @@ def symmetric(
         abstract=lambda _p, x, *_given: (x,),
         impl=impl,
         transpose=transpose,
-        given=tuple(range(1, given + 1)),
+        operands=operands,
         jvp=jvp,
         facts=facts,
     )

@@ -6,20 +6,28 @@ Positions may repeat and, as in NumPy, be negative; out of bounds is an IndexErr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.overwriting import on_copy
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import (
+    Facts,
+    Params,
+    Primitive,
+    Tangents,
+    Tracers,
+    Types,
+    Variant,
+    shifted,
+)
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.families import constant_op
+from funcdiff.ops.families import constant_op, linear, write
 from funcdiff.ops.structure.structural import iota, permute, select
-from funcdiff.space import align, broadcast, instantiate, kept_axes, zeros
+from funcdiff.space import align, broadcast, kept_axes, zeros
 
 _FEW: Final = 2048
 """Elements up to which there is nothing to gain."""
@@ -33,6 +41,9 @@ class Indexed(Params):
     """The axes that are indexed, ascending; one index array each."""
 
     axes: tuple[int, ...]
+
+
+P = TypeVar("P", bound=Indexed)
 
 
 def _abstract_gather(p: Indexed, x: ArrayType, *indices: ArrayType) -> Types:
@@ -92,12 +103,6 @@ def _add_at(x: Any, axes: tuple[int, ...], indices: Sequence[Any], updates: Any)
         np.add.at(x.reshape(-1), (rows[part] + kept.reshape(-1)).ravel(), values[part].ravel())
 
 
-def _gather_jvp(p: Indexed, xs: Tracers, ts: Tangents) -> Pushed:
-    x, *indices = xs
-    t = ts[0]
-    return [gather(x, indices, p.axes)], [None if t is None else gather(t, indices, p.axes)]
-
-
 def _gather_transpose(p: Indexed, types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
     _, *indices = xs
     return [scatter_add(zeros(types[0]), cts[0], indices, p.axes), *(None for _ in indices)]
@@ -116,15 +121,15 @@ def _gather_batch(p: Indexed, size: int, xs: Tracers, batched: Sequence[bool]) -
     return [gather(x, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
 
 
-gather_p: Final = Primitive(
+gather_p: Final = linear(
     "gather",
     Indexed,
     abstract=_abstract_gather,
     impl=_gather_impl,
-    jvp=_gather_jvp,
     transpose=_gather_transpose,
     batch=_gather_batch,
-    facts=Facts(fresh=True, linear=slice(1)),
+    operands=slice(1),
+    facts=Facts(fresh=True),
 )
 
 
@@ -133,19 +138,10 @@ def gather(x: Tracer, indices: Tracers, axes: tuple[int, ...]) -> Tracer:
     return bind(gather_p, Indexed(axes), x, *indices)[0]
 
 
-def _abstract_scatter(p: Indexed, x: ArrayType, u: ArrayType, *indices: ArrayType) -> Types:
+def _abstract_write(p: Indexed, x: ArrayType, u: ArrayType, *indices: ArrayType) -> Types:
     if _abstract_gather(p, x, *indices) != (u,):
-        raise TypeError(f"cannot add {u} into {x} along axes {p.axes} at {indices}")
+        raise TypeError(f"cannot put {u} into {x} along axes {p.axes} at {indices}")
     return (x,)
-
-
-def _scatter_jvp(p: Indexed, xs: Tracers, ts: Tangents) -> Pushed:
-    x, u, *indices = xs
-    y = scatter_add(x, u, indices, p.axes)
-    if ts[0] is None and ts[1] is None:
-        return [y], [None]
-    tx, tu = instantiate(ts[0], x.type), instantiate(ts[1], u.type)
-    return [y], [scatter_add(tx, tu, indices, p.axes)]
 
 
 def _scatter_transpose(
@@ -159,22 +155,30 @@ def _scatter_transpose(
     ]
 
 
-def _scatter_batch(p: Indexed, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, u, *indices = align(size, xs, batched)
-    rows = iota(indices[0].shape, 0)
-    return [scatter_add(x, u, [rows, *indices], (0, *(axis + 1 for axis in p.axes)))]
+def _write(
+    name: str, params: type[P], into: Variant, transpose: Callable[..., Tangents]
+) -> Primitive[P]:
+    """Declare what writes at positions."""
+
+    def batch(p: P, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
+        axes = shifted(p.axes)
+        x, u = align(size, xs[:2], batched[:2])
+        indices = xs[2:]
+        if params is Indexed or any(batched[2:]):  # sums are faster row by row
+            indices = align(size, indices, batched[2:])
+            indices, axes = [iota(indices[0].shape, 0), *indices], (0, *axes)
+        else:
+            inner = indices[0].ndim
+            u = permute(u, (*range(1, inner + 1), 0, *range(inner + 1, u.ndim)))
+        return bind(primitive, replace(p, axes=axes), x, u, *indices)
+
+    primitive = write(
+        name, params, abstract=_abstract_write, into=into, transpose=transpose, batch=batch
+    )
+    return primitive
 
 
-scatter_add_p: Final = Primitive(
-    "scatter_add",
-    Indexed,
-    abstract=_abstract_scatter,
-    impl=on_copy(_scatter_into),
-    jvp=_scatter_jvp,
-    transpose=_scatter_transpose,
-    batch=_scatter_batch,
-    facts=Facts(fresh=True, in_place=_scatter_into, linear=slice(2)),
-)
+scatter_add_p: Final = _write("scatter_add", Indexed, _scatter_into, _scatter_transpose)
 
 
 def scatter_add(x: Tracer, updates: Tracer, indices: Tracers, axes: tuple[int, ...]) -> Tracer:
@@ -186,17 +190,10 @@ def scatter_add(x: Tracer, updates: Tracer, indices: Tracers, axes: tuple[int, .
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Params):
-    """The axes that are indexed, ascending, and whether no position repeats."""
+class Written(Indexed):
+    """Also whether no position repeats."""
 
-    axes: tuple[int, ...]
     distinct: bool
-
-
-def _abstract_scatter_set(p: Written, x: ArrayType, v: ArrayType, *indices: ArrayType) -> Types:
-    if _abstract_gather(Indexed(p.axes), x, *indices) != (v,):
-        raise TypeError(f"cannot put {v} into {x} along axes {p.axes} at {indices}")
-    return (x,)
 
 
 def _write_into(p: Written) -> Any:
@@ -207,15 +204,6 @@ def _write_into(p: Written) -> Any:
         return x
 
     return function
-
-
-def _scatter_set_jvp(p: Written, xs: Tracers, ts: Tangents) -> Pushed:
-    x, v, *indices = xs
-    y = scatter(x, v, indices, p.axes, distinct=p.distinct)
-    if ts[0] is None and ts[1] is None:
-        return [y], [None]
-    tx, tv = instantiate(ts[0], x.type), instantiate(ts[1], v.type)
-    return [y], [scatter(tx, tv, indices, p.axes, distinct=p.distinct)]
 
 
 def _scatter_set_transpose(
@@ -234,29 +222,7 @@ def _scatter_set_transpose(
     return [ct_x, ct_v, *(None for _ in indices)]
 
 
-def _scatter_set_batch(p: Written, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    x, v, *indices = xs
-    axes = tuple(axis + 1 for axis in p.axes)
-    if not any(batched[2:]):
-        x, v = align(size, [x, v], batched[:2])
-        inner = indices[0].ndim
-        v = permute(v, (*range(1, inner + 1), 0, *range(inner + 1, v.ndim)))
-        return [scatter(x, v, indices, axes, distinct=p.distinct)]
-    x, v, *indices = align(size, xs, batched)
-    rows = iota(indices[0].shape, 0)
-    return [scatter(x, v, [rows, *indices], (0, *axes), distinct=p.distinct)]
-
-
-scatter_p: Final = Primitive(
-    "scatter",
-    Written,
-    abstract=_abstract_scatter_set,
-    impl=on_copy(_write_into),
-    jvp=_scatter_set_jvp,
-    transpose=_scatter_set_transpose,
-    batch=_scatter_set_batch,
-    facts=Facts(fresh=True, in_place=_write_into, linear=slice(2)),
-)
+scatter_p: Final = _write("scatter", Written, _write_into, _scatter_set_transpose)
 
 
 def scatter(

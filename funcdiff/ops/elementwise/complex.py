@@ -63,7 +63,13 @@ def imag(z: Tracer) -> Tracer:
     return bind(imag_p, NONE, z)[0]
 
 
-conj_p: Final = symmetric("conj", Params, impl=lambda _p: np.conjugate, facts=Facts(pointwise=True))
+conj_p: Final = symmetric(
+    "conj",
+    Params,
+    impl=lambda _p: np.conjugate,
+    operands=slice(None),
+    facts=Facts(pointwise=True),
+)
 
 
 def conj(z: Tracer) -> Tracer:

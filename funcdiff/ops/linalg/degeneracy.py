@@ -170,7 +170,7 @@ def _check(ct: Any, same: Any) -> Any:
 
 
 def checked_cotangent(
-    name: str, params: type[C], check: Callable[[C], Callable[..., Any]], *, given: int = 1
+    name: str, params: type[C], check: Callable[[C], Callable[..., Any]]
 ) -> Primitive[C]:
     """Declare the identity of tangents, of which `check` looks at the cotangents.
 
@@ -180,7 +180,6 @@ def checked_cotangent(
         name,
         params,
         impl=lambda p: check(p) if p.checked else lambda x, *_: x,
-        given=given,
         transposed=lambda p: replace(p, checked=not p.checked),
     )
 
@@ -242,7 +241,6 @@ shared_p: Final = symmetric(
     "shared",
     Sharing,
     impl=lambda p: _agreed if p.strict else _average,
-    given=1,
     jvp=_shared_jvp,
 )
 
@@ -258,7 +256,7 @@ def _without_ties(t: Any, same: Any) -> Any:
     return t
 
 
-distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties, given=1)
+distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties)
 
 
 def distinct(t: Tracer, same: Tracer) -> Tracer:
@@ -304,7 +302,7 @@ settled_p: Final[Primitive[Sharing]] = linear(
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
     impl=_settled_impl,
     transpose=_settled_transpose,
-    given=(2,),
+    operands=slice(2),
     jvp=_settled_jvp,
 )
 

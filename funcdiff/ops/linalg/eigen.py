@@ -104,7 +104,7 @@ def _check(p: Existing) -> Callable[..., Any]:
     return checked
 
 
-existing_p: Final = symmetric("existing", Existing, impl=_check, given=1)
+existing_p: Final = symmetric("existing", Existing, impl=_check)
 
 
 def existing(x: Tracer, missing: Tracer, *, vectors: bool) -> Tracer:

@@ -73,7 +73,7 @@ def _check(p: Complement) -> Callable[[Any], Any]:
     return checked
 
 
-complement_p: Final = checked_cotangent("complement", Complement, _check, given=0)
+complement_p: Final = checked_cotangent("complement", Complement, _check)
 
 
 def complement(x: Tracer, start: int, *, checked: bool) -> Tracer:
@@ -92,7 +92,7 @@ def _diverging(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging, given=1)
+divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging)
 
 
 def divergent(x: Tracer, mask: Tracer) -> Tracer:

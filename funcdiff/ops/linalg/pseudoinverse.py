@@ -48,9 +48,7 @@ def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
     return t
 
 
-constant_rank_p: Final = symmetric(
-    "constant_rank", Params, impl=lambda _p: _of_constant_rank, given=2
-)
+constant_rank_p: Final = symmetric("constant_rank", Params, impl=lambda _p: _of_constant_rank)
 
 
 def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:

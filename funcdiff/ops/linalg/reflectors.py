@@ -44,7 +44,7 @@ def _reflected(x: Any, none: Any) -> Any:
     return x
 
 
-reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected, given=1)
+reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected)
 
 
 def reflected(x: Tracer, none: Tracer) -> Tracer:

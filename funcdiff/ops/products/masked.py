@@ -58,7 +58,7 @@ masked_sum_p: Final = linear(
     abstract=_abstract,
     impl=_impl,
     transpose=_transpose,
-    given=(1,),
+    operands=slice(1),
 )
 
 

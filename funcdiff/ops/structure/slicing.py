@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.overwriting import on_copy
 from funcdiff.core.primitive import Facts, Params, Tangents, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.families import linear
+from funcdiff.ops.families import linear, write
 from funcdiff.space import zeros
 
 
@@ -73,9 +72,9 @@ def slice_along(x: Tracer, axis: int, start: int, stop: int, step: int = 1) -> T
     return take_slice(x, Slice(tuple(starts), tuple(stops), tuple(steps)))
 
 
-def _abstract_add_slice(p: Slice, x: ArrayType, u: ArrayType) -> Types:
+def _abstract_write(p: Slice, x: ArrayType, u: ArrayType) -> Types:
     if _abstract_slice(p, x) != (u,):
-        raise TypeError(f"cannot add {u} into slice {p.index} of {x}")
+        raise TypeError(f"cannot put {u} into slice {p.index} of {x}")
     return (x,)
 
 
@@ -94,25 +93,18 @@ def _transpose_add_slice(p: Slice, _types: Types, cts: Sequence[Any], xs: Tangen
     return [ct if x is None else None, take_slice(ct, p) if u is None else None]
 
 
-add_slice_p: Final = linear(
+add_slice_p: Final = write(
     "add_slice",
     Slice,
-    abstract=_abstract_add_slice,
-    impl=on_copy(_add_slice_into),
+    abstract=_abstract_write,
+    into=_add_slice_into,
     transpose=_transpose_add_slice,
-    facts=Facts(fresh=True, in_place=_add_slice_into),
 )
 
 
 def add_slice(x: Tracer, u: Tracer, p: Slice) -> Tracer:
     """Return `x` with `u` added to a box of its elements; of zeros, this pads `u` with zeros."""
     return bind(add_slice_p, p, x, u)[0]
-
-
-def _abstract_replace_slice(p: Slice, x: ArrayType, v: ArrayType) -> Types:
-    if _abstract_slice(p, x) != (v,):
-        raise TypeError(f"cannot put {v} into slice {p.index} of {x}")
-    return (x,)
 
 
 def _replace_slice_into(p: Slice) -> Callable[..., Any]:
@@ -131,13 +123,12 @@ def _transpose_replace_slice(p: Slice, types: Types, cts: Sequence[Any], xs: Tan
     return [replace_slice(ct, zeros(types[1]), p) if x is None else None, ct_v]
 
 
-replace_slice_p: Final = linear(
+replace_slice_p: Final = write(
     "replace_slice",
     Slice,
-    abstract=_abstract_replace_slice,
-    impl=on_copy(_replace_slice_into),
+    abstract=_abstract_write,
+    into=_replace_slice_into,
     transpose=_transpose_replace_slice,
-    facts=Facts(fresh=True, in_place=_replace_slice_into),
 )
 
 

@@ -220,7 +220,7 @@ select_p: Final = linear(
     abstract=_abstract_select,
     impl=lambda _p: _selected,
     transpose=_transpose_select,
-    given=(0,),
+    operands=slice(1, None),
     facts=Facts(fresh=True, pointwise=True),
 )
 
