@@ -59,9 +59,11 @@ class Origin(NamedTuple):
 
         A value of the user's is not called a derivative.
         """
-        if self.derived == other.derived and self != UNKNOWN:
+        if UNKNOWN in (self, other):
+            return other if self == UNKNOWN else self
+        if self.derived == other.derived:
             return Origin(self.name or other.name, self.place or other.place, self.derived)
-        return other if self.derived or self == UNKNOWN else self
+        return other if self.derived else self
 
 
 Origins: TypeAlias = tuple[Origin, ...]
