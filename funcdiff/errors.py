@@ -151,6 +151,11 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     return frame
 
 
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame runs code of none of funcdiff, NumPy, SciPy and the standard library."""
+    return not frame.f_code.co_filename.startswith(_OURS) and _is_users(frame, _others())
+
+
 def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
     """Return how the files of funcdiff, NumPy and SciPy begin."""
     skipped = [_OURS, _NUMPYS, "<__array_function__"]

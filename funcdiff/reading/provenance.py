@@ -17,7 +17,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.core.origins import LocatedEntries, Place, Reader, Word, place_of, reader
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_frame
+from funcdiff.errors import is_users, user_frame
 
 _GENERATED: Final = ("funcdiff", "namedtuple_")
 """Modules of which some code has no file: that of dataclasses and named tuples."""
@@ -89,7 +89,7 @@ def taking_notes(caller: FrameType | None) -> Iterator[Notes]:
             sys.setprofile(before)
             return
         # what was assigned last is returned without another equation
-        if event == "return" and user_frame() is frame:
+        if event == "return" and is_users(frame):
             notes.look_into(frame)
 
     token, before = reader.set(notes), sys.getprofile()

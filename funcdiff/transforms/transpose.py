@@ -63,6 +63,7 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
             before = gathered.get(atom.number)
             gathered[atom.number] = ct if before is None else add(before, ct)
 
+    hand_on(program, program.outputs, cts, Origin.cotangent)
     for atom, ct in zip(program.outputs, cts, strict=True):
         deposit(atom, ct)
     for eq in reversed(program.equations):
