@@ -94,6 +94,11 @@ class Facts:
         is that number repeated.
     linear
         The operands in which the operation is linear together: the result is zero if they are.
+    diagonal
+        Each element of a result is a multiple of that at its place in the operand of its number.
+    sums
+        Each element of the result is a sum of elements of the operands in which the operation is
+        linear: of booleans, it says whether any of them is true.
     product
         The operation is linear in each operand alone: the result is zero if one of them is.
     reduces
@@ -111,6 +116,8 @@ class Facts:
     pointwise: bool = False
     rearranges: bool = False
     linear: slice | None = None
+    diagonal: bool = False
+    sums: bool = False
     product: bool = False
     reduces: np.ufunc | None = None
     hands_on: bool = False

@@ -49,6 +49,8 @@ Tangent: TypeAlias = Callable[[Tracers, Tangents, Any], Maybe]
 """``tangent(xs, ts, y)``: the tangent of a result."""
 
 _NOTHING: Final = Facts()
+DIAGONAL: Final = Facts(diagonal=True)
+"""What an operation tells that scales the elements of its operand, or checks them."""
 _ALL: Final = slice(None)
 _FIRST: Final = slice(1)
 
@@ -222,7 +224,7 @@ def write(
         transpose=transpose,
         batch=batch,
         operands=slice(2),
-        facts=Facts(fresh=True, in_place=into),
+        facts=Facts(fresh=True, in_place=into, sums=True),
     )
 
 

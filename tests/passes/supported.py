@@ -11,7 +11,7 @@ MASK = np.array([True, False, False])
 
 CASES = [
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[5], %1: f64[3,1,2]",
         """
         %2: f64[6] = add_slice{starts=(1,), stops=(6,), steps=(1,)} 0.0:f64[6], %0
@@ -39,7 +39,7 @@ CASES = [
         operation="rearranged",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2,3], %1: bool[2,3], %2: f64[3]",
         """
         %3: f64[2,3] = select %1, %0, 0.0:f64[2,3]
@@ -69,7 +69,7 @@ CASES = [
         operation="summed",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: f64[2,3]",
         """
         %3: f64[3] = select %1, 0.0:f64[3], %0
@@ -91,7 +91,7 @@ CASES = [
         operation="broadcast",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: c64[3]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]
@@ -111,7 +111,7 @@ CASES = [
         operation="converted",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: c128[3], %1: bool[3], %2: c128[3], %3: f64[3]",
         """
         %4: c128[3] = select %1, %0, complex(0.0, 0.0):c128[3]
@@ -141,7 +141,7 @@ CASES = [
         operation="parts",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: f64[3], %2: bool[3], %3: bool[3], %4: f64[3]",
         """
         %5: f64[3] = select %2, %0, 0.0:f64[3]
@@ -166,7 +166,7 @@ CASES = [
         operation="added",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: f64[3], %2: bool[3], %3: f64[3]",
         """
         %4: f64[3] = select %2, %0, 0.0:f64[3]
@@ -189,7 +189,7 @@ CASES = [
         operation="added under one mask",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: bool[3], %3: f64[3]",
         """
         %4: f64[3] = select %1, %0, 0.0:f64[3]
@@ -213,7 +213,7 @@ CASES = [
         operation="chosen",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2], %1: f64[3], %2: f64[3]",
         """
         %3: f64[3] = scatter_add{axes=(0,)} 0.0:f64[3], %0, 1:i64[2]
@@ -239,7 +239,7 @@ CASES = [
         operation="multiplied",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2,3], %1: bool[2,3], %2: f64[4,3], %3: f64[4,2]",
         """
         %4: f64[2,3] = select %1, %0, 0.0:f64[2,3]
@@ -265,7 +265,7 @@ CASES = [
         operation="contracted from the right",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2], %1: f64[4]",
         """
         %2: f64[4] = add_slice{starts=(1,), stops=(4,), steps=(2,)} 0.0:f64[4], %0
@@ -287,7 +287,7 @@ CASES = [
         operation="cumulated",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2], %1: f64[3]",
         """
         %2: f64[3] = concatenate{axis=0} %0, 0.0:f64[1]
@@ -306,7 +306,7 @@ CASES = [
         operation="concatenated",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: i64[4], %3: f64[4]",
         """
         %4: f64[3] = select %1, %0, 0.0:f64[3]
@@ -327,7 +327,7 @@ CASES = [
         operation="gathered",
     ),
     Masking(
-        "_scale_supported",
+        "_record_masked",
         "%0: f64[2], %1: f64[3]",
         """
         %2: f64[3] = add_slice{starts=(0,), stops=(2,), steps=(1,)} 0.0:f64[3], %0

@@ -11,7 +11,7 @@ MASK = np.array([True, False, False])
 
 CASES = [
     Masking(
-        "_divide_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: f64[3]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]
@@ -31,7 +31,7 @@ CASES = [
         ([0, 0, 0.5],),
     ),
     Masking(
-        "_product_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: f64[3,2]",
         """
         %3: f64[3] = select %1, 0.0:f64[3], %0
@@ -49,7 +49,7 @@ CASES = [
         operation="contract",
     ),
     Masking(
-        "_product_supported",
+        "_record_masked",
         "%0: f64[3], %1: bool[3], %2: f64[2]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]
@@ -68,7 +68,7 @@ offsets=(0,), lengths=(4,), masked=0} %3, %2, %1
         operation="convolve",
     ),
     Masking(
-        "_recurrence_supported",
+        "_mask_coefficient",
         "%0: f64[3], %1: bool[3], %2: f64[3]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]
@@ -88,7 +88,7 @@ offsets=(0,), lengths=(4,), masked=0} %3, %2, %1
         ([0, 2, 8],),
     ),
     Masking(
-        "_result_supported",
+        "_record_masked",
         "%0: f64[2,2,2], %1: bool[2,2,2], %2: f64[2,2,2]",
         """
         %3: f64[2,2,2] = select %1, %0, 0.0:f64[2,2,2]
@@ -111,7 +111,7 @@ offsets=(0,), lengths=(4,), masked=0} %3, %2, %1
         operation="adjugate",
     ),
     Masking(
-        "_result_supported",
+        "_record_masked",
         "%0: f64[2,2,1], %1: bool[2,2,1], %2: f64[2,2,2]",
         """
         %3: f64[2,2,1] = select %1, %0, 0.0:f64[2,2,1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,18 @@ from funcdiff.ops.axes.reductions import cumsum_p
 from funcdiff.ops.control.tap import Tap, tap_p
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
-from funcdiff.ops.linalg.degeneracy import Gauge, Sharing, distinct_p, gauge_p, shared_p
+from funcdiff.ops.linalg.degeneracy import (
+    Gauge,
+    Sharing,
+    blocks_p,
+    distinct_p,
+    gauge_p,
+    settled_p,
+    shared_p,
+)
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.eigen import Existing, existing_p
+from funcdiff.ops.linalg.functions.singular_functions import SingularFunction, singular_derivative_p
 from funcdiff.ops.linalg.functions.spectral import Spectral, spectral_p
 from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.null_space import leaving_p, regular_p, vanishing_p
@@ -59,10 +68,10 @@ from funcdiff.ops.structure.structural import (
     reverse_p,
     select_p,
 )
-from funcdiff.ops.user.linear_solve import Named, named_solve_p
+from funcdiff.ops.user.linear_solve import LinearSolve, Named, linear_solve_p, named_solve_p
 from funcdiff.passes.simplify import simplify_linear
-from funcdiff.passes.supports import following, rules
-from funcdiff.passes.supports.following import Supports
+from funcdiff.passes.supports import propagation, rules
+from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.support import Support
 from funcdiff.space import (
     Axes,
@@ -76,6 +85,7 @@ from funcdiff.space import (
 )
 from tests.passes.rewrites import run
 from tests.rules.sample import body
+from tests.rules.samples import implicit
 from tests.together import together
 
 REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
@@ -109,6 +119,9 @@ MASKED = np.where(MASK, np.arange(1.0, 13).reshape(3, 4), 0)
 REGULAR = np.stack([np.vander([1.0, 2, 3]), np.vander([1.0, 3, 4])])
 APIECE, NOWHERE = np.stack([np.eye(3, dtype=bool)] * 2), np.zeros((2, 3), bool)
 SQUARES = Spectral(body(lambda w: (w * w,), np.ones((2, 3))), lower=True)
+CUBES = SingularFunction(body(lambda s: (s * s * s,), np.ones((4, 2))), turned=False)
+EXAMPLES = LinearSolve("f", implicit.MATVEC, 2, implicit.COLUMNS, "", (), implicit.BATCH)
+EVERY = np.ones((2, 3, 3), bool)
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 1, 1])
 
 SAMPLES = [
@@ -192,6 +205,12 @@ SAMPLES = [
     Sample(shared_p, Sharing(strict=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
     Sample(shared_p, Sharing(strict=False), (_masked(2, 3), APIECE), exact=False),
     Sample(spectral_p, SQUARES, (_masked(2, 3, 3), (2, 3, 3))),
+    Sample(settled_p, Sharing(strict=False), (_masked(2, 3), _masked(2, 3, 3), EVERY)),
+    Sample(settled_p, Sharing(strict=False), (_masked(2, 3), (2, 3, 3), APIECE), exact=False),
+    Sample(singular_derivative_p, CUBES, (_masked(4, 2, 3), _masked(4, 3, 2), (4, 2, 3))),
+    Sample(blocks_p, NONE, (_masked(4, 2, 2), np.ones((4, 2, 2), bool)), exact=False),
+    Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), _masked(3))),
+    Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), (3,))),
     Sample(tap_p, Tap("name", 0), (_masked(3, 4),)),
     Sample(complement_p, Complement(1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
@@ -220,7 +239,7 @@ def _numbers(type_: ArrayType, random: np.random.Generator) -> Any:
 
 
 def _supported(sample: Sample) -> tuple[Program, list[Any]]:
-    """Return a program of a result and its support, and what is given of its inputs."""
+    """Return a program of the results and their supports, and what is given of its inputs."""
     supports = Supports()
     given: list[np.ndarray[Any, Any] | None] = []
     with Builder("a test", SHARED) as builder:
@@ -236,19 +255,22 @@ def _supported(sample: Sample) -> tuple[Program, list[Any]]:
             if isinstance(operand, ArrayType):
                 mask = builder.input(type_.with_dtype(BOOL))
                 given.append(None)
-                xs[-1] = _noted(supports, select_p, NONE, mask, xs[-1], zeros(type_))
-        y = _noted(supports, sample.primitive, sample.params, *xs)
-        some = supports.of(y)
-        where = constant(some, y.type.with_dtype(BOOL))
-        if isinstance(some, Support):
-            where = supports.record(some)
-        return builder.program([y, where]), given
+                (xs[-1],) = _noted(supports, select_p, NONE, mask, xs[-1], zeros(type_))
+        ys = _noted(supports, sample.primitive, sample.params, *xs)
+        found = [(y, supports.of(y)) for y in ys]
+        where = [
+            supports.record(s) if isinstance(s, Support) else constant(s, y.type.with_dtype(BOOL))
+            for y, s in found
+        ]
+        return builder.program([*ys, *where]), given
 
 
-def _noted(supports: Supports, primitive: Primitive[Any], params: Params, *xs: Tracer) -> Tracer:
-    (y,) = bind(primitive, params, *xs)
-    supports.note([y], primitive, params, xs)
-    return y
+def _noted(
+    supports: Supports, primitive: Primitive[Any], params: Params, *xs: Tracer
+) -> Sequence[Tracer]:
+    ys = bind(primitive, params, *xs)
+    supports.note(ys, primitive, params, xs)
+    return ys
 
 
 @pytest.mark.parametrize("primitive", [add_p, sub.primitive, join_p], ids=str)
@@ -256,9 +278,9 @@ def test_a_sum_with_what_is_zero_has_the_support_of_the_other(primitive: Primiti
     supports = Supports()
     with Builder("a test", SHARED) as builder:
         x, mask = builder.input(_masked(3, 4)), builder.input(ArrayType((3, 4), BOOL))
-        masked = _noted(supports, select_p, NONE, mask, x, zeros(x.type))
+        (masked,) = _noted(supports, select_p, NONE, mask, x, zeros(x.type))
         for xs in ((masked, zeros(x.type)), (zeros(x.type), masked)):
-            y = _noted(supports, primitive, NONE, *xs)
+            (y,) = _noted(supports, primitive, NONE, *xs)
             assert supports.of(y) is supports.of(masked)
             assert isinstance(supports.of(y), Support)
 
@@ -282,13 +304,15 @@ def test_a_support_holds_the_entries_that_are_not_zero_and_no_others(sample: Sam
             _numbers(type_, random) if array is None else array
             for array, type_ in zip(given, program.input_types, strict=True)
         ]
-        y, some = run(program, arrays)
-        assert some.shape == y.shape
-        assert some.dtype == BOOL
-        assert not ((y != 0) & ~some).any()
+        results = run(program, arrays)
+        count = len(results) // 2
         factors = sum(isinstance(x, ArrayType) for x in sample.operands)
-        if sample.exact and (factors < 2 or _is_sum(sample)):
-            np.testing.assert_array_equal(y != 0, some)
+        for y, some in zip(results[:count], results[count:], strict=True):
+            assert some.shape == y.shape
+            assert some.dtype == BOOL
+            assert not ((y != 0) & ~some).any()
+            if sample.exact and (factors < 2 or _is_sum(sample)):
+                np.testing.assert_array_equal(y != 0, some)
 
 
 # ---- everywhere, and long chains -----------------------------------------------------------------
@@ -331,17 +355,17 @@ def _piece(k: int) -> Slice:
 
 
 def _write(supports: Supports, total: Tracer, u: Tracer, _i: Tracer, k: int) -> Tracer:
-    return _noted(supports, add_slice_p, _piece(k), total, u)
+    return _noted(supports, add_slice_p, _piece(k), total, u)[0]
 
 
 def _scatter(supports: Supports, total: Tracer, u: Tracer, i: Tracer, _k: int) -> Tracer:
-    return _noted(supports, scatter_add_p, Indexed((0,)), total, u, i)
+    return _noted(supports, scatter_add_p, Indexed((0,)), total, u, i)[0]
 
 
 def _turn_and_add(supports: Supports, total: Tracer, u: Tracer, _i: Tracer, k: int) -> Tracer:
-    padded = _noted(supports, add_slice_p, _piece(k), zeros(total.type), u)
-    turned = _noted(supports, reverse_p, Reversal((0,)), total)
-    return _noted(supports, add_p, NONE, turned, padded)
+    (padded,) = _noted(supports, add_slice_p, _piece(k), zeros(total.type), u)
+    (turned,) = _noted(supports, reverse_p, Reversal((0,)), total)
+    return _noted(supports, add_p, NONE, turned, padded)[0]
 
 
 Step = Callable[[Supports, Tracer, Tracer, Tracer, int], Tracer]
@@ -354,7 +378,7 @@ def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
     step: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although the sum is multiplied, so asked for its support, at every step."""
-    emitted = _counted(monkeypatch)
+    steps = _counted(monkeypatch)
     supports = Supports()
     with Builder("a test", SHARED) as builder:
         u = builder.input(ArrayType((1,), REAL))
@@ -366,12 +390,12 @@ def test_long_chains_are_recorded_without_recursion_one_equation_a_step(
             assert isinstance(some, Support)
             assert not supports.is_everywhere(some)
             supports.record(some)
-    assert len(emitted) <= 6 * LENGTH
+    assert len(steps) <= 6 * LENGTH
 
 
 @pytest.mark.slow
 def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    emitted = _counted(monkeypatch)
+    steps = _counted(monkeypatch)
     supports = Supports()
     with Builder("a test", SHARED) as builder:
         u = builder.input(ArrayType((1,), REAL))
@@ -381,20 +405,21 @@ def test_a_long_chain_is_found_to_be_everywhere_at_its_end(monkeypatch: pytest.M
         some = supports.of(total)
         assert isinstance(some, Support)
         assert supports.is_everywhere(some)
-    assert len(emitted) == LENGTH
+    assert len(steps) == LENGTH
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Support]:
-    """Return a list that every step that is recorded from now on will be in."""
-    emitted: list[Support] = []
-    emit = following._emit
+    """Return a list that every step that is recorded or evaluated from now on will be in."""
+    found: list[Support] = []
+    steps = propagation._steps
 
-    def counting(node: Support, xs: Sequence[Tracer]) -> Tracer:
-        emitted.append(node)
-        return emit(node, xs)
+    def counting(support: Support, known: Container[Support]) -> list[Support]:
+        missing = steps(support, known)
+        found.extend(missing)
+        return missing
 
-    monkeypatch.setattr(following, "_emit", counting)
-    return emitted
+    monkeypatch.setattr(propagation, "_steps", counting)
+    return found
 
 
 # ---- coefficients that cannot spoil a zero -------------------------------------------------------

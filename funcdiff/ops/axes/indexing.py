@@ -129,7 +129,7 @@ gather_p: Final = linear(
     transpose=_gather_transpose,
     batch=_gather_batch,
     operands=slice(1),
-    facts=Facts(fresh=True),
+    facts=Facts(sums=True, fresh=True),
 )
 
 

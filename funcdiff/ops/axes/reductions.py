@@ -194,6 +194,7 @@ cumsum_p: Final = linear(
     transpose=lambda p, _types, cts, _xs: [
         reverse(cumsum(reverse(cts[0], (p.axis,)), p.axis), (p.axis,))
     ],
+    facts=Facts(sums=True),
 )
 
 

@@ -33,7 +33,7 @@ tap_p: Final = linear(
     impl=lambda _p: lambda x: x,
     transpose=lambda _p, _types, cts, _xs: cts,
     jvp=_tap_jvp,
-    facts=Facts(view=True),
+    facts=Facts(view=True, diagonal=True),
 )
 
 

@@ -20,7 +20,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import cos, div, sub
-from funcdiff.ops.families import constant_op, linear, symmetric
+from funcdiff.ops.families import DIAGONAL, constant_op, linear, symmetric
 from funcdiff.ops.linalg.matrices import adjoint, diagonal, matmul, square
 from funcdiff.ops.structure.structural import convert, iota, select
 from funcdiff.space import Maybe, add, broadcast, mul, zeros
@@ -181,6 +181,7 @@ def checked_cotangent(
         params,
         impl=lambda p: check(p) if p.checked else lambda x, *_: x,
         transposed=lambda p: replace(p, checked=not p.checked),
+        facts=DIAGONAL,
     )
 
 
@@ -256,7 +257,7 @@ def _without_ties(t: Any, same: Any) -> Any:
     return t
 
 
-distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties)
+distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties, facts=DIAGONAL)
 
 
 def distinct(t: Tracer, same: Tracer) -> Tracer:

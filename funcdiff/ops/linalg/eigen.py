@@ -29,7 +29,7 @@ from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any
 from funcdiff.ops.elementwise.complex import conj, imag, join, modulus, real
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import reciprocal, sub
-from funcdiff.ops.families import constant_op, symmetric, unary
+from funcdiff.ops.families import DIAGONAL, constant_op, symmetric, unary
 from funcdiff.ops.linalg.degeneracy import shared
 from funcdiff.ops.linalg.matrices import diagonal, identity, matmul, on_diagonal, square
 from funcdiff.ops.linalg.systems import solve
@@ -104,7 +104,7 @@ def _check(p: Existing) -> Callable[..., Any]:
     return checked
 
 
-existing_p: Final = symmetric("existing", Existing, impl=_check)
+existing_p: Final = symmetric("existing", Existing, impl=_check, facts=DIAGONAL)
 
 
 def existing(x: Tracer, missing: Tracer, *, vectors: bool) -> Tracer:

@@ -90,7 +90,7 @@ def _part_impl(p: Part) -> Callable[..., Any]:
     return function
 
 
-part_p: Final = symmetric("part", Part, impl=_part_impl, facts=Facts(fresh=True))
+part_p: Final = symmetric("part", Part, impl=_part_impl, facts=Facts(fresh=True, diagonal=True))
 
 
 def _part(x: Tracer, p: Part) -> Tracer:

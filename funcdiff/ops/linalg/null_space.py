@@ -15,7 +15,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, T
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.families import symmetric
+from funcdiff.ops.families import DIAGONAL, symmetric
 from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, checked_cotangent, differ
 from funcdiff.space import instantiate
 
@@ -107,7 +107,7 @@ def _regular(x: Any, zero: Any) -> Any:
     return x
 
 
-regular_p: Final = symmetric("regular", Params, impl=lambda _p: _regular)
+regular_p: Final = symmetric("regular", Params, impl=lambda _p: _regular, facts=DIAGONAL)
 
 
 def regular(x: Tracer, zero: Tracer) -> Tracer:
@@ -130,7 +130,7 @@ def _vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanishing_p: Final = symmetric("vanishing", Params, impl=lambda _p: _vanishing)
+vanishing_p: Final = symmetric("vanishing", Params, impl=lambda _p: _vanishing, facts=DIAGONAL)
 
 
 def vanishing(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:

@@ -26,7 +26,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import symmetric
+from funcdiff.ops.families import DIAGONAL, symmetric
 from funcdiff.ops.linalg.degeneracy import checked_cotangent, differ
 from funcdiff.ops.linalg.matrices import (
     adjoint,
@@ -92,7 +92,7 @@ def _diverging(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging)
+divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging, facts=DIAGONAL)
 
 
 def divergent(x: Tracer, mask: Tracer) -> Tracer:

@@ -18,7 +18,7 @@ from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import symmetric
+from funcdiff.ops.families import DIAGONAL, symmetric
 from funcdiff.ops.linalg.matrices import (
     diagonal,
     identity,
@@ -44,7 +44,7 @@ def _reflected(x: Any, none: Any) -> Any:
     return x
 
 
-reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected)
+reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected, facts=DIAGONAL)
 
 
 def reflected(x: Tracer, none: Tracer) -> Tracer:

@@ -69,6 +69,7 @@ sliding_windows_p: Final = linear(
     impl=lambda p: lambda x: sliding_window_view(x, p.length, p.axis),
     transpose=lambda p, _types, cts, _xs: [overlap_add(cts[0], p.axis)],
     facts=Facts(
+        sums=True,
         view=True,
         copying=lambda p: lambda x: sliding_window_view(x, p.length, p.axis).copy(),
     ),
@@ -79,7 +80,7 @@ overlap_add_p: Final = linear(
     abstract=_abstract_sum,
     impl=_overlap_add_impl,
     transpose=lambda p, _types, cts, _xs: [sliding_windows(cts[0], p.axis, p.length)],
-    facts=Facts(fresh=True),
+    facts=Facts(fresh=True, sums=True),
 )
 
 

@@ -221,7 +221,7 @@ select_p: Final = linear(
     impl=lambda _p: _selected,
     transpose=_transpose_select,
     operands=slice(1, None),
-    facts=Facts(fresh=True, pointwise=True),
+    facts=Facts(sums=True, fresh=True, pointwise=True),
 )
 
 
@@ -268,7 +268,7 @@ concatenate_p: Final = linear(
     abstract=_abstract_concatenate,
     impl=lambda p: lambda *xs: np.concatenate(xs, axis=p.axis),
     transpose=_transpose_concatenate,
-    facts=Facts(fresh=True),
+    facts=Facts(sums=True, fresh=True),
 )
 
 

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import bind
 from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
@@ -26,8 +25,6 @@ from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
 from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.linalg.determinants import adjugate_p
-from funcdiff.ops.linalg.systems import solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
 from funcdiff.ops.products.masked import (
@@ -38,18 +35,20 @@ from funcdiff.ops.products.masked import (
 )
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
-from funcdiff.ops.user.linear_solve import linear_solve_p, named_solve_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rule, Rules
-from funcdiff.passes.supports.following import Supports
-from funcdiff.passes.supports.rules import shifted
+from funcdiff.passes.supports.propagation import Supports
+from funcdiff.passes.supports.rules import is_product, shifted
 from funcdiff.passes.supports.support import Support
 from funcdiff.space import mul_p, splat, zeros
 
-_MIXING: Final = (adjugate_p, solve_p, triangular_solve_p, named_solve_p)
-"""Operations of which a result depends on all elements of a column, or of a matrix."""
-
 _div_p: Final = div.primitive
 """Only in rules that users have written: derivatives of the library's own multiply."""
+
+_MASKED: Final[dict[Primitive[Any], tuple[Primitive[Any], Callable[[Any, int], Params]]]] = {
+    contract_p: (masked_contract_p, masked_contraction),
+    convolve_p: (masked_convolve_p, masked_convolution),
+}
+"""Sums of products, of which a product is masked before it is added."""
 
 
 def _is_zero(x: Tracer) -> bool:
@@ -79,36 +78,37 @@ def _mask(emit: Emit, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
     return emit(select_p, NONE, mask, *pair)
 
 
+def _split_padding(x: Tracer) -> tuple[Slice, Tracer] | None:
+    """Return box and value of ``add_slice(0, value)``."""
+    found = made_by(x, add_slice_p)
+    return (found[0], found[1][1]) if found and _is_zero(found[1][0]) else None
+
+
 # ---- masks, pads and scatters at hand: the product goes inside -----------------------------------
 
 
-def _scale_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, u, 0) · c = select(m, u·c, 0)."""
-    for u, c in ((x, y), (y, x)):
-        found = _split_mask(u)
-        if found:
-            mask, value, swapped = found
-            return _mask(emit, mask, emit(mul_p, NONE, value, c), swapped=swapped)
-    return None
-
-
-def _divide_masked(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, u, 0) / c = select(m, u / c, 0)."""
-    found = _split_mask(x)
-    if found is None:
+def _product_masked(primitive: Primitive[Any], linear: Sequence[int]) -> Rule:
+    def product_masked(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
+        """select(m, u, 0) · c = select(m, u·c, 0), and the same of u / c."""
+        for k in linear:
+            found = _split_mask(xs[k])
+            if found:
+                mask, value, swapped = found
+                y = emit(primitive, p, value, *xs[:k], *xs[k + 1 :])
+                return _mask(emit, mask, y, swapped=swapped)
         return None
-    mask, value, swapped = found
-    return _mask(emit, mask, emit(_div_p, NONE, value, y), swapped=swapped)
+
+    return product_masked
 
 
 def _scale_padded(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """add_slice(0, u) · c = add_slice(0, u · slice(c))."""
     for padded, c in ((x, y), (y, x)):
-        found = made_by(padded, add_slice_p)
-        if found and _is_zero(found[1][0]):
-            p, (zero, u) = found
+        found = _split_padding(padded)
+        if found:
+            p, u = found
             scaled = emit(mul_p, NONE, u, emit(slice_p, p, c))
-            return emit(add_slice_p, p, zero, scaled)
+            return emit(add_slice_p, p, zeros(padded.type), scaled)
     return None
 
 
@@ -126,9 +126,9 @@ def _scale_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | N
 def _contract_padded(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer | None:
     """contract(add_slice(0, u), c) = add_slice(0, contract(u, slice(c))), label by label."""
     for padded, c, labels, others in ((x, y, p.left, p.right), (y, x, p.right, p.left)):
-        found = made_by(padded, add_slice_p)
-        if found and _is_zero(found[1][0]):
-            pad, (_, u) = found
+        found = _split_padding(padded)
+        if found:
+            pad, u = found
             bounds = {
                 label: (pad.starts[k], pad.stops[k], pad.steps[k]) for k, label in enumerate(labels)
             }
@@ -146,10 +146,10 @@ def _contract_padded(emit: Emit, p: Contraction, x: Tracer, y: Tracer) -> Tracer
 def _convolve_padded(emit: Emit, p: Convolution, x: Tracer, y: Tracer) -> Tracer | None:
     """convolve(add_slice(0, u), c) = convolve(u, c) at other places, if only places are padded."""
     for k, padded in enumerate((x, y)):
-        found = made_by(padded, add_slice_p)
-        if not found or not _is_zero(found[1][0]):
+        found = _split_padding(padded)
+        if not found:
             continue
-        pad, (_, u) = found
+        pad, u = found
         count = len((p.left, p.right)[k])
         if u.shape[:count] != padded.shape[:count]:
             continue
@@ -163,10 +163,10 @@ def _convolve_padded(emit: Emit, p: Convolution, x: Tracer, y: Tracer) -> Tracer
 
 def _reshape_padded(emit: Emit, p: Shape, x: Tracer) -> Tracer | None:
     """reshape(add_slice(0, u)) = add_slice(0, reshape(u)), if only axes of length 1 come and go."""
-    found = made_by(x, add_slice_p)
-    if not found or not _is_zero(found[1][0]):
+    found = _split_padding(x)
+    if not found:
         return None
-    pad, (_, u) = found
+    pad, u = found
     axes = zip(x.shape, pad.starts, pad.stops, pad.steps, strict=True)
     long = [axis for axis in axes if axis[0] != 1]
     if [n for n in p.shape if n != 1] != [n for n, *_ in long] or not u.type.size:
@@ -197,100 +197,18 @@ def _slice_at(
     return Slice(tuple(starts), tuple(stops), tuple(steps))
 
 
-# ---- any other support: the product is masked by it ----------------------------------------------
-
-
-def _pad(supports: Supports, emit: Emit, u: Tracer, support: Support) -> Tracer | None:
-    """Return u = add_slice(0, slice(u)), if its support is a box and a mask would take more."""
-    if not supports.takes_more_than(2, support):
-        return None
-    box = supports.box(support)
-    if box is None:
-        return None
-    return emit(add_slice_p, box, zeros(u.type), emit(slice_p, box, u))
-
-
-def _scale_supported(supports: Supports) -> Rule:
-    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-        """u · c = select(support(u), u · c, 0), or a padded product."""
-        for u, c in ((x, y), (y, x)):
-            if supports.of(u) is True or _is_finite(c):
-                continue
-            support = supports.resolve(u)
-            if isinstance(support, Support):
-                padded = _pad(supports, emit, u, support)
-                if padded is not None:
-                    return emit(mul_p, p, padded, c)
-                return _mask(emit, supports.record(support), bind(mul_p, p, x, y)[0], swapped=False)
-        return None
-
-    return rule
-
-
-def _divide_supported(supports: Supports) -> Rule:
-    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-        """u / c = select(support(u), u / c, 0)."""
-        if splat(y) is not None:
-            return None
-        support = supports.resolve(x)
-        if not isinstance(support, Support):
-            return None
-        return _mask(emit, supports.record(support), bind(_div_p, p, x, y)[0], swapped=False)
-
-    return rule
-
-
-def _result_supported(supports: Supports, primitive: Primitive[Any]) -> Rule:
-    def rule(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
-        """A⁻¹·B = select(support(A⁻¹·B), A⁻¹·B, 0), and so for all that mixes matrices."""
-        support = supports.result(primitive, p, xs)
-        if support is None:
-            return None
-        return _mask(emit, supports.record(support), bind(primitive, p, *xs)[0], swapped=False)
-
-    return rule
-
-
-def _recurrence_supported(supports: Supports) -> Rule:
-    def rule(emit: Emit, p: Axis, a: Tracer, b: Tracer) -> Tracer | None:
-        """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
-        support = (
-            None if a.dtype == BOOL or not a.type.size else supports.result(recurrence_p, p, (a, b))
-        )
-        if support is None:
-            return None
-        met = supports.record(shifted(support, p.axis))
-        return bind(recurrence_p, p, _mask(emit, met, a, swapped=False), b)[0]
-
-    return rule
-
-
-def _product_supported(
-    supports: Supports, masked_p: Primitive[Any], masked: Callable[[Any, int], Params]
-) -> Rule:
-    def rule(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-        """contract(u, c) = masked_contract(u, c, support(u)), and so for convolve."""
-        for k, (u, c) in enumerate(((x, y), (y, x))):
-            if supports.of(u) is True or _is_finite(c):
-                continue
-            support = supports.resolve(u)
-            if isinstance(support, Support):
-                mask = supports.record(support)
-                return emit(masked_p, masked(p, k), x, y, mask)
-        return None
-
-    return rule
-
-
 rules: Final[Rules] = {
-    (mul_p, select_p): (_scale_masked,),
+    (mul_p, select_p): (_product_masked(mul_p, (0, 1)),),
+    (_div_p, select_p): (_product_masked(_div_p, (0,)),),
     (mul_p, add_slice_p): (_scale_padded,),
     (mul_p, scatter_add_p): (_scale_scattered,),
     (contract_p, add_slice_p): (_contract_padded,),
     (convolve_p, add_slice_p): (_convolve_padded,),
     (reshape_p, add_slice_p): (_reshape_padded,),
-    (_div_p, select_p): (_divide_masked,),
 }
+
+
+# ---- any other support: the product is masked by it ----------------------------------------------
 
 
 class LinearRewriter(Rewriter):
@@ -305,14 +223,6 @@ class LinearRewriter(Rewriter):
     def __init__(self, *tables: Rules) -> None:
         self.supports: Final = Supports()
         super().__init__(*tables, rules)
-        self._supported: Final[dict[Primitive[Any], Rule]] = {
-            mul_p: _scale_supported(self.supports),
-            _div_p: _divide_supported(self.supports),
-            recurrence_p: _recurrence_supported(self.supports),
-            contract_p: _product_supported(self.supports, masked_contract_p, masked_contraction),
-            convolve_p: _product_supported(self.supports, masked_convolve_p, masked_convolution),
-            **{primitive: _result_supported(self.supports, primitive) for primitive in _MIXING},
-        }
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, and note its support."""
@@ -322,19 +232,52 @@ class LinearRewriter(Rewriter):
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation that no rule rewrites, a product masked by a support."""
-        if primitive is linear_solve_p:
-            return self._solve_by_user(params, xs)
-        rule = self._supported.get(primitive)
-        y = None if rule is None else rule(self._single, params, *xs)
-        return super().record(primitive, params, *xs) if y is None else (y,)
+        if is_product(primitive):
+            for k, x in enumerate(xs):
+                if self.supports.of(x) is True or all(map(_is_finite, (*xs[:k], *xs[k + 1 :]))):
+                    continue
+                support = self.supports.resolve(x)
+                if isinstance(support, Support):
+                    return self._record_masked(primitive, params, xs, k, support)
+        if isinstance(params, Axis) and primitive is recurrence_p:
+            return super().record(recurrence_p, params, self._mask_coefficient(params, *xs), xs[1])
+        return super().record(primitive, params, *xs)
 
-    def _solve_by_user(self, params: Params, xs: Sequence[Tracer]) -> tuple[Tracer, ...]:
-        """Record the solution of an equation: zero for examples without a right-hand side."""
-        supports = self.supports.results(linear_solve_p, params, xs)
-        ys = super().record(linear_solve_p, params, *xs)
+    def _record_masked(
+        self,
+        primitive: Primitive[Any],
+        params: Params,
+        xs: Sequence[Tracer],
+        k: int,
+        given: Support,
+    ) -> tuple[Tracer, ...]:
+        """f(u, c) = select(support(f(u, c)), f(u, c), 0), where `given` is the support of u."""
+        if primitive in _MASKED:
+            masked_p, masked = _MASKED[primitive]
+            return self.emit(masked_p, masked(params, k), *xs, self.supports.record(given))
+        box = self._worthwhile_box(given) if primitive is mul_p else None
+        if box is not None:
+            part = self._single(slice_p, box, xs[k])
+            padded = self._single(add_slice_p, box, zeros(xs[k].type), part)
+            return self.emit(mul_p, params, *xs[:k], padded, *xs[k + 1 :])
+        supports = self.supports.of_results(primitive, params, xs)
+        masks = [self.supports.record(s) if isinstance(s, Support) else None for s in supports]
+        ys = super().record(primitive, params, *xs)
         return tuple(
-            _mask(self._single, self.supports.record(s), y, swapped=False)
-            if isinstance(s, Support)
-            else y
-            for y, s in zip(ys, supports, strict=True)
+            y if mask is None else _mask(self._single, mask, y, swapped=False)
+            for y, mask in zip(ys, masks, strict=True)
         )
+
+    def _worthwhile_box(self, support: Support) -> Slice | None:
+        """Return the box that a support is, if a mask would take more steps than padding."""
+        return self.supports.box(support) if self.supports.takes_more_than(2, support) else None
+
+    def _mask_coefficient(self, p: Axis, a: Tracer, b: Tracer) -> Tracer:
+        """recurrence(a, u) = recurrence(a′, u), with a′ zero where it only meets zeros."""
+        if a.dtype == BOOL or not a.type.size:
+            return a
+        (support,) = self.supports.of_results(recurrence_p, p, (a, b))
+        if not isinstance(support, Support):
+            return a
+        met = self.supports.record(shifted(support, p.axis))
+        return _mask(self._single, met, a, swapped=False)

@@ -21,7 +21,7 @@ from funcdiff.ops.control.restricted_loops import restrict_scan, restrict_while
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.passes.supports import branches, loops
-from funcdiff.passes.supports.following import Supports
+from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.support import Support
 from funcdiff.passes.supports.with_supports import Call, Extended, Restricted, Simplify
 from funcdiff.transforms.jvp import Mask

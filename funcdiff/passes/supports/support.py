@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from funcdiff.core.builder import constant
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Params, Primitive, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.structure.structural import Shape, reshape_p
@@ -20,17 +20,19 @@ from funcdiff.space import splat
 
 
 class Support:
-    """One step of a support: a primitive of booleans applied to supports and known arrays.
+    """One step of a support: an operation on booleans, of supports and known arrays.
 
     Attributes
     ----------
+    operation, operands
+        What is applied, and to what.
     place
         Which of the results it is.
     fixed
         Whether it depends on shapes only, not on masks or indices.
     """
 
-    __slots__ = ("fixed", "operands", "params", "place", "primitive", "type")
+    __slots__ = ("fixed", "operands", "operation", "place", "type")
     fixed: bool
     type: ArrayType
 
@@ -41,14 +43,18 @@ class Support:
         operands: Sequence[Support | Tracer],
         place: int = 0,
     ) -> None:
-        self.primitive = primitive
-        self.params = params
+        self.operation = operation(primitive, params, tuple([x.type for x in operands]))
         self.operands = tuple(operands)
         self.place = place
         self.fixed = all(
             x.fixed if isinstance(x, Support) else splat(x) is not None for x in self.operands
         )
-        self.type = primitive.abstract(params, *(x.type for x in operands))[place]
+        self.type = self.operation.results[place]
+
+    @property
+    def sources(self) -> list[Support]:
+        """The supports among the operands."""
+        return [x for x in self.operands if isinstance(x, Support)]
 
 
 Maybe: TypeAlias = Support | bool
