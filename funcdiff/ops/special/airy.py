@@ -12,46 +12,37 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.primitive import Tangents, Tracers
-from funcdiff.ops.special.family import last_dtype, scipy_function, special
+from funcdiff.ops.special.family import Op, result_of, special
 
 
-def _result(function: str, k: int) -> Callable[..., Any]:
-    return lambda z: scipy_function(function)(z)[k]
+def _airy(name: str, k: int, slope: Op) -> Op:
+    return special(name, slope, run=result_of("airy", k))
 
 
-def _airy(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
-    return special(name, slope, run=_result("airy", k), dtypes=last_dtype)
-
-
-airy_ai: Callable[..., Any] = _airy("airy_ai", 0, lambda z, y: airy_ai_slope(z))
-airy_ai_slope: Callable[..., Any] = _airy("airy_ai_slope", 1, lambda z, y: z * airy_ai(z))
-airy_bi: Callable[..., Any] = _airy("airy_bi", 2, lambda z, y: airy_bi_slope(z))
-airy_bi_slope: Callable[..., Any] = _airy("airy_bi_slope", 3, lambda z, y: z * airy_bi(z))
+airy_ai: Op = _airy("airy_ai", 0, lambda z, y: airy_ai_slope(z))
+airy_ai_slope: Op = _airy("airy_ai_slope", 1, lambda z, y: z * airy_ai(z))
+airy_bi: Op = _airy("airy_bi", 2, lambda z, y: airy_bi_slope(z))
+airy_bi_slope: Op = _airy("airy_bi_slope", 3, lambda z, y: z * airy_bi(z))
 
 # ---- times exp(ζ), whose logarithmic derivative is √z --------------------------------------------
 
 
-def _growing(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
-    return special(
-        name,
-        lambda z, y: slope(z) + np.sqrt(z) * y,
-        run=_result("airye", k),
-        dtypes=last_dtype,
-    )
+def _growing(name: str, k: int, slope: Op) -> Op:
+    return special(name, lambda z, y: slope(z) + np.sqrt(z) * y, run=result_of("airye", k))
 
 
-airye_ai: Callable[..., Any] = _growing("airye_ai", 0, lambda z: airye_ai_slope(z))
-airye_ai_slope: Callable[..., Any] = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
+airye_ai: Op = _growing("airye_ai", 0, lambda z: airye_ai_slope(z))
+airye_ai_slope: Op = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
 
 # ---- times exp(-|Re ζ|), which is 1 for z < 0 ----------------------------------------------------
 
 
-def _damped(name: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+def _damped(name: str, k: int, slope: Op) -> Callable[..., Any]:
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (z,), (t,) = xs, ts
         return slope(z) * t + -y * _rate(z, t)
 
-    return special(name, tangent=tangent, run=_result("airye", k), dtypes=last_dtype)
+    return special(name, tangent=tangent, run=result_of("airye", k))
 
 
 def _rate(z: Any, t: Any) -> Any:
@@ -62,5 +53,5 @@ def _rate(z: Any, t: Any) -> Any:
     return np.sign(np.real(z * root)) * np.real(root * t)
 
 
-airye_bi: Callable[..., Any] = _damped("airye_bi", 2, lambda z: airye_bi_slope(z))
-airye_bi_slope: Callable[..., Any] = _damped("airye_bi_slope", 3, lambda z: z * airye_bi(z))
+airye_bi: Op = _damped("airye_bi", 2, lambda z: airye_bi_slope(z))
+airye_bi_slope: Op = _damped("airye_bi_slope", 3, lambda z: z * airye_bi(z))

@@ -15,8 +15,7 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.special.family import special
-from funcdiff.ops.special.parameters import numbered_by, undefined
+from funcdiff.ops.special.family import Op, special, undefined
 
 
 def _two(x: Tracer) -> Tracer:
@@ -30,23 +29,21 @@ def _from_pole(y: Any, slope: Any) -> Any:
 
 # ---- orders 0 and 1 ------------------------------------------------------------------------------
 
-j0: Callable[..., Any] = special("j0", lambda x, y: -j1(x))
-j1: Callable[..., Any] = special("j1", lambda x, y: (j0(x) - jv(_two(x), x)) / 2)
-y0: Callable[..., Any] = special("y0", lambda x, y: -y1(x))
-y1: Callable[..., Any] = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_two(x), x)) / 2))
-i0: Callable[..., Any] = special("i0", lambda x, y: i1(x))
-i1: Callable[..., Any] = special("i1", lambda x, y: (i0(x) + iv(_two(x), x)) / 2)
-k0: Callable[..., Any] = special("k0", lambda x, y: -k1(x))
-k1: Callable[..., Any] = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 2)
+j0: Op = special("j0", lambda x, y: -j1(x))
+j1: Op = special("j1", lambda x, y: (j0(x) - jv(_two(x), x)) / 2)
+y0: Op = special("y0", lambda x, y: -y1(x))
+y1: Op = special("y1", lambda x, y: _from_pole(y, (y0(x) - yv(_two(x), x)) / 2))
+i0: Op = special("i0", lambda x, y: i1(x))
+i1: Op = special("i1", lambda x, y: (i0(x) + iv(_two(x), x)) / 2)
+k0: Op = special("k0", lambda x, y: -k1(x))
+k1: Op = special("k1", lambda x, y: -(k0(x) + kv(_two(x), x)) / 2)
 
 # ---- orders 0 and 1, times exp(-|x|) or exp(x) ---------------------------------------------------
 
-i0e: Callable[..., Any] = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
-i1e: Callable[..., Any] = special(
-    "i1e", lambda x, y: (i0e(x) + _second_order(x, y)) / 2 - np.sign(x) * y
-)
-k0e: Callable[..., Any] = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
-k1e: Callable[..., Any] = special("k1e", lambda x, y: _from_pole(y, y - k0e(x) - y / x))
+i0e: Op = special("i0e", lambda x, y: i1e(x) - np.sign(x) * y)
+i1e: Op = special("i1e", lambda x, y: (i0e(x) + _second_order(x, y)) / 2 - np.sign(x) * y)
+k0e: Op = special("k0e", lambda x, y: _from_pole(y, y - k1e(x)))
+k1e: Op = special("k1e", lambda x, y: _from_pole(y, y - k0e(x) - y / x))
 
 
 def _second_order(x: Any, first: Any) -> Any:
@@ -59,9 +56,9 @@ def _second_order(x: Any, first: Any) -> Any:
 # ---- any order -----------------------------------------------------------------------------------
 
 
-def _of_order(name: str, slope: Callable[..., Any]) -> Callable[..., Any]:
+def _of_order(name: str, slope: Op) -> Op:
     """Declare a function of an order and an argument, differentiable in the argument."""
-    return special(name, undefined(name, "v"), slope)
+    return special(name, "v", slope)
 
 
 def _y_slope(v: Any, x: Any, y: Any) -> Any:
@@ -72,37 +69,31 @@ def _k_slope(v: Any, x: Any, y: Any) -> Any:
     return -(kv(v - 1, x) + kv(v + 1, x)) / 2
 
 
-jv: Callable[..., Any] = _of_order("jv", lambda v, x, y: (jv(v - 1, x) - jv(v + 1, x)) / 2)
-yv: Callable[..., Any] = _of_order("yv", _y_slope)
-iv: Callable[..., Any] = _of_order("iv", lambda v, x, y: (iv(v - 1, x) + iv(v + 1, x)) / 2)
-kv: Callable[..., Any] = _of_order("kv", _k_slope)
-hankel1: Callable[..., Any] = _of_order(
-    "hankel1", lambda v, z, y: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2
-)
-hankel2: Callable[..., Any] = _of_order(
-    "hankel2", lambda v, z, y: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2
-)
-yn: Callable[..., Any] = numbered_by("yn", ("n",), _y_slope)
-kn: Callable[..., Any] = numbered_by("kn", ("n",), _k_slope)
+jv: Op = _of_order("jv", lambda v, x, y: (jv(v - 1, x) - jv(v + 1, x)) / 2)
+yv: Op = _of_order("yv", _y_slope)
+iv: Op = _of_order("iv", lambda v, x, y: (iv(v - 1, x) + iv(v + 1, x)) / 2)
+kv: Op = _of_order("kv", _k_slope)
+hankel1: Op = _of_order("hankel1", lambda v, z, y: (hankel1(v - 1, z) - hankel1(v + 1, z)) / 2)
+hankel2: Op = _of_order("hankel2", lambda v, z, y: (hankel2(v - 1, z) - hankel2(v + 1, z)) / 2)
+yn: Op = special("yn", _y_slope, whole=("n",))
+kn: Op = special("kn", _k_slope, whole=("n",))
 
 # ---- any order, times an exponential that is holomorphic -----------------------------------------
 
-kve: Callable[..., Any] = _of_order(
-    "kve", lambda v, z, y: _from_pole(y, y - (kve(v - 1, z) + kve(v + 1, z)) / 2)
-)
-hankel1e: Callable[..., Any] = _of_order(
+kve: Op = _of_order("kve", lambda v, z, y: _from_pole(y, y - (kve(v - 1, z) + kve(v + 1, z)) / 2))
+hankel1e: Op = _of_order(
     "hankel1e", lambda v, z, y: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * y
 )
-hankel2e: Callable[..., Any] = _of_order(
+hankel2e: Op = _of_order(
     "hankel2e", lambda v, z, y: (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * y
 )
 
 # ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
 
 
-def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) -> Callable[..., Any]:
+def _damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
     """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
-    refuse: Any = undefined(name, "v")
+    refuse = undefined(name, "v")
 
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (v, z), (order, t) = xs, ts
@@ -116,12 +107,8 @@ def _damped(name: str, slope: Callable[..., Any], part: Callable[[Any], Any]) ->
     return special(name, tangent=tangent)
 
 
-jve: Callable[..., Any] = _damped(
-    "jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag
-)
-yve: Callable[..., Any] = _damped(
+jve: Op = _damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag)
+yve: Op = _damped(
     "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
 )
-ive: Callable[..., Any] = _damped(
-    "ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real
-)
+ive: Op = _damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.ops.elementwise.mathematics import exp
 from funcdiff.ops.families import by_ufunc, elementwise
+from funcdiff.ops.special.family import Op
 
 
 def _decay_tangent(_xs: Tracers, ts: Tangents, y: Any) -> Any:
@@ -17,7 +17,7 @@ def _decay_tangent(_xs: Tracers, ts: Tangents, y: Any) -> Any:
     return np.where(y == 0, 0, t) * y
 
 
-decay: Callable[..., Any] = elementwise("decay", np.exp, tangent=_decay_tangent)
+decay: Op = elementwise("decay", np.exp, tangent=_decay_tangent)
 """eˣ, with the derivative 0 where it is 0, however fast the operand goes to -∞."""
 
 by_ufunc[np.exp] = exp
@@ -27,7 +27,7 @@ def _exponential_ratio(z: Any) -> Any:
     return np.where(z == np.inf, np.inf, np.exp(z) / z)[()]
 
 
-exponential_ratio: Callable[..., Any] = elementwise(
+exponential_ratio: Op = elementwise(
     "exponential_ratio",
     _exponential_ratio,
     lambda z, y: y * (1 - 1 / z),

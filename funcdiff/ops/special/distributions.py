@@ -7,64 +7,26 @@ density is written as a product of powers, and inside by logarithms, which do no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.ops.families import Partial
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special, with_complement
 from funcdiff.ops.special.gamma import gammaln, poch
 from funcdiff.ops.special.incomplete import gamma_density
-from funcdiff.ops.special.parameters import numbered_by, undefined
-
-
-def _both_tails(
-    name: str, parameters: Sequence[str], slope: Callable[..., Any]
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Declare a distribution function and, by its name with a c, one minus it.
-
-    They are differentiable in their last argument, not in `parameters`, the names of the others.
-    """
-
-    def refusing(name: str) -> list[Partial]:
-        return [undefined(name, parameter) for parameter in parameters]
-
-    complement = f"{name}c"
-    return (
-        special(name, *refusing(name), lambda *xs: slope(*xs[:-1])),
-        special(complement, *refusing(complement), lambda *xs: -slope(*xs[:-1])),
-    )
-
-
-def _of_whole_numbers(
-    name: str, parameters: Sequence[str], slope: Callable[..., Any]
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Declare the same of functions whose parameters are whole numbers."""
-    return (
-        numbered_by(name, parameters, lambda *xs: slope(*xs[:-1])),
-        numbered_by(f"{name}c", parameters, lambda *xs: -slope(*xs[:-1])),
-    )
-
 
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
 
-chdtr, chdtrc = _both_tails("chdtr", ("v",), lambda v, x: gamma_density(v / 2, x / 2) / 2)
-gdtr: Callable[..., Any] = special(
+chdtr, chdtrc = with_complement("chdtr", "v", lambda v, x, y: gamma_density(v / 2, x / 2) / 2)
+gdtr, gdtrc = with_complement(
     "gdtr",
     lambda a, b, x, y: x * gamma_density(b, a * x),
-    undefined("gdtr", "b"),
+    "b",
     lambda a, b, x, y: a * gamma_density(b, a * x),
 )
-gdtrc: Callable[..., Any] = special(
-    "gdtrc",
-    lambda a, b, x, y: -x * gamma_density(b, a * x),
-    undefined("gdtrc", "b"),
-    lambda a, b, x, y: -a * gamma_density(b, a * x),
-)
-pdtr, pdtrc = _of_whole_numbers("pdtr", ("k",), lambda k, m: -gamma_density(k + 1, m))
+pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), whole=("k",))
 
 # ---- beta, F, binomial and Student ---------------------------------------------------------------
 
@@ -79,24 +41,24 @@ def _beta_density(a: Any, b: Any, p: Any, q: Any) -> Any:
     return np.where(edge, powers, np.exp(logs + scale))
 
 
-def _f_density(m: Any, n: Any, x: Any) -> Any:
+def _f_density(m: Any, n: Any, x: Any, _y: Any) -> Any:
     total = n + m * x
     return _beta_density(m / 2, n / 2, m * x / total, n / total) * m * n / total**2
 
 
-def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
-    """Return n!/(k! (n-k-1)!) p^k (1-p)^(n-k-1), equation 26.5.24; 0 for k = n."""
+def _binomial_slope(k: Any, n: Any, p: Any, _y: Any) -> Any:
+    """Return -n!/(k! (n-k-1)!) p^k (1-p)^(n-k-1), equation 26.5.24; 0 for k = n."""
     certain = k >= n
     failures = np.where(certain, 1, n - k)
-    return np.where(certain, 0, _beta_density(k + 1, failures, p, 1 - p))
+    return -np.where(certain, 0, _beta_density(k + 1, failures, p, 1 - p))
 
 
-def _negative_binomial_slope(k: Any, n: Any, p: Any) -> Any:
+def _negative_binomial_slope(k: Any, n: Any, p: Any, _y: Any) -> Any:
     """Return the density of the waiting time, equation 26.5.26."""
     return _beta_density(n, k + 1, p, 1 - p)
 
 
-def _student_density(df: Any, t: Any) -> Any:
+def _student_density(df: Any, t: Any, _y: Any) -> Any:
     """Return Γ((ν+1)/2) / (√(νπ) Γ(ν/2)) (1 + t²/ν)^(-(ν+1)/2); for infinite ν the normal one."""
     normal = np.isinf(df)
     v: Any = np.where(normal, 1, df)
@@ -105,9 +67,7 @@ def _student_density(df: Any, t: Any) -> Any:
     return np.where(normal, np.exp(-t * t / 2) / math.sqrt(2 * math.pi), density)
 
 
-fdtr, fdtrc = _both_tails("fdtr", ("dfn", "dfd"), _f_density)
-bdtr, bdtrc = _of_whole_numbers("bdtr", ("k", "n"), lambda k, n, p: -_binomial_slope(k, n, p))
-nbdtr, nbdtrc = _of_whole_numbers("nbdtr", ("k", "n"), _negative_binomial_slope)
-stdtr: Callable[..., Any] = special(
-    "stdtr", undefined("stdtr", "df"), lambda df, t, y: _student_density(df, t)
-)
+fdtr, fdtrc = with_complement("fdtr", "dfn", "dfd", _f_density)
+bdtr, bdtrc = with_complement("bdtr", _binomial_slope, whole=("k", "n"))
+nbdtr, nbdtrc = with_complement("nbdtr", _negative_binomial_slope, whole=("k", "n"))
+stdtr: Op = special("stdtr", "df", _student_density)

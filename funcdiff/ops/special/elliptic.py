@@ -7,13 +7,12 @@ are series: 19.5.1 and 19.5.2, or those of the integrands, integrated term by te
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
 from funcdiff.ops.special.orders import numbered
 
@@ -43,13 +42,9 @@ def _first_kind_slope(m: Any, complement: Any, first: Any, second: Any) -> Any:
     return np.where(np.isinf(first), first, slope)
 
 
-ellipk: Callable[..., Any] = special(
-    "ellipk", lambda m, y: _first_kind_slope(m, 1 - m, y, ellipe(m))
-)
-ellipkm1: Callable[..., Any] = special(
-    "ellipkm1", lambda p, y: -_first_kind_slope(1 - p, p, y, ellipe(1 - p))
-)
-ellipe: Callable[..., Any] = special(
+ellipk: Op = special("ellipk", lambda m, y: _first_kind_slope(m, 1 - m, y, ellipe(m)))
+ellipkm1: Op = special("ellipkm1", lambda p, y: -_first_kind_slope(1 - p, p, y, ellipe(1 - p)))
+ellipe: Op = special(
     "ellipe",
     lambda m, y: _apart(m, (y - ellipk(m)) / (2 * m), -np.pi / 8 * _series(0.5, 1.5, m)),
 )
@@ -111,7 +106,7 @@ def _tangents_slope(orders: tuple[int, ...], phi: Any, complement: Any) -> Any:
     return squared**p / np.cos(phi) / np.sqrt(1 + complement * squared) ** (2 * q + 1)
 
 
-elliptic_sines: Callable[..., Any] = numbered(
+elliptic_sines: Op = numbered(
     "elliptic_sines",
     _sines,
     _sines_slope,
@@ -119,7 +114,7 @@ elliptic_sines: Callable[..., Any] = numbered(
 )
 """∫ sin²ᵖθ (1 - m·sin²θ)^(-q - 1/2) dθ from 0 to φ, for m near 0."""
 
-elliptic_tangents: Callable[..., Any] = numbered(
+elliptic_tangents: Op = numbered(
     "elliptic_tangents",
     _tangents,
     _tangents_slope,
@@ -154,9 +149,5 @@ def _second_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
     return np.where(at_zero, elliptic_sines((1, 0), phi, np.where(at_zero, m, 0)) / -2, quotient)
 
 
-ellipkinc: Callable[..., Any] = special(
-    "ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), _first_kind_in_parameter
-)
-ellipeinc: Callable[..., Any] = special(
-    "ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter
-)
+ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), _first_kind_in_parameter)
+ellipeinc: Op = special("ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 
 
 def _where_seen(formula: Callable[[Any, Any], Any], bound: int) -> Callable[..., Any]:
@@ -28,12 +28,12 @@ def _where_seen(formula: Callable[[Any, Any], Any], bound: int) -> Callable[...,
     return partial
 
 
-xlogy: Callable[..., Any] = special(
+xlogy: Op = special(
     "xlogy",
     _where_seen(lambda x, y: np.log(y), 0),
     _where_seen(lambda x, y: x / y, 0),
 )
-xlog1py: Callable[..., Any] = special(
+xlog1py: Op = special(
     "xlog1py",
     _where_seen(lambda x, y: np.log1p(y), -1),
     _where_seen(lambda x, y: x / (1 + y), -1),
@@ -46,13 +46,13 @@ def _ratio(x: Any, y: Any) -> Any:
     return np.where(both, 1, x) / np.where(both, 1, y)
 
 
-entr: Callable[..., Any] = special("entr", lambda x, y: -np.log(x) - 1)
-rel_entr: Callable[..., Any] = special(
+entr: Op = special("entr", lambda x, y: -np.log(x) - 1)
+rel_entr: Op = special(
     "rel_entr",
     lambda x, y, z: np.log(_ratio(x, y)) + 1,
     lambda x, y, z: -_ratio(x, y),
 )
-kl_div: Callable[..., Any] = special(
+kl_div: Op = special(
     "kl_div",
     lambda x, y, z: np.log(_ratio(x, y)),
     lambda x, y, z: 1 - _ratio(x, y),

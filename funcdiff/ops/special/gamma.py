@@ -6,13 +6,11 @@ and 25.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import last_dtype, scipy_function, special
-from funcdiff.ops.special.parameters import undefined
+from funcdiff.ops.special.family import Op, scipy_function, special, undefined
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
@@ -47,27 +45,19 @@ def _hurwitz(s: Any, q: Any) -> Any:
     return total
 
 
-polygamma: Callable[..., Any] = special(
-    "polygamma",
-    undefined("polygamma", "n"),
-    lambda n, x, y: polygamma(n + 1, x),
-    run=_polygamma,
-    dtypes=last_dtype,
-)
-psi: Callable[..., Any] = special("psi", lambda x, y: polygamma(np.ones_like(x), x))
-zeta: Callable[..., Any] = special(
+polygamma: Op = special("polygamma", "n", lambda n, x, y: polygamma(n + 1, x), run=_polygamma)
+psi: Op = special("psi", lambda x, y: polygamma(np.ones_like(x), x))
+zeta: Op = special(
     "_zeta",
     undefined("zeta", "x"),
     lambda s, q, y: -s * zeta(s + 1, q),  # DLMF 25.11.17
     run=lambda s, q: scipy_function("zeta")(s, q),
-    dtypes=last_dtype,
     primitive="zeta",
 )
-riemann_zeta: Callable[..., Any] = special(
+riemann_zeta: Op = special(
     "_riemann_zeta",
     undefined("zeta", "x"),
     run=lambda s: scipy_function("zeta")(s),
-    dtypes=last_dtype,
     primitive="riemann_zeta",
 )
 
@@ -85,11 +75,11 @@ def _rgamma_slope(x: Any) -> Any:
     return np.where(infinite, 0, slope)
 
 
-gamma: Callable[..., Any] = special("gamma", lambda x, y: y * psi(x))
-gammaln: Callable[..., Any] = special("gammaln", lambda x, y: psi(x))
-loggamma: Callable[..., Any] = special("loggamma", lambda x, y: psi(x))
-rgamma: Callable[..., Any] = special("rgamma", lambda x, y: _rgamma_slope(x))
-gammasgn: Callable[..., Any] = special("gammasgn", None)
+gamma: Op = special("gamma", lambda x, y: y * psi(x))
+gammaln: Op = special("gammaln", lambda x, y: psi(x))
+loggamma: Op = special("loggamma", lambda x, y: psi(x))
+rgamma: Op = special("rgamma", lambda x, y: _rgamma_slope(x))
+gammasgn: Op = special("gammasgn", None)
 
 # ---- quotients of gamma functions ----------------------------------------------------------------
 
@@ -101,12 +91,8 @@ def _step(a: Any, b: Any) -> Any:
     return np.where(infinite, 0, psi(finite) - psi(finite + b))
 
 
-beta: Callable[..., Any] = special(
-    "beta", lambda a, b, y: y * _step(a, b), lambda a, b, y: y * _step(b, a)
-)
-betaln: Callable[..., Any] = special(
-    "betaln", lambda a, b, y: _step(a, b), lambda a, b, y: _step(b, a)
-)
+beta: Op = special("beta", lambda a, b, y: y * _step(a, b), lambda a, b, y: y * _step(b, a))
+betaln: Op = special("betaln", lambda a, b, y: _step(a, b), lambda a, b, y: _step(b, a))
 
 
 def _binom_upper(n: Any, k: Any, y: Any) -> Any:
@@ -124,7 +110,7 @@ def _binom_lower(n: Any, k: Any, y: Any) -> Any:
     return np.where(zero, gamma(n + 1) * (first - second), y * (psi(n - k + 1) - psi(k + 1)))
 
 
-binom: Callable[..., Any] = special("binom", _binom_upper, _binom_lower)
+binom: Op = special("binom", _binom_upper, _binom_lower)
 
 
 def _poch_base(z: Any, m: Any, y: Any) -> Any:
@@ -144,4 +130,4 @@ def _poch_base(z: Any, m: Any, y: Any) -> Any:
     return np.where(y == 0, at_zero, y * ratio)
 
 
-poch: Callable[..., Any] = special("poch", _poch_base, lambda z, m, y: y * psi(z + m))
+poch: Op = special("poch", _poch_base, lambda z, m, y: y * psi(z + m))

@@ -6,31 +6,15 @@ Mathematical Functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from funcdiff.ops.special.family import Op, special
 
-from funcdiff.ops.special.family import special
-from funcdiff.ops.special.parameters import undefined
-
-hyp0f1: Callable[..., Any] = special(
-    "hyp0f1", undefined("hyp0f1", "v"), lambda v, z, y: hyp0f1(v + 1, z) / v
-)
-hyp1f1: Callable[..., Any] = special(
-    "hyp1f1",
-    undefined("hyp1f1", "a"),
-    undefined("hyp1f1", "b"),
-    lambda a, b, z, y: a / b * hyp1f1(a + 1, b + 1, z),
-)
-hyp2f1: Callable[..., Any] = special(
+hyp0f1: Op = special("hyp0f1", "v", lambda v, z, y: hyp0f1(v + 1, z) / v)
+hyp1f1: Op = special("hyp1f1", "a", "b", lambda a, b, z, y: a / b * hyp1f1(a + 1, b + 1, z))
+hyp2f1: Op = special(
     "hyp2f1",
-    undefined("hyp2f1", "a"),
-    undefined("hyp2f1", "b"),
-    undefined("hyp2f1", "c"),
+    "a",
+    "b",
+    "c",
     lambda a, b, c, z, y: a * b / c * hyp2f1(a + 1, b + 1, c + 1, z),
 )
-hyperu: Callable[..., Any] = special(
-    "hyperu",
-    undefined("hyperu", "a"),
-    undefined("hyperu", "b"),
-    lambda a, b, x, y: -a * hyperu(a + 1, b + 1, x),
-)
+hyperu: Op = special("hyperu", "a", "b", lambda a, b, x, y: -a * hyperu(a + 1, b + 1, x))

@@ -8,12 +8,11 @@ with 8.17.21) leaves an elementary term and a moment in which small parameters c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special, with_complement
 from funcdiff.ops.special.gamma import betaln, gammaln, polygamma, psi
 from funcdiff.ops.special.orders import numbered
 from funcdiff.ops.special.quadrature import beta_moment, gamma_moment
@@ -57,7 +56,7 @@ def _gamma_moment_limit(orders: tuple[int, ...], a: Any, x: Any) -> Any:
     return np.where(inside, (np.log(z) - psi(a)) ** k, 0**k) * gamma_density(a, x)
 
 
-gamma_moments: Callable[..., Any] = numbered(
+gamma_moments: Op = numbered(
     "gamma_moments", gamma_moment, _gamma_moment_shape, _gamma_moment_limit
 )
 
@@ -69,22 +68,17 @@ def _gammainc_shape(a: Any, x: Any) -> Any:
     return np.where(inside, term, 0) + gamma_moments((1,), a + 1, x)
 
 
-gammainc: Callable[..., Any] = special(
+gammainc, gammaincc = with_complement(
     "gammainc",
     lambda a, x, y: _gammainc_shape(a, x),
     lambda a, x, y: gamma_density(a, x),
 )
-gammaincc: Callable[..., Any] = special(
-    "gammaincc",
-    lambda a, x, y: -_gammainc_shape(a, x),
-    lambda a, x, y: -gamma_density(a, x),
-)
-gammaincinv: Callable[..., Any] = special(
+gammaincinv: Op = special(
     "gammaincinv",
     lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
     lambda a, p, y: 1 / gamma_density(a, y),
 )
-gammainccinv: Callable[..., Any] = special(
+gammainccinv: Op = special(
     "gammainccinv",
     lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
     lambda a, p, y: -1 / gamma_density(a, y),
@@ -137,7 +131,7 @@ def _beta_moment_limit(orders: tuple[int, ...], a: Any, b: Any, x: Any) -> Any:
     return np.where(inside, weight, 0 ** (j + k)) * _beta_density(a, b, x)
 
 
-beta_moments: Callable[..., Any] = numbered(
+beta_moments: Op = numbered(
     "beta_moments", beta_moment, _beta_moment_first, _beta_moment_second, _beta_moment_limit
 )
 
@@ -165,25 +159,19 @@ def _beta_step(a: Any, b: Any, x: Any) -> Any:
     return _beta_kernel(a, b, x, scale)
 
 
-betainc: Callable[..., Any] = special(
+betainc, betaincc = with_complement(
     "betainc",
     lambda a, b, x, y: _betainc_first(a, b, x),
     lambda a, b, x, y: _betainc_second(a, b, x),
     lambda a, b, x, y: _beta_density(a, b, x),
 )
-betaincc: Callable[..., Any] = special(
-    "betaincc",
-    lambda a, b, x, y: -_betainc_first(a, b, x),
-    lambda a, b, x, y: -_betainc_second(a, b, x),
-    lambda a, b, x, y: -_beta_density(a, b, x),
-)
-betaincinv: Callable[..., Any] = special(
+betaincinv: Op = special(
     "betaincinv",
     lambda a, b, p, y: -_betainc_first(a, b, y) / _beta_density(a, b, y),
     lambda a, b, p, y: -_betainc_second(a, b, y) / _beta_density(a, b, y),
     lambda a, b, p, y: 1 / _beta_density(a, b, y),
 )
-betainccinv: Callable[..., Any] = special(
+betainccinv: Op = special(
     "betainccinv",
     lambda a, b, p, y: -_betainc_first(a, b, y) / _beta_density(a, b, y),
     lambda a, b, p, y: -_betainc_second(a, b, y) / _beta_density(a, b, y),

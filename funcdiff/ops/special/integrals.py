@@ -6,7 +6,6 @@ and 25.12.  Quotients that are smooth at 0 are written as functions that are com
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.ops.special.decay import exponential_ratio
-from funcdiff.ops.special.family import last_dtype, scipy_function, special
+from funcdiff.ops.special.family import Op, result_of, scipy_function, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
-from funcdiff.ops.special.parameters import numbered_by
 from funcdiff.ops.special.spherical import spherical_in, spherical_jn, spherical_yn
 
 # ---- exponential integrals -----------------------------------------------------------------------
@@ -29,37 +27,30 @@ def _expn_slope(n: Any, x: Any, y: Any) -> Any:
     return np.where(zero, -(np.exp(-x) + y) / x, lower)
 
 
-expi: Callable[..., Any] = special("expi", lambda z, y: exponential_ratio(z))
-exp1: Callable[..., Any] = special("exp1", lambda z, y: exponential_ratio(-z))
-expn: Callable[..., Any] = numbered_by("expn", ("n",), _expn_slope)
+expi: Op = special("expi", lambda z, y: exponential_ratio(z))
+exp1: Op = special("exp1", lambda z, y: exponential_ratio(-z))
+expn: Op = special("expn", _expn_slope, whole=("n",))
 
 # ---- integrals of sin z / z and its like ---------------------------------------------------------
 
 
-def _part(name: str, function: str, k: int, slope: Callable[..., Any]) -> Callable[..., Any]:
+def _part(name: str, function: str, k: int, slope: Op) -> Op:
     """Declare one of the two results of a function."""
-    return special(
-        name,
-        lambda z, y: slope(z),
-        run=lambda z: scipy_function(function)(z)[k],
-        dtypes=last_dtype,
-    )
+    return special(name, lambda z, y: slope(z), run=result_of(function, k))
 
 
 def _order_zero(z: Any) -> Any:
     return constant(0, z.type.with_dtype(INT))
 
 
-sine_integral: Callable[..., Any] = _part(
-    "sine_integral", "sici", 0, lambda z: spherical_jn(_order_zero(z), z)
-)
-cosine_integral: Callable[..., Any] = _part(
+sine_integral: Op = _part("sine_integral", "sici", 0, lambda z: spherical_jn(_order_zero(z), z))
+cosine_integral: Op = _part(
     "cosine_integral", "sici", 1, lambda z: -spherical_yn(_order_zero(z), z)
 )
-hyperbolic_sine_integral: Callable[..., Any] = _part(
+hyperbolic_sine_integral: Op = _part(
     "hyperbolic_sine_integral", "shichi", 0, lambda z: spherical_in(_order_zero(z), z)
 )
-hyperbolic_cosine_integral: Callable[..., Any] = _part(
+hyperbolic_cosine_integral: Op = _part(
     "hyperbolic_cosine_integral",
     "shichi",
     1,
@@ -79,7 +70,7 @@ def _spence_slope(z: Any, y: Any) -> Any:
     return np.where(near, series, np.log(z) / np.where(near, 1, u))
 
 
-spence: Callable[..., Any] = special("spence", _spence_slope)
+spence: Op = special("spence", _spence_slope)
 
 # ---- the inverse of w·exp(w) ---------------------------------------------------------------------
 
@@ -93,7 +84,7 @@ def _lambertw_slope(z: Any, branch: Any, tolerance: Any, w: Any) -> Any:
     return np.exp(-w) / (1 + w)
 
 
-lambertw: Callable[..., Any] = special(
+lambertw: Op = special(
     "_lambertw",
     _lambertw_slope,
     None,

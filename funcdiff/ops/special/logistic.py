@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import elementwise
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 
-logit: Callable[..., Any] = special("logit", lambda x, y: 1 / x + 1 / (1 - x))
+logit: Op = special("logit", lambda x, y: 1 / x + 1 / (1 - x))
 # not y·(1 - y), of which nothing is left where y rounds to 1
-expit: Callable[..., Any] = special("expit", lambda x, y: y * expit(-x))
-log_expit: Callable[..., Any] = special("log_expit", lambda x, y: expit(-x))
+expit: Op = special("expit", lambda x, y: y * expit(-x))
+log_expit: Op = special("log_expit", lambda x, y: expit(-x))
 
 
 def _huber_threshold(delta: Any, r: Any, _y: Any) -> Any:
@@ -54,10 +53,8 @@ def _radius(delta: Any, r: Any) -> tuple[Any, Any]:
     return np.hypot(np.where(zero, 1, delta), r), zero
 
 
-huber: Callable[..., Any] = special("huber", _huber_threshold, _huber_residual)
-pseudo_huber: Callable[..., Any] = special(
-    "pseudo_huber", _pseudo_huber_scale, _pseudo_huber_residual
-)
+huber: Op = special("huber", _huber_threshold, _huber_residual)
+pseudo_huber: Op = special("pseudo_huber", _pseudo_huber_scale, _pseudo_huber_residual)
 
 # ---- logarithms of sums of exponentials ----------------------------------------------------------
 
@@ -67,7 +64,7 @@ def _excess(x: Any, top: Any) -> Any:
         return np.where(x == top, 0, x - top).astype(x.dtype)[()]
 
 
-_excess_op: Callable[..., Any] = elementwise("excess", _excess, 1, -1)
+_excess_op: Op = elementwise("excess", _excess, 1, -1)
 
 
 def excess(x: Any, top: Any) -> Any:

@@ -5,14 +5,13 @@ The formulas are those of the NIST Digital Library of Mathematical Functions (DL
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.ops.special.decay import decay
 from funcdiff.ops.special.distribution_function import normal
-from funcdiff.ops.special.family import scipy_function, special
+from funcdiff.ops.special.family import Op, result_of, special
 
 TWO_BY_ROOT_PI: Final = float(2 / np.sqrt(np.pi))
 HALF_ROOT_PI: Final = float(np.sqrt(np.pi) / 2)
@@ -61,20 +60,18 @@ def _dawsn_slope(x: Any, y: Any) -> Any:
     return np.where(far, -u * _tail(u), near)
 
 
-erf: Callable[..., Any] = special("erf", lambda x, y: TWO_BY_ROOT_PI * decay(-x * x))
-erfc: Callable[..., Any] = special("erfc", lambda x, y: -TWO_BY_ROOT_PI * decay(-x * x))
-erfi: Callable[..., Any] = special("erfi", lambda x, y: TWO_BY_ROOT_PI * np.exp(x * x))
-erfcx: Callable[..., Any] = special("erfcx", _erfcx_slope)
-dawsn: Callable[..., Any] = special("dawsn", _dawsn_slope)
-erfinv: Callable[..., Any] = special("erfinv", lambda x, y: HALF_ROOT_PI * np.exp(y * y))
-erfcinv: Callable[..., Any] = special("erfcinv", lambda x, y: -HALF_ROOT_PI * np.exp(y * y))
+erf: Op = special("erf", lambda x, y: TWO_BY_ROOT_PI * decay(-x * x))
+erfc: Op = special("erfc", lambda x, y: -TWO_BY_ROOT_PI * decay(-x * x))
+erfi: Op = special("erfi", lambda x, y: TWO_BY_ROOT_PI * np.exp(x * x))
+erfcx: Op = special("erfcx", _erfcx_slope)
+dawsn: Op = special("dawsn", _dawsn_slope)
+erfinv: Op = special("erfinv", lambda x, y: HALF_ROOT_PI * np.exp(y * y))
+erfcinv: Op = special("erfcinv", lambda x, y: -HALF_ROOT_PI * np.exp(y * y))
 
 # ---- the normal distribution ---------------------------------------------------------------------
 
-ndtr: Callable[..., Any] = special(
-    "ndtr", lambda x, y: decay(-x * x / 2) / ROOT_TWO_PI, substitute=normal
-)
-ndtri: Callable[..., Any] = special("ndtri", lambda p, x: ROOT_TWO_PI * np.exp(x * x / 2))
+ndtr: Op = special("ndtr", lambda x, y: decay(-x * x / 2) / ROOT_TWO_PI, substitute=normal)
+ndtri: Op = special("ndtri", lambda p, x: ROOT_TWO_PI * np.exp(x * x / 2))
 
 
 def _log_ndtr_slope(x: Any, y: Any) -> Any:
@@ -84,10 +81,8 @@ def _log_ndtr_slope(x: Any, y: Any) -> Any:
     return np.where(right, decay(-x * x / 2 - y) / ROOT_TWO_PI, tail)
 
 
-log_ndtr: Callable[..., Any] = special("log_ndtr", _log_ndtr_slope)
-ndtri_exp: Callable[..., Any] = special(
-    "ndtri_exp", lambda p, x: erfcx(-ROOT_HALF * x) / ROOT_TWO_BY_PI
-)
+log_ndtr: Op = special("log_ndtr", _log_ndtr_slope)
+ndtri_exp: Op = special("ndtri_exp", lambda p, x: erfcx(-ROOT_HALF * x) / ROOT_TWO_BY_PI)
 
 
 def _owens_height(h: Any, a: Any, _y: Any) -> Any:
@@ -104,24 +99,14 @@ def _owens_slope(h: Any, a: Any, _y: Any) -> Any:
     return decay(-(h * h + ah * ah) / 2) / (2 * np.pi * (1 + a * a))
 
 
-owens_t: Callable[..., Any] = special("owens_t", _owens_height, _owens_slope)
+owens_t: Op = special("owens_t", _owens_height, _owens_slope)
 
 # ---- Fresnel's integrals: results of one function ------------------------------------------------
 
 
-def _own(x: np.dtype[Any]) -> np.dtype[Any]:
-    return x
-
-
-fresnel_sine: Callable[..., Any] = special(
-    "fresnel_sine",
-    lambda x, y: np.sin(np.pi / 2 * x * x),
-    run=lambda x: scipy_function("fresnel")(x)[0],
-    dtypes=_own,
+fresnel_sine: Op = special(
+    "fresnel_sine", lambda x, y: np.sin(np.pi / 2 * x * x), run=result_of("fresnel", 0)
 )
-fresnel_cosine: Callable[..., Any] = special(
-    "fresnel_cosine",
-    lambda x, y: np.cos(np.pi / 2 * x * x),
-    run=lambda x: scipy_function("fresnel")(x)[1],
-    dtypes=_own,
+fresnel_cosine: Op = special(
+    "fresnel_cosine", lambda x, y: np.cos(np.pi / 2 * x * x), run=result_of("fresnel", 1)
 )

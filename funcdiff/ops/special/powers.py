@@ -7,27 +7,26 @@ L(w) = ln(1 + w)/w: both analytic at λ = 0, and so are the derivatives that are
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE, LN2, LN10
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.special.orders import numbered
 from funcdiff.ops.special.quadrature import exprel_derivative, log1p_ratio_derivative
 
-exprel_derivatives: Callable[..., Any] = numbered(
+exprel_derivatives: Op = numbered(
     "exprel_derivatives",
     exprel_derivative,
     lambda orders, u: exprel_derivatives((orders[0] + 1,), u),
 )
-log1p_ratio_derivatives: Callable[..., Any] = numbered(
+log1p_ratio_derivatives: Op = numbered(
     "log1p_ratio_derivatives",
     log1p_ratio_derivative,
     lambda orders, w: log1p_ratio_derivatives((orders[0] + 1,), w),
 )
-exprel: Callable[..., Any] = special("exprel", lambda x, y: exprel_derivatives((1,), x))
+exprel: Op = special("exprel", lambda x, y: exprel_derivatives((1,), x))
 
 # ---- the transformations of Box and Cox ----------------------------------------------------------
 
@@ -40,12 +39,12 @@ def _boxcox_exponent(logarithm: Any, lmbda: Any) -> Any:
     return np.where(zero, at_zero, log_x * log_x * exprel_derivatives((1,), lmbda * log_x))
 
 
-boxcox: Callable[..., Any] = special(
+boxcox: Op = special(
     "boxcox",
     lambda x, lmbda, y: x ** (lmbda - 1),
     lambda x, lmbda, y: _boxcox_exponent(np.log(x), lmbda),
 )
-boxcox1p: Callable[..., Any] = special(
+boxcox1p: Op = special(
     "boxcox1p",
     lambda x, lmbda, y: (1 + x) ** (lmbda - 1),
     lambda x, lmbda, y: _boxcox_exponent(np.log1p(x), lmbda),
@@ -68,13 +67,13 @@ def _inverse_exponent(y: Any, lmbda: Any, x: Any) -> Any:
     return np.where(zero, at_zero, x * y * y * slope)
 
 
-inv_boxcox: Callable[..., Any] = special("inv_boxcox", _inverse_slope, _inverse_exponent)
-inv_boxcox1p: Callable[..., Any] = special(
+inv_boxcox: Op = special("inv_boxcox", _inverse_slope, _inverse_exponent)
+inv_boxcox1p: Op = special(
     "inv_boxcox1p",
     lambda y, lmbda, x: _inverse_slope(y, lmbda, 1 + x),
     lambda y, lmbda, x: _inverse_exponent(y, lmbda, 1 + x),
 )
-powm1: Callable[..., Any] = special(
+powm1: Op = special(
     "powm1",
     lambda x, y, z: y * x ** (y - 1),
     lambda x, y, z: (z + 1) * np.log(x),
@@ -82,18 +81,18 @@ powm1: Callable[..., Any] = special(
 
 # ---- exponentials and roots, as NumPy has them ---------------------------------------------------
 
-cbrt: Callable[..., Any] = special("cbrt", lambda x, y: 1 / (3 * y * y), primitive="special_cbrt")
-exp2: Callable[..., Any] = special("exp2", lambda x, y: LN2 * y, primitive="special_exp2")
-exp10: Callable[..., Any] = special("exp10", lambda x, y: LN10 * y)
-expm1: Callable[..., Any] = special("expm1", lambda x, y: np.exp(x), primitive="special_expm1")
-log1p: Callable[..., Any] = special("log1p", lambda x, y: 1 / (1 + x), primitive="special_log1p")
-rounded: Callable[..., Any] = special("round", None, primitive="special_round")
+cbrt: Op = special("cbrt", lambda x, y: 1 / (3 * y * y), primitive="special_cbrt")
+exp2: Op = special("exp2", lambda x, y: LN2 * y, primitive="special_exp2")
+exp10: Op = special("exp10", lambda x, y: LN10 * y)
+expm1: Op = special("expm1", lambda x, y: np.exp(x), primitive="special_expm1")
+log1p: Op = special("log1p", lambda x, y: 1 / (1 + x), primitive="special_log1p")
+rounded: Op = special("round", None, primitive="special_round")
 
 # ---- angles in degrees ---------------------------------------------------------------------------
 
-cosm1: Callable[..., Any] = special("cosm1", lambda x, y: -np.sin(x))
-sindg: Callable[..., Any] = special("sindg", lambda x, y: DEGREE * cosdg(x))
-cosdg: Callable[..., Any] = special("cosdg", lambda x, y: -DEGREE * sindg(x))
-tandg: Callable[..., Any] = special("tandg", lambda x, y: DEGREE * (1 + y * y))
-cotdg: Callable[..., Any] = special("cotdg", lambda x, y: -DEGREE * (1 + y * y))
-radian: Callable[..., Any] = special("radian", DEGREE, DEGREE / 60, DEGREE / 3600)
+cosm1: Op = special("cosm1", lambda x, y: -np.sin(x))
+sindg: Op = special("sindg", lambda x, y: DEGREE * cosdg(x))
+cosdg: Op = special("cosdg", lambda x, y: -DEGREE * sindg(x))
+tandg: Op = special("tandg", lambda x, y: DEGREE * (1 + y * y))
+cotdg: Op = special("cotdg", lambda x, y: -DEGREE * (1 + y * y))
+radian: Op = special("radian", DEGREE, DEGREE / 60, DEGREE / 3600)

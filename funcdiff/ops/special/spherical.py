@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import real_dtype
-from funcdiff.ops.special.family import last_dtype, scipy_function, special
+from funcdiff.ops.special.family import Op, scipy_function, special
 from funcdiff.ops.structure.structural import convert
 
 
@@ -35,7 +35,7 @@ def _neighbours(op: Callable[[Any, Any], Any], below: int, above: int) -> Callab
     return slope
 
 
-def _spherical(name: str, below: int, above: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _spherical(name: str, below: int, above: int) -> tuple[Op, Op]:
     """Declare a spherical Bessel function and its derivative, which obeys the same recurrence."""
 
     def function(n: Any, z: Any) -> Any:
@@ -49,14 +49,12 @@ def _spherical(name: str, below: int, above: int) -> tuple[Callable[..., Any], C
         None,
         _neighbours(lambda n, z: value(n, z), below, above),
         run=function,
-        dtypes=last_dtype,
     )
     slope = special(
         f"{name}_slope",
         None,
         _neighbours(lambda n, z: slope(n, z), below, above),
         run=derivative,
-        dtypes=last_dtype,
     )
     return value, slope
 

@@ -7,14 +7,12 @@ Functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.special.gamma import rgamma
-from funcdiff.ops.special.parameters import undefined
 
 _ROOT_PI: Final = math.sqrt(math.pi)
 
@@ -24,7 +22,7 @@ def _power(v: Any, x: Any) -> Any:
     return (x / 2) ** v * rgamma(v + 1.5) / _ROOT_PI
 
 
-def _lower(op: Callable[..., Any], v: Any, x: Any, at_zero: Any) -> Any:
+def _lower(op: Op, v: Any, x: Any, at_zero: Any) -> Any:
     """Return the function of order v - 1; of order -1 as 11.4.23 and 11.4.25 have it, at 0 too."""
     zero = v == 0
     return np.where(zero, at_zero, op(np.where(zero, v, v - 1), x))
@@ -40,5 +38,5 @@ def _modstruve_slope(v: Any, x: Any, y: Any) -> Any:
     return (_lower(modstruve, v, x, power + upper) + upper + power) / 2
 
 
-struve: Callable[..., Any] = special("struve", undefined("struve", "v"), _struve_slope)
-modstruve: Callable[..., Any] = special("modstruve", undefined("modstruve", "v"), _modstruve_slope)
+struve: Op = special("struve", "v", _struve_slope)
+modstruve: Op = special("modstruve", "v", _modstruve_slope)

@@ -7,12 +7,11 @@ and 7.19.  Far from the origin, where w' = -2z·w + 2i/√π cancels, the asympt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import special
+from funcdiff.ops.special.family import Op, special
 
 _ROOT_PI: Final = math.sqrt(math.pi)
 _FAR: Final = 12.0
@@ -50,7 +49,7 @@ def _curvature(z: Any, w: Any) -> Any:
     return np.where(far, _tail(np.where(far, z, _FAR), 2), -2 * (w + z * _slope(z, w)))
 
 
-wofz: Callable[..., Any] = special("wofz", _slope)
+wofz: Op = special("wofz", _slope)
 
 
 # ---- the profile: Re w(z) / (σ√2π) with z = (x + iγ) / (σ√2), and Lorentz's where σ = 0 ----------
@@ -84,4 +83,4 @@ def _in_width(x: Any, sigma: Any, gamma: Any, _y: Any) -> Any:
     return np.where(zero, lorentz, -np.imag(_slope(z, w)) / (2 * _ROOT_PI * width**2))
 
 
-voigt_profile: Callable[..., Any] = special("voigt_profile", _in_position, _in_deviation, _in_width)
+voigt_profile: Op = special("voigt_profile", _in_position, _in_deviation, _in_width)

@@ -15,9 +15,9 @@ from funcdiff.ops.special import (
     decay,
     distributions,
     elliptic,
+    family,
     hypergeometric,
     integrals,
-    parameters,
     spherical,
     struve,
     voigt,
@@ -123,7 +123,7 @@ SAMPLES: dict[str, list[Sample]] = {
         name: _of_orders(getattr(bessel, name), _away(3))
         for name in ("hankel1", "hankel2", "hankel1e", "hankel2e")
     },
-    "whole_part": _of_orders(lambda n, x: parameters.whole_part(n) * x, _positive(3)),
+    "whole_part": _of_orders(lambda n, x: family.whole_part(n) * x, _positive(3)),
     "yn": [sample(bessel.yn, integers(3), _positive(3))],
     "kn": [sample(bessel.kn, integers(3), _positive(3))],
     **{
