@@ -32,18 +32,19 @@ class ProductWriter(Writer):
         self._triangles = triangles(program)
         self._wanted = wanted_triangles(program)
 
-    def _product(self, eq: Equation, place: str = "") -> str:
-        """Return the call that multiplies matrices or vectors, into memory if some is given."""
+    def _product(self, eq: Equation, place: str) -> str:
+        """Return the product of matrices or vectors, written to memory if some is given."""
         x, y = map(self._operand, eq.operands)
         made = product(eq, x, y)
-        if made.after:  # a product turned around is that of the operands turned around
+        if made.after and (place or made.sign == "*"):
+            # what is turned around is the product of the operands turned around
             p = eq.params_as(Contraction)
-            turned = Equation(
-                eq.primitive, Contraction(p.right, p.left, p.out), eq.operands[::-1], eq.results
-            )
-            made = product(turned, y, x)
+            turned = Contraction(p.right, p.left, p.out)
+            made = product(Equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
+        if not place:
+            return str(made)
         times = self._matmul(eq, made) if made.sign == "@" else self._numpy("multiply")
-        return f"{times}({made.left}, {made.right}{f', {place}' if place else ''})"
+        return f"{times}({made.left}, {made.right}, {place})"
 
     def _matmul(self, eq: Equation, made: Product) -> str:
         """Return the name of what multiplies two matrices that are written like that."""
