@@ -55,6 +55,12 @@ OPERATORS: Final[dict[Any, str]] = {
 """Ufuncs that are operators of Python, of floats as of arrays."""
 
 
+def is_ufunc(eq: Equation) -> bool:
+    """Whether an equation is one elementwise NumPy ufunc with one result."""
+    function = eq.operation.function
+    return isinstance(function, np.ufunc) and function.signature is None and len(eq.results) == 1
+
+
 def reduction_ufunc(eq: Equation) -> np.ufunc | None:
     """Return the ufunc of which an equation is a reduction, None if it is none."""
     ufunc = eq.primitive.facts.reduces

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
-from funcdiff.backend.code.buffers import is_ufunc, plan
-from funcdiff.backend.code.formulas import FORMULAS, reduction_ufunc, with_new_axes
+from funcdiff.backend.code.formulas import FORMULAS, is_ufunc, reduction_ufunc, with_new_axes
+from funcdiff.backend.code.memory import bytes_of, in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
@@ -23,7 +23,7 @@ _OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
 
 _OF_NUMPY: Final = re.compile(r"np\.(\w+)")
 
-LARGE: Final = 1 << 15
+_LARGE: Final = 1 << 15
 """Bytes from which an array is freed as soon as it is dead."""
 
 
@@ -101,6 +101,11 @@ class Writer:
         text = with_new_axes(eq, self._operand(atom), len(self._views[result.number]))
         return f"{self._name(result)} = {self._bound(text)}"
 
+    def _deletions(self, dying: Iterable[Var]) -> list[str]:
+        """Return the statement that frees large arrays."""
+        large = dict.fromkeys(self._name(v) for v in dying if bytes_of(v) >= _LARGE)
+        return [f"del {', '.join(large)}"] if large else []
+
     # ---- names -----------------------------------------------------------------------------
 
     def _bound(self, text: str) -> str:
@@ -170,14 +175,20 @@ class _Faithful(Writer):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._buffer, self._dying = plan(program)
+        self._memory = in_calls(program)
+        first: dict[int, int] = {}
+        self._buffer = {
+            number: first.setdefault(slot, number) for number, slot in self._memory.slot.items()
+        }
 
     def source(self) -> Source:
         program = self._program
         inputs = ", ".join(self._name(v) for v in program.inputs)
         lines = [f"def program({inputs}):"]
-        for index, eq in enumerate(program.equations):
-            lines += [f"    {self._statement(eq)}", *self._deletions(index)]
+        for eq, dying in zip(program.equations, self._memory.dying, strict=True):
+            atoms = {a.number: a for a in (*eq.operands, *eq.results) if isinstance(a, Var)}
+            lines.append(f"    {self._statement(eq)}")
+            lines += [f"    {line}" for line in self._deletions(atoms[k] for k in dying)]
         outputs = ", ".join(self._operand(atom) for atom in program.outputs)
         lines.append(f"    return [{outputs}]")
         return Source("\n".join(lines) + "\n", self._names)
@@ -189,21 +200,8 @@ class _Faithful(Writer):
         if not is_ufunc(eq):
             return f"{', '.join(self._name(v) for v in eq.results)} = {self._call(eq)}"
         name, call = self._name(eq.results[0]), self._elementwise(eq)
-        written = self._buffer[number] != number
+        written = self._buffer.get(number, number) != number
         return f"{call}, {target(eq, name)})" if written else f"{name} = {call})"
 
-    def _deletions(self, index: int) -> list[str]:
-        large = [
-            self._name(v)
-            for v in self._variables(index)
-            if v.type.size * v.type.dtype.itemsize >= LARGE
-        ]
-        return [f"    del {', '.join(dict.fromkeys(large))}"] if large else []
-
-    def _variables(self, index: int) -> list[Var]:
-        eq = self._program.equations[index]
-        seen = {atom.number: atom for atom in (*eq.operands, *eq.results) if isinstance(atom, Var)}
-        return [seen[k] for k in self._dying[index] if k in seen]
-
     def _name(self, v: Var) -> str:
-        return super()._name(Var(self._buffer[v.number], v.type))
+        return super()._name(Var(self._buffer.get(v.number, v.number), v.type))

@@ -8,23 +8,21 @@ Python's operators, and large arrays are worked through block by block (see `blo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from textwrap import wrap
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
-from funcdiff.backend.code.buffers import is_ufunc
 from funcdiff.backend.code.constants import hoist_constants
-from funcdiff.backend.code.formulas import OPERATORS, index, reduction_ufunc
+from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.memory import between_calls, bytes_of
 from funcdiff.backend.code.products import ProductWriter, is_product
-from funcdiff.backend.code.source import LARGE, Source, target
+from funcdiff.backend.code.source import Source, target
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
-from funcdiff.backend.kernels.memory import arrange
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
@@ -41,6 +39,9 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
+
+_Places: TypeAlias = Mapping[str, tuple[int, Var]]
+"""By the names of results, the slots of memory that they are in, and the results."""
 
 
 class Kernel:
@@ -60,9 +61,9 @@ class Kernel:
         program, constants = hoist_constants(as_run(program), _is_seen_by_user)
         writer = _KernelWriter(program, limits, stored, constants)
         self.source = writer.source()
-        self._memory = writer.memory()
+        self._places = writer.places
         self._function: Any = self.source.function()
-        self._keeps_memory = writer.bytes <= KEPT
+        self._keeps_memory = sum(_sizes(self._places).values()) <= KEPT
         self._idle: list[Callable[..., list[Any]]] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
@@ -71,7 +72,8 @@ class Kernel:
         try:
             run = idle.pop()
         except IndexError:  # the first call, or one while another is running
-            run = FunctionType(self._function.__code__, self._function.__globals__ | self._memory())
+            names = self._function.__globals__ | _memory(self._places)
+            run = FunctionType(self._function.__code__, names)
         results = run(*arrays)
         if self._keeps_memory:
             idle.append(run)
@@ -105,13 +107,15 @@ class _KernelWriter(ProductWriter):
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
-        self._layout = arrange(ordered, steps, self._is_written_in_place, _has_lasting_operands)
+        self._slots, self._dying = between_calls(
+            ordered, steps, self._is_written_in_place, _has_lasting_operands
+        )
         self._variables = {v.number: v for step in steps for v in step.results}
 
     @property
-    def bytes(self) -> int:
-        """How much memory the kernel has of its own."""
-        return sum(self._layout.sizes)
+    def places(self) -> _Places:
+        """Where the results are that the kernel has memory for."""
+        return {f"v{k}": (slot, self._variables[k]) for k, slot in self._slots.items()}
 
     def source(self) -> Source:
         program = self._program
@@ -121,15 +125,16 @@ class _KernelWriter(ProductWriter):
         constants = self._program.inputs[len(self._operands) :]
         for what, names in (
             ("constants", [*map(self._name, constants)]),
-            ("memory kept from call to call", [f"v{k}" for k in self._layout.slot]),
+            ("memory kept from call to call", [f"v{k}" for k in self._slots]),
         ):
             if names:
                 lines += wrap(", ".join(names), 98, initial_indent=f"# {what}: ",
                               subsequent_indent="# ")  # fmt: skip
         lines.append(f"def program({inputs}):")
-        for step, dying in zip(self._steps, self._layout.dying, strict=True):
+        for step, dying in zip(self._steps, self._dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)
-            lines += [f"    {line}" for line in (*made, *self._deletions(dying))]
+            gone = (self._variables[k] for k in dying if k not in self._given)
+            lines += [f"    {line}" for line in (*made, *self._deletions(gone))]
         numbers = {eq.results[0] for eq in program.equations if _has_number_result(eq)}
         outputs = [
             f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
@@ -137,11 +142,6 @@ class _KernelWriter(ProductWriter):
         ]
         lines.append(f"    return [{', '.join(outputs)}]")
         return Source("\n".join(lines) + "\n", self._names)
-
-    def memory(self) -> Callable[[], dict[str, Any]]:
-        """Return what allocates the kernel's memory, by the names of the results kept there."""
-        views = {f"v{k}": (self._variables[k].type, s) for k, s in self._layout.slot.items()}
-        return partial(_memory, views, self._layout.sizes)
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class _KernelWriter(ProductWriter):
         if v.number in self._views:
             return [self._view(eq)]
         names = ", ".join(self._own_name(r) for r in eq.results)
-        place = self._given.get(v.number) or (names if v.number in self._layout.slot else None)
+        place = self._given.get(v.number) or (names if v.number in self._slots else None)
         if place is not None and self._is_written_in_place(eq):
             return [self._write(eq, place)]
         if eq.primitive is add_slice_p and place is None:
@@ -232,7 +232,7 @@ class _KernelWriter(ProductWriter):
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
         name = self._numbered(("blocks", region.results), "blocks_", blocks)
-        ready = self._layout.slot.keys() | self._given.keys()
+        ready = self._slots.keys() | self._given.keys()
         lines = [self._new(v) for v in region.stored if v.number not in ready]
         groups = [
             "".join(f"{self._name(v)}, " for v in group)
@@ -247,14 +247,6 @@ class _KernelWriter(ProductWriter):
         """Return the allocation of a result."""
         empty, dtype = self._numpy("empty"), self._dtype(v.type.dtype)
         return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
-
-    def _deletions(self, dying: Sequence[int]) -> list[str]:
-        large = [
-            self._name(v)
-            for v in map(self._variables.__getitem__, dying)
-            if v.type.size * v.type.dtype.itemsize >= LARGE and v.number not in self._given
-        ]
-        return [f"del {', '.join(large)}"] if large else []
 
     def _name(self, v: Var) -> str:
         return self._given.get(v.number) or self._own_name(v)
@@ -281,17 +273,22 @@ def _has_number_result(eq: Equation) -> bool:
     return is_ufunc(eq) or reduction_ufunc(eq) is not None
 
 
-def _memory(views: Mapping[str, tuple[ArrayType, int]], sizes: Sequence[int]) -> dict[str, Any]:
+def _sizes(places: _Places) -> dict[int, int]:
+    """Return how many bytes each slot has."""
+    return {slot: bytes_of(v) for slot, v in places.values()}
+
+
+def _memory(places: _Places) -> dict[str, Any]:
     """Allocate slots, and return the arrays in them."""
     # in numbers of 16 bytes, so that every dtype is aligned
-    slots = [np.empty(-(-size // 16), np.complex128) for size in sizes]
-    made: dict[tuple[ArrayType, int], Any] = {}
-    for type_, slot in views.values():
+    slots = {k: np.empty(-(-size // 16), np.complex128) for k, size in _sizes(places).items()}
+    made: dict[tuple[int, ArrayType], Any] = {}
+    for slot, v in places.values():
         # one array for all results of a type: NumPy is quicker if operand and result are the same
-        if (type_, slot) not in made:
-            taken = slots[slot].view(np.uint8)[: type_.size * type_.dtype.itemsize]
-            made[type_, slot] = taken.view(type_.dtype).reshape(type_.shape)
-    return {name: made[view] for name, view in views.items()}
+        if (slot, v.type) not in made:
+            taken = slots[slot].view(np.uint8)[: bytes_of(v)]
+            made[slot, v.type] = taken.view(v.type.dtype).reshape(v.type.shape)
+    return {name: made[slot, v.type] for name, (slot, v) in places.items()}
 
 
 def _has_lasting_operands(step: Step) -> bool:

@@ -1,0 +1,184 @@
+"""Assigns memory to the results of a program, which is taken over when nobody looks into it.
+
+Memory is a *slot*, which one result after the other is written to.  Compiled source allocates it
+in every call: the result that is the first in a slot is allocated by NumPy, and ufuncs write over
+it.  A kernel keeps its slots from call to call.
+
+Only what was written to a slot is overwritten: never inputs, literals or what may be seen after
+the call, and never what something alive may look into.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, NamedTuple
+
+from funcdiff.backend.blocks.schedule import Region, Step
+from funcdiff.backend.code.formulas import is_ufunc
+from funcdiff.core.atoms import Var
+from funcdiff.core.liveness import lifetimes
+from funcdiff.core.overwriting import is_fresh
+from funcdiff.core.program import Equation, Program
+from funcdiff.space import broadcast_p
+
+_LINE: Final = -1
+"""The layout of every array with one axis that a ufunc has made."""
+_NEUTRAL: Final = -2
+"""The layout of a broadcast row, which has no say in how NumPy lays a result out."""
+
+
+class Memory(NamedTuple):
+    """Where results are.
+
+    Attributes
+    ----------
+    slot
+        For each variable that has one, its slot, in the order of steps.
+    dying
+        For each step, the variables with memory that nobody needs after it, nor takes over.
+    """
+
+    slot: dict[int, int]
+    dying: list[list[int]]
+
+
+def in_calls(program: Program) -> Memory:
+    """Return where ufuncs write to in a call that allocates its memory.
+
+    The layout in memory must be the one that NumPy would have chosen, because the order of a later
+    sum follows it; where that is not certain, NumPy allocates.
+    """
+    layout = _layouts(program)
+    return _assign(
+        program,
+        program.equations,
+        # NumPy is slower to reuse one element
+        lambda eq: isinstance(eq, Equation) and is_ufunc(eq) and eq.results[0].type.size != 1,
+        lambda v: (v.type, layout[v.number]),
+        kept=False,
+    )
+
+
+def between_calls(
+    program: Program,
+    steps: Sequence[Step],
+    writes: Callable[[Step], bool],
+    keeps: Callable[[Step], bool],
+) -> Memory:
+    """Return where a kernel writes to, which keeps its memory from call to call.
+
+    Parameters
+    ----------
+    program
+        The program.
+    steps
+        Its steps in the order in which they run.
+    writes
+        Whether a step can write its results to given memory.
+    keeps
+        Whether a step may hold on to its operands after the call.
+    """
+    return _assign(program, steps, writes, lambda v: v.type.shape and bytes_of(v), keeps, kept=True)
+
+
+def bytes_of(v: Var) -> int:
+    """Return how much memory an array takes."""
+    return v.type.size * v.type.dtype.itemsize
+
+
+def _layouts(program: Program) -> list[int]:
+    """Return a variable that is laid out in memory as each variable is, as far as is known."""
+    layout = list(range(len(program.inputs)))
+    for eq in program.equations:
+        layout += [v.number for v in eq.results]
+        (result, *_) = eq.results or [None]
+        if eq.primitive is broadcast_p and sum(n > 1 for n in eq.operands[0].type.shape) < 2:
+            layout[-1] = _NEUTRAL
+        elif is_ufunc(eq) and result is not None and result.type.size != 1:
+            found = {layout[a.number] for a in eq.operands if isinstance(a, Var)} - {_NEUTRAL}
+            if result.type.ndim == 1:
+                layout[-1] = _LINE
+            elif len(found) == 1:
+                (layout[-1],) = found
+    return layout
+
+
+def _assign(
+    program: Program,
+    steps: Sequence[Step],
+    writes: Callable[[Step], bool],
+    kind: Callable[[Var], Hashable],
+    keeps: Callable[[Step], bool] | None = None,
+    *,
+    kept: bool,
+) -> Memory:
+    """Give slots to the results of steps: to one kind of results, one kind of slots."""
+    own, last = lifetimes(program, steps, lambda step: writes(step) or _is_fresh(step), keeps)
+    ending, dying = _by_step(last, program, steps), _by_step(own, program, steps)
+    slots = _Slots(kind)
+    for index, step in enumerate(steps):
+        gone = [number for number in ending[index] if number in slots.of]
+        wanted = [v for v in _written(step) if kind(v)] if writes(step) else []
+        if kept:
+            wanted = [v for v in wanted if last[v.number] < len(steps)]
+        if isinstance(step, Equation) and is_ufunc(step) and step.results[0].type.size > 1:
+            # where operands overlap with the result, NumPy copies: one element always
+            slots.release(gone)
+        for v in wanted:
+            slots.take(v)
+        slots.release(gone)
+        slots.release([v.number for v in wanted if last[v.number] == index])  # dead on arrival
+    lasting = slots.of if kept else slots.taken_over
+    return Memory(slots.of, [[k for k in numbers if k not in lasting] for numbers in dying])
+
+
+def _by_step(last: list[int], program: Program, steps: Sequence[Step]) -> list[list[int]]:
+    """Return the results that are last used by each step."""
+    found: list[list[int]] = [[] for _ in steps]
+    for number, index in enumerate(last):
+        if len(program.inputs) <= number and 0 <= index < len(steps):
+            found[index].append(number)
+    return found
+
+
+class _Slots:
+    """Memory that is given to results and taken back."""
+
+    def __init__(self, kind: Callable[[Var], Hashable]) -> None:
+        self.of: dict[int, int] = {}
+        self.taken_over: set[int] = set()
+        self._kind = kind
+        self._free: dict[Hashable, list[int]] = defaultdict(list)
+        self._holder: list[Var] = []
+        self._held: set[int] = set()
+
+    def take(self, v: Var) -> None:
+        """Give a slot to a result."""
+        free = self._free[self._kind(v)]
+        if free:
+            slot = free.pop()
+            self.taken_over.add(self._holder[slot].number)
+            self._holder[slot] = v
+        else:
+            slot = len(self._holder)
+            self._holder.append(v)
+        self.of[v.number] = slot
+        self._held.add(v.number)
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Take the slots of variables back, from those that hold them still."""
+        for number in numbers:
+            if number in self._held:
+                self._held.remove(number)
+                slot = self.of[number]
+                self._free[self._kind(self._holder[slot])].append(slot)
+
+
+def _written(step: Step) -> Sequence[Var]:
+    """Return the results that could be written to given memory."""
+    return step.stored if isinstance(step, Region) else step.results
+
+
+def _is_fresh(step: Step) -> bool:
+    return isinstance(step, Region) or is_fresh(step)
