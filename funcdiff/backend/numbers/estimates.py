@@ -7,32 +7,20 @@ be right but in their proportions: what a NumPy call costs, and what Python's ar
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 from funcdiff.backend.code.formulas import reduction_ufunc
-from funcdiff.backend.numbers.scalars import Expression, expression, is_number
+from funcdiff.backend.numbers.scalars import expression, is_number
 from funcdiff.core.atoms import Atom
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.products.contract import Contraction, contract_p, lengths
-from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p, slice_p
-from funcdiff.ops.structure.structural import concatenate_p, permute_p, reshape_p, reverse_p
-from funcdiff.space import broadcast_p
-
-REARRANGING: Final[dict[Primitive[Any], float]] = {
-    broadcast_p: 100,
-    permute_p: 200,
-    reshape_p: 150,
-    reverse_p: 400,
-    slice_p: 150,
-    concatenate_p: 1000,
-    add_slice_p: 700,
-    replace_slice_p: 700,
-}
-"""Operations that are only names if arrays are taken apart, and the time that NumPy takes."""
+from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.structural import concatenate_p
 
 _CALL: Final = 450.0
 """A NumPy function, called with small arrays."""
+_VIEW: Final = 150.0
+"""An index, a transpose, another shape."""
 _NUMBER: Final = 90.0
 """An operator of Python, of NumPy's numbers."""
 _OPERATOR: Final = 25.0
@@ -45,78 +33,56 @@ _MOST: Final = 256
 """Terms up to which a sum is written out."""
 
 
+def is_rearranging(eq: Equation) -> bool:
+    """Whether an equation is nothing but names if arrays are taken apart."""
+    moves = eq.primitive.facts.rearranges or eq.primitive is concatenate_p
+    return moves or isinstance(eq.params, Slice)
+
+
 def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     """Whether a program is quicker as one of floats; `flat`: if it takes and returns them so."""
-    unrolled, called = 0.0, 0.0
-    for eq in program.equations:
-        cost = _time_unrolled(eq)
-        if cost is None:
-            return False
-        unrolled += cost
-        called += _time_called(eq)
     if not all(is_number(atom.type.dtype) for atom in (*program.inputs, *program.outputs)):
         return False
+    unrolled, called = 0.0, 0.0
+    for eq in program.equations:
+        times = _times(eq)
+        if times is None:
+            return False
+        unrolled, called = unrolled + times[0], called + times[1]
     if not any(v.type.shape for eq in program.equations for v in eq.results):
         return not any(v.type.shape for v in program.inputs) or unrolled < called
-    taken = sum(_time_of_unpacking(v, flat=flat) for v in program.inputs)
-    made = sum(_time_of_packing(atom, flat=flat) for atom in program.outputs)
+    # one statement takes a list of elements apart, and one call makes an array of them
+    taken = sum(_time_of_elements(v, 0 if flat else 150, 1) for v in program.inputs)
+    made = sum(
+        _time_of_elements(atom, 0 if flat else 500, 1 if flat else 2) for atom in program.outputs
+    )
     return 1.25 * (unrolled + taken + made) < called
 
 
-def _time_unrolled(eq: Equation) -> float | None:
-    """Return the time of an equation of floats; None if it cannot be one."""
-    size = eq.results[0].type.size
+def _times(eq: Equation) -> tuple[float, float] | None:
+    """Return the times of an equation of floats and of NumPy's arrays; None if there are none."""
+    type_ = eq.results[0].type
     if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
         return None
-    if eq.primitive in REARRANGING:
-        return _OPERATOR if eq.primitive is add_slice_p else 0.0
-    if reduction_ufunc(eq) is not None:
-        terms = eq.operands[0].type.size
-        return _OPERATOR * terms if terms <= _MOST * max(size, 1) else None
-    if eq.primitive is contract_p:
-        terms = _terms(eq)
-        return 2 * _OPERATOR * terms if terms <= _MOST * max(size, 1) else None
+    if is_rearranging(eq):
+        called = _VIEW if eq.primitive.facts.view else 1.5 * _CALL
+        return _OPERATOR if eq.primitive is add_slice_p else 0.0, called
+    if reduction_ufunc(eq) is not None or eq.primitive is contract_p:
+        terms, operators, calls = eq.operands[0].type.size, 1, 3
+        if eq.primitive is contract_p:
+            x, y = (atom.type.shape for atom in eq.operands)
+            terms, operators, calls = prod(lengths(eq.params_as(Contraction), x, y).values()), 2, 2
+        few = terms <= _MOST * max(type_.size, 1)
+        return (operators * _OPERATOR * terms, calls * _CALL + terms) if few else None
     found = expression(eq)
-    return None if found is None else size * _time_of_expression(found)
+    if found is None:
+        return None
+    python = _FUNCTION if "math." in found.template else _OPERATOR
+    each = python if found.called is None else _UFUNC
+    of_numbers = not type_.shape and each == _OPERATOR
+    return each * type_.size, _NUMBER if of_numbers else _CALL + type_.size
 
 
-def _time_of_expression(found: Expression) -> float:
-    """Return the time of an expression."""
-    if found.called is not None:
-        return _UFUNC
-    return _FUNCTION if "math." in found.template else _OPERATOR
-
-
-def _time_called(eq: Equation) -> float:
-    """Return the time of an equation of NumPy's arrays."""
-    type_ = eq.results[0].type
-    if eq.primitive in REARRANGING:
-        return REARRANGING[eq.primitive]
-    if reduction_ufunc(eq) is not None:
-        return 3 * _CALL + eq.operands[0].type.size
-    if eq.primitive is contract_p:
-        return 2 * _CALL + _terms(eq)
-    found = expression(eq)
-    if not type_.shape and found is not None and _time_of_expression(found) == _OPERATOR:
-        return _NUMBER
-    return _CALL + type_.size
-
-
-def _terms(eq: Equation) -> int:
-    """Return how many products a contraction adds up."""
-    x, y = (atom.type.shape for atom in eq.operands)
-    return prod(lengths(eq.params_as(Contraction), x, y).values())
-
-
-def _time_of_unpacking(atom: Atom, *, flat: bool) -> float:
-    """Return the time of taking an argument apart."""
-    if not atom.type.shape:
-        return _OPERATOR
-    return _OPERATOR * atom.type.size if flat else 150 + _OPERATOR * atom.type.size
-
-
-def _time_of_packing(atom: Atom, *, flat: bool) -> float:
-    """Return the time of making a result."""
-    if not atom.type.shape:
-        return _OPERATOR if flat else 2 * _OPERATOR
-    return _OPERATOR * atom.type.size if flat else 500 + 2 * _OPERATOR * atom.type.size
+def _time_of_elements(atom: Atom, call: float, operators: int) -> float:
+    """Return the time of taking an argument apart, or of making a result."""
+    return (call if atom.type.shape else 0) + operators * _OPERATOR * atom.type.size

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.code.source import Source
-from funcdiff.backend.numbers.estimates import REARRANGING, is_worth_unrolling
+from funcdiff.backend.numbers.estimates import is_rearranging, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
 from funcdiff.core.atoms import Atom, Var
@@ -116,7 +116,7 @@ class _Unroller:
             return xs[0]
         if eq.primitive is add_slice_p:
             return self._add_to_box(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
-        if eq.primitive in REARRANGING:
+        if is_rearranging(eq):
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
             return rearranged if shape else rearranged[()]
         number = f"v{eq.results[0].number}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-import numpy as np
-
+from funcdiff.backend.code.formulas import is_ufunc
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.structure.structural import select_p
@@ -14,10 +13,7 @@ from funcdiff.ops.structure.structural import select_p
 
 def is_elementwise(eq: Equation) -> bool:
     """Whether NumPy broadcasts the operands of an equation by itself."""
-    if eq.primitive is select_p:
-        return True
-    function = eq.operation.function
-    return isinstance(function, np.ufunc) and function.signature is None and len(eq.results) == 1
+    return is_ufunc(eq) or eq.primitive is select_p
 
 
 def is_view(value: ast.expr) -> bool:
