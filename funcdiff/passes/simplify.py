@@ -24,7 +24,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import needed_equations, walk
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.linalg.degeneracy import Sharing, settled_p
+from funcdiff.ops.linalg.degeneracy import Sharing, eigen_differential_p
 from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.passes.rewrites import (
@@ -89,7 +89,8 @@ def inline_simplified_linear(
 ) -> list[Tracer]:
     """Record the same of a program that is linear in some inputs (see `simplify_linear`).
 
-    Where the derivatives of both eigenvalues and eigenvectors are used, it says so to `settled`.
+    Where the derivatives of both eigenvalues and eigenvectors are used, it says so to
+    `eigen_differential`.
     """
     rewriter = masking.LinearRewriter(*_numbers)
     return _inline_simplified_linear(program, operands, linear, rewriter)
@@ -100,7 +101,7 @@ def _inline_simplified_linear(
 ) -> list[Tracer]:
     depends: set[Atom] = {v for v, flag in zip(program.inputs, linear, strict=True) if flag}
     rewrite = _rewrite_rule(program)
-    settles = any(eq.primitive is settled_p for eq in program.equations)
+    settles = any(eq.primitive is eigen_differential_p for eq in program.equations)
     in_use = used_atoms(program) if settles else set()
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -108,8 +109,8 @@ def _inline_simplified_linear(
         if True not in flags:
             return rewrite(eq, xs)
         depends.update(eq.results)
-        if eq.primitive is settled_p and in_use.issuperset(eq.results):
-            return rewriter.emit(settled_p, Sharing(strict=True), *xs)
+        if eq.primitive is eigen_differential_p and in_use.issuperset(eq.results):
+            return rewriter.emit(eigen_differential_p, Sharing(strict=True), *xs)
         body = _vjp_program(eq)
         if body is not None:
             return _inline_simplified_linear(body, xs, flags, rewriter)

@@ -127,7 +127,7 @@ def test_the_highest_derivative_of_the_adjugate_is_a_constant() -> None:
 
 def test_eigenvalues_within_rounding_are_equal() -> None:
     w = np.array([[1.0, 1.0 + 4e-16, 2.0], [0.0, 0.0, 1e-300], [-1.0, 3.0, 3.0]])
-    same = _run(degeneracy.tied, w)
+    same = _run(degeneracy.equal_pairs, w)
     np.testing.assert_array_equal(same[0], [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(same[1], [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(same[2], [[1, 0, 0], [0, 1, 1], [0, 1, 1]])
@@ -190,7 +190,7 @@ def test_a_cotangent_that_turns_different_eigenvectors_is_passed_on() -> None:
 def test_values_that_should_agree_but_do_not_raise(x: Any) -> None:
     same = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], bool)
     with pytest.raises(NotDifferentiableError, match="in different ways"):
-        degeneracy.shared_p.impl(degeneracy.Sharing(strict=True))(np.array(x), same)
+        degeneracy.mean_over_ties_p.impl(degeneracy.Sharing(strict=True))(np.array(x), same)
 
 
 # ---- functions of a matrix ---------------------------------------------------------------------

@@ -25,22 +25,22 @@ from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, real_p
 from funcdiff.ops.elementwise.mathematics import div, sub
 from funcdiff.ops.linalg.degeneracy import (
     Gauge,
+    Missing,
     Sharing,
     blocks_p,
-    distinct_p,
+    eigen_differential_p,
     gauge_p,
-    settled_p,
-    shared_p,
+    mean_over_ties_p,
+    require_zero_p,
+    simple_spectrum_p,
 )
 from funcdiff.ops.linalg.determinants import adjugate_p
-from funcdiff.ops.linalg.eigen import Existing, existing_p
 from funcdiff.ops.linalg.functions.singular_functions import SingularFunction, singular_derivative_p
 from funcdiff.ops.linalg.functions.spectral import Spectral, spectral_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.null_space import leaving_p, regular_p, vanishing_p
-from funcdiff.ops.linalg.orthogonal import Complement, complement_p, divergent_p
+from funcdiff.ops.linalg.null_space import full_rank_p, normal_component_p, vanish_on_kernel_p
+from funcdiff.ops.linalg.orthogonal import Complement, complement_gauge_p, diverge_p
 from funcdiff.ops.linalg.pseudoinverse import constant_rank_p
-from funcdiff.ops.linalg.reflectors import reflected_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p, sequences
@@ -202,25 +202,27 @@ SAMPLES = [
     Sample(named_solve_p, Named("a test"), (REGULAR, _masked(2, 3, 4))),
     Sample(part_p, Part(below=True, diagonal=0.5, above=True), (_masked(2, 3, 4),)),
     Sample(part_p, Part(below=True, diagonal=0.0, above=False), (_masked(2, 3, 4),), exact=False),
-    Sample(shared_p, Sharing(strict=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
-    Sample(shared_p, Sharing(strict=False), (_masked(2, 3), APIECE), exact=False),
+    Sample(mean_over_ties_p, Sharing(strict=False), (_masked(2, 3), np.ones((2, 3, 3), bool))),
+    Sample(mean_over_ties_p, Sharing(strict=False), (_masked(2, 3), APIECE), exact=False),
     Sample(spectral_p, SQUARES, (_masked(2, 3, 3), (2, 3, 3))),
-    Sample(settled_p, Sharing(strict=False), (_masked(2, 3), _masked(2, 3, 3), EVERY)),
-    Sample(settled_p, Sharing(strict=False), (_masked(2, 3), (2, 3, 3), APIECE), exact=False),
+    Sample(eigen_differential_p, Sharing(strict=False), (_masked(2, 3), _masked(2, 3, 3), EVERY)),
+    Sample(
+        eigen_differential_p, Sharing(strict=False), (_masked(2, 3), (2, 3, 3), APIECE), exact=False
+    ),
     Sample(singular_derivative_p, CUBES, (_masked(4, 2, 3), _masked(4, 3, 2), (4, 2, 3))),
     Sample(blocks_p, NONE, (_masked(4, 2, 2), np.ones((4, 2, 2), bool)), exact=False),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), _masked(3))),
     Sample(linear_solve_p, EXAMPLES, (np.ones((3, 2)), np.ones(()), _masked(3, 2), (3,))),
     Sample(tap_p, Tap("name", 0), (_masked(3, 4),)),
-    Sample(complement_p, Complement(1, checked=False), (_masked(2, 3, 3),)),
+    Sample(complement_gauge_p, Complement(1, checked=False), (_masked(2, 3, 3),)),
     Sample(gauge_p, Gauge(checked=False), (_masked(2, 3, 3), APIECE)),
-    Sample(leaving_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
-    Sample(existing_p, Existing(vectors=True), (_masked(2, 3), NOWHERE)),
-    Sample(distinct_p, NONE, (_masked(2, 3), APIECE)),
-    Sample(divergent_p, NONE, (_masked(3, 4), MASK)),
-    Sample(reflected_p, NONE, (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
-    Sample(regular_p, NONE, (_masked(2, 3, 3), NOWHERE)),
-    Sample(vanishing_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
+    Sample(normal_component_p, Gauge(checked=False), (_masked(2, 3, 3), NOWHERE)),
+    Sample(require_zero_p, Missing("eigenvectors"), (_masked(2, 3), NOWHERE)),
+    Sample(simple_spectrum_p, NONE, (_masked(2, 3), APIECE)),
+    Sample(diverge_p, NONE, (_masked(3, 4), MASK)),
+    Sample(require_zero_p, Missing("reflectors"), (_masked(2, 3, 3), np.zeros((2, 3, 3), bool))),
+    Sample(full_rank_p, NONE, (_masked(2, 3, 3), NOWHERE)),
+    Sample(vanish_on_kernel_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), NOWHERE)),
     Sample(constant_rank_p, NONE, (_masked(2, 3, 3), np.ones((2, 3)), np.zeros(2))),
     Sample(join_p, NONE, (_masked(3, 4), _masked(3, 4))),
     Sample(join_p, NONE, (_masked(3, 4), (3, 4))),

@@ -21,9 +21,9 @@ from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import cos, div, sub
 from funcdiff.ops.families import DIAGONAL, constant_op, linear, symmetric
-from funcdiff.ops.linalg.matrices import adjoint, diagonal, matmul, square
+from funcdiff.ops.linalg.matrices import diagonal, in_basis, matmul, per_column, per_row, square
 from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import Maybe, add, broadcast, mul, zeros
+from funcdiff.space import Maybe, add, mul, zeros
 
 C = TypeVar("C", bound=Any)
 
@@ -42,23 +42,27 @@ def _tied(w: Any) -> Any:
     return groups[..., :, None] == groups[..., None, :]
 
 
-tied_p: Final = constant_op(
-    "tied",
+equal_pairs_p: Final = constant_op(
+    "equal_pairs",
     Params,
     abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
     impl=lambda _p: _tied,
 )
 
 
-def tied(w: Tracer) -> Tracer:
+def equal_pairs(w: Tracer) -> Tracer:
     """Return the mask of pairs (i, j) of equal values along the last axis, up to rounding."""
-    return bind(tied_p, NONE, w)[0]
+    return bind(equal_pairs_p, NONE, w)[0]
+
+
+def differences(w: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Return w[j] - w[i]."""
+    return sub(per_column(w, shape), per_row(w, shape))
 
 
 def reciprocal_gaps(w: Tracer, same: Tracer, dtype: np.dtype[Any]) -> Tracer:
     """Return F[i, j] = 1/(w[j] - w[i]), and 0 between equal values."""
-    *stack, row, column = range(same.ndim)
-    gaps = sub(broadcast(w, same.shape, (*stack, column)), broadcast(w, same.shape, (*stack, row)))
+    gaps = differences(w, same.shape)
     one = constant(1, gaps.type)
     return convert(select(same, zeros(gaps.type), div(one, select(same, one, gaps))), dtype)
 
@@ -87,11 +91,11 @@ def _blocks_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     t = ts[0]
     if t is None:
         return [slopes, rotation], [None, None]
-    inner = matmul(matmul(adjoint(rotation), t), rotation)
-    again = logical_and(same, tied(slopes))
+    inner = in_basis(rotation, t)
+    again = logical_and(same, equal_pairs(slopes))
     generator = mul(reciprocal_gaps(slopes, again, m.dtype), inner)
     generator = select(same, generator, zeros(generator.type))
-    moved, turned = settled(real_part(diagonal(inner)), generator, again)
+    moved, turned = eigen_differential(real_part(diagonal(inner)), generator, again)
     return [slopes, rotation], [moved, matmul(rotation, turned)]
 
 
@@ -193,6 +197,50 @@ def gauge(x: Tracer, same: Tracer, *, checked: bool) -> Tracer:
 gauge_p: Final = checked_cotangent("gauge", Gauge, lambda _p: _check)
 
 
+_MISSING: Final = {
+    "eigenvectors": (
+        "eigenvectors of eig that belong to an eigenvalue that occurs more than once have no "
+        "derivative: they are any basis of their space, or the matrix has no basis of eigenvectors"
+        " at all. Use eigh for Hermitian matrices, where what does not depend on the choice has "
+        "one, or the eigenvalues alone."
+    ),
+    "eigenvalues": (
+        "eigenvalues of eig or eigvals have no derivative at a matrix that has no basis of "
+        "eigenvectors, such as [[1, 1], [0, 1]]: they part with infinite speed. Use what is smooth "
+        "in the elements of the matrix: its trace, powers or determinant."
+    ),
+    "reflectors": (
+        "qr(mode='raw') of a matrix of which a column is zero below the diagonal after the "
+        "reflections before: LAPACK does not reflect it, and does so next to it, so that h and "
+        "tau jump. Pass mode='reduced', whose factors have a derivative."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Params):
+    """What has no derivative: eigenvectors, eigenvalues or reflectors."""
+
+    what: str
+
+
+def _zero_where_missing(p: Missing) -> Callable[..., Any]:
+    def check(x: Any, missing: Any) -> Any:
+        if (missing & (x != 0)).any():
+            raise NotDifferentiableError(_MISSING[p.what])
+        return x
+
+    return check
+
+
+require_zero_p: Final = symmetric("require_zero", Missing, impl=_zero_where_missing, facts=DIAGONAL)
+
+
+def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
+    """Return a tangent or cotangent as it is; only zeros may stand where there is no derivative."""
+    return bind(require_zero_p, Missing(what), x, missing)[0]
+
+
 # ---- what equal eigenvalues share ----------------------------------------------------------------
 
 
@@ -222,9 +270,9 @@ def _agreed(x: Any, same: Any) -> Any:
     return _average(x, same)
 
 
-def shared(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
+def mean_over_ties(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
     """Return the means of `x` over values that are equal: the block average."""
-    return bind(shared_p, Sharing(strict), x, same)[0]
+    return bind(mean_over_ties_p, Sharing(strict), x, same)[0]
 
 
 def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
@@ -234,12 +282,12 @@ def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     """
     x, same = xs
     t = ts[0]
-    y = shared(x, same, strict=p.strict or t is not None)
-    return [y], [None if t is None else shared(t, same, strict=True)]
+    y = mean_over_ties(x, same, strict=p.strict or t is not None)
+    return [y], [None if t is None else mean_over_ties(t, same, strict=True)]
 
 
-shared_p: Final = symmetric(
-    "shared",
+mean_over_ties_p: Final = symmetric(
+    "mean_over_ties",
     Sharing,
     impl=lambda p: _agreed if p.strict else _average,
     jvp=_shared_jvp,
@@ -257,12 +305,14 @@ def _without_ties(t: Any, same: Any) -> Any:
     return t
 
 
-distinct_p: Final = symmetric("distinct", Params, impl=lambda _p: _without_ties, facts=DIAGONAL)
+simple_spectrum_p: Final = symmetric(
+    "simple_spectrum", Params, impl=lambda _p: _without_ties, facts=DIAGONAL
+)
 
 
-def distinct(t: Tracer, same: Tracer) -> Tracer:
+def simple_spectrum(t: Tracer, same: Tracer) -> Tracer:
     """Return `t`, a tangent or cotangent that exists only where no two values are equal."""
-    return bind(distinct_p, NONE, t, same)[0]
+    return bind(simple_spectrum_p, NONE, t, same)[0]
 
 
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
@@ -271,8 +321,8 @@ def distinct(t: Tracer, same: Tracer) -> Tracer:
 def _settled_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     slopes, generator, same = xs
     moved, turned, _ = ts
-    return settled(slopes, generator, same, strict=p.strict or moved is not None), [
-        None if moved is None else shared(moved, same, strict=True),
+    return eigen_differential(slopes, generator, same, strict=p.strict or moved is not None), [
+        None if moved is None else mean_over_ties(moved, same, strict=True),
         None if turned is None else gauge(turned, same, checked=False),
     ]
 
@@ -286,7 +336,7 @@ def _settled_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -
     same = xs[2]
     assert same is not None
     return [
-        None if ct is None else shared(ct, same, strict=p.strict or turning is not None),
+        None if ct is None else mean_over_ties(ct, same, strict=p.strict or turning is not None),
         None if turning is None else gauge(turning, same, checked=True),
         None,
     ]
@@ -297,8 +347,8 @@ def _settled_impl(p: Sharing) -> Callable[..., Any]:
     return lambda slopes, generator, same: (mean(slopes, same), generator)
 
 
-settled_p: Final[Primitive[Sharing]] = linear(
-    "settled",
+eigen_differential_p: Final[Primitive[Sharing]] = linear(
+    "eigen_differential",
     Sharing,
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
     impl=_settled_impl,
@@ -308,7 +358,7 @@ settled_p: Final[Primitive[Sharing]] = linear(
 )
 
 
-def settled(
+def eigen_differential(
     slopes: Tracer, generator: Tracer, same: Tracer, *, strict: bool = False
 ) -> tuple[Tracer, ...]:
     """Return what becomes of eigenvalues, and the rotation of eigenvectors, of no one direction.
@@ -317,4 +367,4 @@ def settled(
     rotation is what it is, but watched in reverse mode: its cotangent must not ask for rotations
     within the blocks.
     """
-    return bind(settled_p, Sharing(strict), slopes, generator, same)
+    return bind(eigen_differential_p, Sharing(strict), slopes, generator, same)

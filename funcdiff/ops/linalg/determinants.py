@@ -20,10 +20,10 @@ from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import unary
-from funcdiff.ops.linalg.matrices import identity, square, trace_of_product, transposed
+from funcdiff.ops.linalg.matrices import identity, per_matrix, square, trace_of_product, transposed
 from funcdiff.ops.linalg.systems import inv
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import Maybe, broadcast, mul, sum_tangents, zeros
+from funcdiff.space import Maybe, mul, sum_tangents, zeros
 
 
 def _abstract_det(_p: Params, a: ArrayType) -> Types:
@@ -198,7 +198,7 @@ def _slogdet_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     assert t is not None
     sign, logarithm = slogdet(a)
     singular = equal(sign, zeros(sign.type))
-    mask = broadcast(singular, a.shape, tuple(range(singular.ndim)))
+    mask = per_matrix(singular, a.shape)
     slope = trace_of_product(inv(select(mask, identity(a.type), a)), t)
     slope = mul(slope, select(singular, constant(np.inf, sign.type), constant(1, sign.type)))
     real = real_part(slope)

@@ -23,10 +23,10 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
 from funcdiff.ops.linalg.degeneracy import reciprocal_gaps
-from funcdiff.ops.linalg.matrices import matmul
+from funcdiff.ops.linalg.matrices import matmul, per_column, per_row
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import select
-from funcdiff.space import add, broadcast, mul, neg, zeros
+from funcdiff.space import add, mul, neg, zeros
 from funcdiff.transforms.jvp import jvp
 
 
@@ -94,8 +94,7 @@ class Paths:
 
     def _along(self, order: int, axis: int) -> Tracer:
         """Return the values of one order, the same along the other axis than `axis`."""
-        values, *stack = self._series[order], *range(self._same.ndim - 2)
-        return broadcast(values, self._same.shape, (*stack, len(stack) + axis))
+        return (per_column if axis else per_row)(self._series[order], self._same.shape)
 
     @staticmethod
     def _quotient(x: Tracer, y: Tracer, gaps: Tracer) -> Tracer:

@@ -14,8 +14,6 @@ none.  A matrix without a basis of eigenvectors has no derivative of either.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -24,17 +22,25 @@ from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, complex_dtype
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.axes.reductions import argmax, argmin, reduce_any
 from funcdiff.ops.elementwise.complex import conj, imag, join, modulus, real
 from funcdiff.ops.elementwise.logic import equal, logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import reciprocal, sub
-from funcdiff.ops.families import DIAGONAL, constant_op, symmetric, unary
-from funcdiff.ops.linalg.degeneracy import shared
-from funcdiff.ops.linalg.matrices import diagonal, identity, matmul, on_diagonal, square
+from funcdiff.ops.families import constant_op, unary
+from funcdiff.ops.linalg.degeneracy import differences, mean_over_ties, require_zero
+from funcdiff.ops.linalg.matrices import (
+    diagonal,
+    identity,
+    matmul,
+    on_diagonal,
+    per_column,
+    per_matrix,
+    per_row,
+    square,
+)
 from funcdiff.ops.linalg.systems import solve
 from funcdiff.ops.structure.structural import convert, iota, select
-from funcdiff.space import Maybe, add, broadcast, mul, neg, reduce_sum, zeros
+from funcdiff.space import Maybe, add, mul, neg, reduce_sum, zeros
 
 # ---- where eigenvalues are equal -----------------------------------------------------------------
 
@@ -60,56 +66,17 @@ def _entangled(w: Any, v: Any) -> Any:
     return same, defective
 
 
-entangled_p: Final = constant_op(
-    "entangled",
+multiplicities_p: Final = constant_op(
+    "multiplicities",
     Params,
     abstract=lambda _p, w, v: (v.with_dtype(BOOL), w.with_shape(w.shape[:-1]).with_dtype(BOOL)),
     impl=lambda _p: _entangled,
 )
 
 
-def entangled(w: Tracer, v: Tracer) -> tuple[Tracer, ...]:
+def multiplicities(w: Tracer, v: Tracer) -> tuple[Tracer, ...]:
     """Return the mask of pairs of equal eigenvalues, and that of defective matrices."""
-    return bind(entangled_p, NONE, w, v)
-
-
-@dataclass(frozen=True, slots=True)
-class Existing(Params):
-    """Of what the operand is a derivative: eigenvectors, or else eigenvalues."""
-
-    vectors: bool
-
-
-_MISSING: Final = {
-    True: (
-        "eigenvectors of eig that belong to an eigenvalue that occurs more than once have no "
-        "derivative: they are any basis of their space, or the matrix has no basis of eigenvectors"
-        " at all. Use eigh for Hermitian matrices, where what does not depend on the choice has "
-        "one, or the eigenvalues alone."
-    ),
-    False: (
-        "eigenvalues of eig or eigvals have no derivative at a matrix that has no basis of "
-        "eigenvectors, such as [[1, 1], [0, 1]]: they part with infinite speed. Use what is smooth "
-        "in the elements of the matrix: its trace, powers or determinant."
-    ),
-}
-
-
-def _check(p: Existing) -> Callable[..., Any]:
-    def checked(x: Any, missing: Any) -> Any:
-        if (missing & (x != 0)).any():
-            raise NotDifferentiableError(_MISSING[p.vectors])
-        return x
-
-    return checked
-
-
-existing_p: Final = symmetric("existing", Existing, impl=_check, facts=DIAGONAL)
-
-
-def existing(x: Tracer, missing: Tracer, *, vectors: bool) -> Tracer:
-    """Return a tangent or cotangent as it is; only zeros may stand where there is no derivative."""
-    return bind(existing_p, Existing(vectors), x, missing)[0]
+    return bind(multiplicities_p, NONE, w, v)
 
 
 # ---- the eigenproblem ----------------------------------------------------------------------------
@@ -129,22 +96,21 @@ def _eig_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     w, v = eig(a)
     if a.type.size == 0:
         return [w, v], [None, None]
-    same, defective = entangled(w, v)
-    *stack, row, column = range(v.ndim)
-    mask = broadcast(defective, v.shape, tuple(stack))
+    same, defective = multiplicities(w, v)
+    mask = per_matrix(defective, v.shape)
     basis = select(mask, identity(v.type), v)
-    t = existing(convert(t, v.dtype), mask, vectors=False)
+    t = require_zero(convert(t, v.dtype), mask, "eigenvalues")
     inner = solve(basis, matmul(t, v))
-    slopes = shared(diagonal(inner), same, strict=False)
-    moved = existing(slopes, broadcast(defective, w.shape, tuple(stack)), vectors=False)
+    slopes = mean_over_ties(diagonal(inner), same, strict=False)
+    moved = require_zero(slopes, per_matrix(defective, w.shape), "eigenvalues")
 
     itself, one = on_diagonal(v.type), constant(1, v.type)
-    gaps = sub(broadcast(w, v.shape, (*stack, column)), broadcast(w, v.shape, (*stack, row)))
-    speeds = reciprocal(select(same, one, gaps))  # infinite between equal ones: 1 to be noticed
+    # infinite between equal ones: 1 to be noticed
+    speeds = reciprocal(select(same, one, differences(w, v.shape)))
     generator = mul(inner, select(itself, zeros(v.type), speeds))
-    others = reduce_any(logical_and(same, logical_not(itself)), (row,))
-    missing = logical_or(broadcast(others, v.shape, (*stack, column)), mask)
-    turned = existing(matmul(v, generator), missing, vectors=True)
+    others = reduce_any(logical_and(same, logical_not(itself)), (v.ndim - 2,))
+    missing = logical_or(per_column(others, v.shape), mask)
+    turned = require_zero(matmul(v, generator), missing, "eigenvectors")
     return [w, v], [moved, _normalized(v, turned)]
 
 
@@ -153,16 +119,15 @@ def _normalized(v: Tracer, x: Tracer) -> Tracer:
 
     LAPACK leaves an imaginary part of exactly zero in one of the largest elements of a vector.
     """
-    *stack, row, column = range(v.ndim)
-    phase = imag(v)
+    row, phase = v.ndim - 2, imag(v)
     is_real = equal(phase, zeros(phase.type))
     place = argmax(select(is_real, modulus(v), constant(-1, phase.type)), row)
-    largest = equal(iota(v.shape, row), broadcast(place, v.shape, (*stack, column)))
+    largest = equal(iota(v.shape, row), per_column(place, v.shape))
     unit = reciprocal(select(largest, v, constant(1, v.type)))
     turn = reduce_sum(mul(x, select(largest, unit, zeros(v.type))), (row,))
     growth = reduce_sum(mul(conj(v), x), (row,))
     c = join(real(growth), imag(turn))
-    return add(x, neg(mul(v, broadcast(c, v.shape, (*stack, column)))))
+    return add(x, neg(mul(v, per_column(c, v.shape))))
 
 
 def _complex_eig(a: Any) -> tuple[Any, ...]:
@@ -189,11 +154,10 @@ def _eigvals_tangent(p: Params, a: Tracer, y: Tracer, t: Tracer) -> Maybe:
     if slopes is None:
         return None
     shape = (*w.shape, w.shape[-1])
-    *stack, row, column = range(len(shape))
-    near, far = broadcast(y, shape, (*stack, row)), broadcast(w, shape, (*stack, column))
-    place = argmin(modulus(sub(near, far)), column)
-    nearest = equal(iota(shape, column), broadcast(place, shape, (*stack, row)))
-    offered = broadcast(slopes, shape, (*stack, column))
+    column = len(shape) - 1
+    place = argmin(modulus(sub(per_row(y, shape), per_column(w, shape))), column)
+    nearest = equal(iota(shape, column), per_row(place, shape))
+    offered = per_column(slopes, shape)
     return reduce_sum(select(nearest, offered, zeros(offered.type)), (column,))
 
 

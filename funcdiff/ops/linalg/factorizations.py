@@ -19,15 +19,16 @@ from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
+    eigen_differential,
+    equal_pairs,
     generic_rotation,
     reciprocal_gaps,
-    settled,
-    tied,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     diagonal,
     hermitian,
+    in_basis,
     lower_half,
     matmul,
     square,
@@ -77,11 +78,6 @@ def _abstract_eigh(p: Triangle, a: ArrayType) -> Types:
     return (*_abstract_eigvalsh(p, a), a)
 
 
-def _projected(v: Tracer, t: Tracer) -> Tracer:
-    """Return Vᴴ·dA·V."""
-    return matmul(matmul(adjoint(v), hermitian(t)), v)
-
-
 def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
 
@@ -91,10 +87,10 @@ def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     (a,), (t,) = xs, ts
     assert t is not None
     w, v = eigh(a, lower=p.lower)
-    same = tied(w)
-    inner = _projected(v, t)
+    same = equal_pairs(w)
+    inner = in_basis(v, hermitian(t))
     slopes, rotation = blocks(inner, same)
-    v, inner = matmul(v, rotation), matmul(matmul(adjoint(rotation), inner), rotation)
+    v, inner = matmul(v, rotation), in_basis(rotation, inner)
     return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
 
 
@@ -102,18 +98,18 @@ def _eigh_linearize(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
 
     F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
-    for results that do not depend on the choice of eigenvectors, which `settled` makes sure of.
-    The choice is made generic for that: LAPACK's own may be one at which such a result is
-    stationary.  The formulas keep LAPACK's, which the order of the eigenvalues belongs to.
+    for results that do not depend on the choice of eigenvectors, which `eigen_differential` makes
+    sure of.  The choice is made generic for that: LAPACK's own may be one at which such a result
+    is stationary.  The formulas keep LAPACK's, which the order of the eigenvalues belongs to.
     """
     (a,), (t,) = xs, ts
     assert t is not None
     w, v = eigh(a, lower=p.lower)
-    same = tied(w)
-    inner = _projected(v, t)
+    same = equal_pairs(w)
+    inner = in_basis(v, hermitian(t))
     rotation = generic_rotation(v.type, same)
     generator = mul(reciprocal_gaps(w, same, v.dtype), inner)
-    slopes, generator = settled(real_part(diagonal(inner)), generator, same)
+    slopes, generator = eigen_differential(real_part(diagonal(inner)), generator, same)
     return [w, matmul(v, rotation)], [slopes, matmul(matmul(v, generator), rotation)]
 
 

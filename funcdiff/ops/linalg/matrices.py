@@ -10,14 +10,15 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import Facts, Params
+from funcdiff.core.primitive import Facts, Params, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import symmetric
 from funcdiff.ops.products.contract import contract
-from funcdiff.ops.structure.structural import iota, permute, select
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, iota, permute, select
 from funcdiff.space import add, broadcast, mul, reduce_sum, zeros
 
 
@@ -43,10 +44,54 @@ def hermitian(t: Tracer) -> Tracer:
     return mul(add(t, adjoint(t)), constant(0.5, t.type))
 
 
+def in_basis(v: Tracer, x: Tracer) -> Tracer:
+    """Return Vᴴ·X·V."""
+    return matmul(matmul(adjoint(v), x), v)
+
+
 def scaled_columns(x: Tracer, values: Tracer) -> Tracer:
     """Return X·diag(values)."""
-    *stack, column = range(values.ndim)
-    return mul(x, broadcast(values, x.shape, (*stack, column + 1)))
+    return mul(x, per_column(values, x.shape))
+
+
+def per_column(values: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Return matrices of a shape that have value j in column j."""
+    *stack, _row, column = range(len(shape))
+    return broadcast(values, shape, (*stack, column))
+
+
+def per_row(values: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Return matrices of a shape that have value i in row i."""
+    return broadcast(values, shape, tuple(range(len(shape) - 1)))
+
+
+def per_matrix(values: Tracer, shape: tuple[int, ...]) -> Tracer:
+    """Return arrays of a shape of which the first axes, those of `values`, tell the value."""
+    return broadcast(values, shape, tuple(range(values.ndim)))
+
+
+def rows(x: Tracer, start: int, stop: int) -> Tracer:
+    """Return some rows."""
+    return slice_along(x, x.ndim - 2, start, stop)
+
+
+def columns(x: Tracer, start: int, stop: int) -> Tracer:
+    """Return some columns."""
+    return slice_along(x, x.ndim - 1, start, stop)
+
+
+def block_matrix(*blocks: Tracers) -> Tracer:
+    """Return a matrix made of rows of blocks."""
+    last = blocks[0][0].ndim - 1
+    return concatenate([concatenate(row, last) for row in blocks], last - 1)
+
+
+def pad(x: Tracer, axis: int, length: int) -> Tracer:
+    """Return an array with zeros at the end of an axis."""
+    if x.shape[axis] == length:
+        return x
+    shape = (*x.shape[:axis], length - x.shape[axis], *x.shape[axis + 1 :])
+    return concatenate([x, zeros(x.type.with_shape(shape))], axis)
 
 
 def trace_of_product(x: Tracer, y: Tracer) -> Tracer:

@@ -29,16 +29,16 @@ def _check(ct: Any, zero: Any) -> Any:
     return ct
 
 
-leaving_p: Final = checked_cotangent("leaving", Gauge, lambda _p: _check)
+normal_component_p: Final = checked_cotangent("normal_component", Gauge, lambda _p: _check)
 
 
-def leaving(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
+def normal_component(x: Tracer, zero: Tracer, *, checked: bool = False) -> Tracer:
     """Return how singular vectors leave their span, or its cotangent, as it is.
 
     The vectors are columns; `zero` says which belong to the singular value zero.  The cotangent
     must not ask for those.
     """
-    return bind(leaving_p, Gauge(checked), x, zero)[0]
+    return bind(normal_component_p, Gauge(checked), x, zero)[0]
 
 
 # ---- singular vectors of a direction -------------------------------------------------------------
@@ -75,12 +75,12 @@ def _abstract_aligned(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayTyp
 
 def _aligned_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     u, _, zero = xs
-    y = aligned(*xs)
-    return [y], [regular(instantiate(ts[0], u.type), zero)]
+    y = polar_alignment(*xs)
+    return [y], [full_rank(instantiate(ts[0], u.type), zero)]
 
 
-aligned_p: Final = Primitive(
-    "aligned",
+polar_alignment_p: Final = Primitive(
+    "polar_alignment",
     Params,
     abstract=_abstract_aligned,
     impl=lambda _p: _aligned,
@@ -88,13 +88,13 @@ aligned_p: Final = Primitive(
 )
 
 
-def aligned(u: Tracer, moved: Tracer, zero: Tracer) -> Tracer:
+def polar_alignment(u: Tracer, moved: Tracer, zero: Tracer) -> Tracer:
     """Return left singular vectors, those of zero chosen for a direction dA.
 
     They are chosen such that U₀ᴴ·dA·V₀ is Hermitian and positive and all of U⊥ᴴ·dA·V₀, by polar
     decomposition; `moved` is dA·V.  There is no derivative where any singular value is zero.
     """
-    return bind(aligned_p, NONE, u, moved, zero)[0]
+    return bind(polar_alignment_p, NONE, u, moved, zero)[0]
 
 
 def _regular(x: Any, zero: Any) -> Any:
@@ -107,12 +107,12 @@ def _regular(x: Any, zero: Any) -> Any:
     return x
 
 
-regular_p: Final = symmetric("regular", Params, impl=lambda _p: _regular, facts=DIAGONAL)
+full_rank_p: Final = symmetric("full_rank", Params, impl=lambda _p: _regular, facts=DIAGONAL)
 
 
-def regular(x: Tracer, zero: Tracer) -> Tracer:
+def full_rank(x: Tracer, zero: Tracer) -> Tracer:
     """Return `x`, a tangent or cotangent that exists only where nothing is zero."""
-    return bind(regular_p, NONE, x, zero)[0]
+    return bind(full_rank_p, NONE, x, zero)[0]
 
 
 # ---- functions of singular values at zero --------------------------------------------------------
@@ -130,9 +130,11 @@ def _vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanishing_p: Final = symmetric("vanishing", Params, impl=lambda _p: _vanishing, facts=DIAGONAL)
+vanish_on_kernel_p: Final = symmetric(
+    "vanish_on_kernel", Params, impl=lambda _p: _vanishing, facts=DIAGONAL
+)
 
 
-def vanishing(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:
+def vanish_on_kernel(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:
     """Return `t`, a direction or its cotangent, if the values are zero where they have to be."""
-    return bind(vanishing_p, NONE, t, values, zero)[0]
+    return bind(vanish_on_kernel_p, NONE, t, values, zero)[0]

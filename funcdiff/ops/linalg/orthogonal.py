@@ -30,20 +30,26 @@ from funcdiff.ops.families import DIAGONAL, symmetric
 from funcdiff.ops.linalg.degeneracy import checked_cotangent, differ
 from funcdiff.ops.linalg.matrices import (
     adjoint,
+    columns,
     diagonal,
     diagonal_part,
     factorizable,
     identity,
     matmul,
+    pad,
+    per_column,
+    per_row,
     strictly_lower,
     transposed,
     triangle,
 )
+from funcdiff.ops.linalg.matrices import (
+    rows as take_rows,
+)
 from funcdiff.ops.linalg.reflectors import moved_reflectors
 from funcdiff.ops.linalg.systems import triangular_solve
-from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import concatenate, iota, select
-from funcdiff.space import add, broadcast, neg, zeros
+from funcdiff.ops.structure.structural import iota, select
+from funcdiff.space import add, neg, zeros
 
 # ---- columns that are any basis of a space -----------------------------------------------------
 
@@ -73,16 +79,16 @@ def _check(p: Complement) -> Callable[[Any], Any]:
     return checked
 
 
-complement_p: Final = checked_cotangent("complement", Complement, _check)
+complement_gauge_p: Final = checked_cotangent("complement_gauge", Complement, _check)
 
 
-def complement(x: Tracer, start: int, *, checked: bool) -> Tracer:
+def complement_gauge(x: Tracer, start: int, *, checked: bool) -> Tracer:
     """Return the rotation Ω of an orthogonal matrix, or its cotangent, as it is.
 
     The columns from `start` on are any basis of the complement of the others: a cotangent must
     not ask for rotations among them.
     """
-    return bind(complement_p, Complement(start, checked), x)[0]
+    return bind(complement_gauge_p, Complement(start, checked), x)[0]
 
 
 # ---- infinite derivatives ----------------------------------------------------------------------
@@ -92,12 +98,12 @@ def _diverging(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-divergent_p: Final = symmetric("divergent", Params, impl=lambda _p: _diverging, facts=DIAGONAL)
+diverge_p: Final = symmetric("diverge", Params, impl=lambda _p: _diverging, facts=DIAGONAL)
 
 
-def divergent(x: Tracer, mask: Tracer) -> Tracer:
+def diverge(x: Tracer, mask: Tracer) -> Tracer:
     """Return x·∞ where the mask is true, but zeros, which nothing depends on, stay zero."""
-    return bind(divergent_p, NONE, x, mask)[0]
+    return bind(diverge_p, NONE, x, mask)[0]
 
 
 # ---- the factorization -------------------------------------------------------------------------
@@ -138,25 +144,25 @@ def _moved(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
     The columns of a complete Q that are orthogonal to A move without rotating among themselves.
     What belongs to a column of A that depends on those before, or to a later one, diverges.
     """
-    (*stack, row, column), (*_, rows, width) = range(t.ndim), q.shape
+    *_, rows, width = q.shape
     rank, qh = min(t.shape[-2:]), adjoint(q)
     u = _leading(r, rows)
     dependent = _dependent(u)
-    regular = select(broadcast(dependent, u.shape, (*stack, column)), identity(u.type), u)
-    x = slice_along(t, column, 0, rank)
+    regular = select(per_column(dependent, u.shape), identity(u.type), u)
+    x = columns(t, 0, rank)
     d = transposed(triangular_solve(transposed(regular), transposed(x), lower=True))
-    d = divergent(d, broadcast(dependent, d.shape, (*stack, column)))
+    d = diverge(d, per_column(dependent, d.shape))
     b = matmul(qh, d)
     if width > rank:
-        dependent, b = (_padded(y, y.ndim - 1, width) for y in (dependent, b))
+        dependent, b = (pad(y, y.ndim - 1, width) for y in (dependent, b))
     rotation = _rotation(b)
     if width > rank:
-        rotation = complement(rotation, rank, checked=False)
+        rotation = complement_gauge(rotation, rank, checked=False)
     dr = triangle(add(matmul(qh, t), neg(matmul(rotation, r))), lower=False)
     dq = matmul(q, rotation)
     if width < rows:
         dq = add(dq, add(d, neg(matmul(q, b))))
-    return [dq, divergent(dr, broadcast(dependent, r.shape, (*stack, row)))]
+    return [dq, diverge(dr, per_row(dependent, r.shape))]
 
 
 def _leading(r: Tracer, rows: int) -> Tracer:
@@ -165,9 +171,9 @@ def _leading(r: Tracer, rows: int) -> Tracer:
     Of a real matrix with no more rows than columns, the last column of the block does not matter,
     because the last column of Q is fixed by the others: it is that of the unit matrix here.
     """
-    row, column = r.ndim - 2, r.ndim - 1
+    column = r.ndim - 1
     rank = min(rows, r.shape[column])
-    u = slice_along(slice_along(r, column, 0, rank), row, 0, rank)
+    u = take_rows(columns(r, 0, rank), 0, rank)
     if r.dtype.kind == "c" or rows > rank:
         return u
     number = iota(u.shape, column)
@@ -183,11 +189,6 @@ def _dependent(u: Tracer) -> Tracer:
     found: Any = np.cumsum(np.abs(distances) <= tolerance * lengths, axis=-1)
     dependent: Tracer = found > 0
     return dependent
-
-
-def _padded(x: Tracer, axis: int, length: int) -> Tracer:
-    shape = (*x.shape[:axis], length - x.shape[axis], *x.shape[axis + 1 :])
-    return concatenate([x, zeros(x.type.with_shape(shape))], axis)
 
 
 def _rotation(b: Tracer) -> Tracer:

@@ -11,45 +11,26 @@ So V and τ = -diag U move as the factors of an LU decomposition do,
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params
+from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.linalg.degeneracy import require_zero
 from funcdiff.ops.linalg.matrices import (
+    columns,
     diagonal,
     identity,
     matmul,
     on_diagonal,
+    pad,
+    per_column,
+    rows,
     strictly_lower,
     transposed,
     triangle,
 )
 from funcdiff.ops.linalg.systems import triangular_solve
-from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, select
-from funcdiff.space import add, broadcast, neg, zeros
-
-
-def _reflected(x: Any, none: Any) -> Any:
-    if (none & (x != 0)).any():
-        raise NotDifferentiableError(
-            "qr(mode='raw') of a matrix of which a column is zero below the diagonal after the "
-            "reflections before: LAPACK does not reflect it, and does so next to it, so that h and "
-            "tau jump. Pass mode='reduced', whose factors have a derivative."
-        )
-    return x
-
-
-reflected_p: Final = symmetric("reflected", Params, impl=lambda _p: _reflected, facts=DIAGONAL)
-
-
-def reflected(x: Tracer, none: Tracer) -> Tracer:
-    """Return what is known of vectors as it is; only zeros may stand where there are none."""
-    return bind(reflected_p, NONE, x, none)[0]
+from funcdiff.space import add, neg, zeros
 
 
 def moved_reflectors(
@@ -73,37 +54,24 @@ def moved_reflectors(
     tuple
         How `h` moves, and τ.
     """
-    *_, rows, rank = q.shape
-    v = _with_unit_diagonal(_columns(transposed(h), rank))
-    head = _rows(v, 0, rank)
-    u = triangle(triangular_solve(head, _rows(_less_unit(q), 0, rank), lower=True), lower=False)
+    *_, length, rank = q.shape
+    v = _with_unit_diagonal(columns(transposed(h), 0, rank))
+    head = rows(v, 0, rank)
+    u = triangle(triangular_solve(head, rows(_less_unit(q), 0, rank), lower=True), lower=False)
     none = equal(tau, zeros(tau.type))
-    regular = select(_below(none, u), identity(u.type), u)
-    b = triangular_solve(head, _rows(dq, 0, rank), lower=True)
+    regular = select(per_column(none, u.shape), identity(u.type), u)
+    b = triangular_solve(head, rows(dq, 0, rank), lower=True)
     turn = strictly_lower(_divided(b, regular))
-    turn = strictly_lower(reflected(turn, _below(none, turn)))
+    turn = strictly_lower(require_zero(turn, per_column(none, turn.shape), "reflectors"))
     du = add(b, neg(matmul(turn, u)))
     dv = matmul(head, turn)
-    if rows > rank:
-        below = add(_rows(dq, rank, rows), neg(matmul(_rows(v, rank, rows), du)))
+    if length > rank:
+        below = add(rows(dq, rank, length), neg(matmul(rows(v, rank, length), du)))
         below = _divided(below, regular)
-        dv = concatenate([dv, reflected(below, _below(none, below))], dv.ndim - 2)
-    upper, lower = _padded(dr, dr.ndim - 2, rows), _padded(dv, dv.ndim - 1, dr.shape[-1])
+        below = require_zero(below, per_column(none, below.shape), "reflectors")
+        dv = concatenate([dv, below], dv.ndim - 2)
+    upper, lower = pad(dr, dr.ndim - 2, length), pad(dv, dv.ndim - 1, dr.shape[-1])
     return transposed(add(upper, lower)), neg(diagonal(du))
-
-
-def _below(mask: Tracer, x: Tracer) -> Tracer:
-    """Return a mask of columns as one of the elements of `x`."""
-    *stack, column = range(mask.ndim)
-    return broadcast(mask, x.shape, (*stack, column + 1))
-
-
-def _columns(x: Tracer, count: int) -> Tracer:
-    return slice_along(x, x.ndim - 1, 0, count)
-
-
-def _rows(x: Tracer, start: int, stop: int) -> Tracer:
-    return slice_along(x, x.ndim - 2, start, stop)
 
 
 def _with_unit_diagonal(x: Tracer) -> Tracer:
@@ -118,10 +86,3 @@ def _less_unit(q: Tracer) -> Tracer:
 def _divided(x: Tracer, u: Tracer) -> Tracer:
     """Return X·U⁻¹."""
     return transposed(triangular_solve(transposed(u), transposed(x), lower=True))
-
-
-def _padded(x: Tracer, axis: int, length: int) -> Tracer:
-    if x.shape[axis] == length:
-        return x
-    shape = (*x.shape[:axis], length - x.shape[axis], *x.shape[axis + 1 :])
-    return concatenate([x, zeros(x.type.with_shape(shape))], axis)

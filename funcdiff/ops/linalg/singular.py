@@ -30,26 +30,33 @@ from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.families import unary
 from funcdiff.ops.linalg.degeneracy import (
     blocks,
+    eigen_differential,
+    equal_pairs,
     gauge,
     generic_rotation,
+    mean_over_ties,
     reciprocal_gaps,
-    settled,
-    shared,
-    tied,
 )
 from funcdiff.ops.linalg.matrices import (
     adjoint,
+    block_matrix,
+    columns,
     diagonal,
     factorizable,
     hermitian,
     identity,
     matmul,
+    pad,
+    per_column,
+    per_row,
+    rows,
+    scaled_columns,
 )
-from funcdiff.ops.linalg.null_space import aligned, leaving
+from funcdiff.ops.linalg.null_space import normal_component, polar_alignment
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
-from funcdiff.space import add, broadcast, mul, neg, zeros
+from funcdiff.space import add, mul, neg, zeros
 
 # ---- which values are equal, and which are zero --------------------------------------------------
 
@@ -72,20 +79,16 @@ class Ties(NamedTuple):
 def ties(s: Tracer) -> Ties:
     """Return which singular values are equal, and which are zero."""
     count, last = s.shape[-1], s.ndim - 1
-    null = zeros(s.type.with_shape((*s.shape[:-1], 1)))
-    every = tied(concatenate([s, null], last))
-    rows = slice_along(every, last, 0, count)
-    lowest = slice_along(slice_along(every, last, count, count + 1), last + 1, 0, count)
-    return Ties(slice_along(rows, last + 1, 0, count), reshape(lowest, s.shape))
+    every = equal_pairs(pad(s, last, count + 1))
+    upper = rows(every, 0, count)
+    lowest = columns(rows(every, count, count + 1), 0, count)
+    return Ties(columns(upper, 0, count), reshape(lowest, s.shape))
 
 
 def pairs(zero: Tracer) -> Tracer:
     """Return the mask of pairs of two marked ones."""
-    *stack, row, column = range(zero.ndim + 1)
     shape = (*zero.shape, zero.shape[-1])
-    return logical_and(
-        broadcast(zero, shape, (*stack, row)), broadcast(zero, shape, (*stack, column))
-    )
+    return logical_and(per_row(zero, shape), per_column(zero, shape))
 
 
 def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
@@ -96,9 +99,8 @@ def reciprocal(x: Tracer, zero: Tracer) -> Tracer:
 
 def _reciprocal_sums(s: Tracer, zero: Tracer, dtype: np.dtype[Any]) -> Tracer:
     """Return 1/(s[i] + s[j]), and 0 between zeros."""
-    *stack, row, column = range(s.ndim + 1)
     shape = (*s.shape, s.shape[-1])
-    sums = add(broadcast(s, shape, (*stack, row)), broadcast(s, shape, (*stack, column)))
+    sums = add(per_row(s, shape), per_column(s, shape))
     return convert(reciprocal(sums, pairs(zero)), dtype)
 
 
@@ -121,7 +123,7 @@ def _svdvals_tangent(_p: Params, a: Tracer, _y: Tracer, t: Tracer) -> Tracer:
     slopes = real_part(contract(conj(u), matmul(t, adjoint(vh)), axes, axes, (*stack, column)))
     known = ties(s)
     signed = select(known.zero, zeros(slopes.type), slopes)
-    return shared(signed, known.same, strict=False)
+    return mean_over_ties(signed, known.same, strict=False)
 
 
 svdvals_p: Final = unary(
@@ -179,8 +181,7 @@ def _bordered(x: Tracer, size: int, below: Tracer | None = None) -> Tracer:
     if below is None:
         below = zeros(x.type.with_shape((*stack, size - count, count)))
     corner = zeros(x.type.with_shape((*stack, size - count, size - count)))
-    upper = concatenate([x, neg(adjoint(below))], x.ndim - 1)
-    return concatenate([upper, concatenate([below, corner], x.ndim - 1)], x.ndim - 2)
+    return block_matrix([x, neg(adjoint(below))], [below, corner])
 
 
 def _turn(u: Tracer, s: Tracer, moved: Tracer, inner: Tracer, known: Ties, joint: Tracer) -> _Turn:
@@ -197,8 +198,8 @@ def _turn(u: Tracer, s: Tracer, moved: Tracer, inner: Tracer, known: Ties, joint
         return _Turn(left, right, None)
     if size == count:
         outside = _per_value(add(moved, neg(matmul(u, inner))), s, known.zero)
-        return _Turn(left, right, leaving(outside, known.zero))
-    below = slice_along(inner, inner.ndim - 2, count, size)
+        return _Turn(left, right, normal_component(outside, known.zero))
+    below = rows(inner, count, size)
     whole = _bordered(left, size, _per_value(below, s, known.zero))
     return _Turn(gauge(whole, pairs(_and_the_rest(known.zero, size)), checked=False), right, None)
 
@@ -210,9 +211,7 @@ def _skew(x: Tracer) -> Tracer:
 
 def _per_value(x: Tracer, s: Tracer, zero: Tracer) -> Tracer:
     """Divide columns by the singular values, those of zero by infinity."""
-    *stack, column = range(s.ndim)
-    inverse = convert(reciprocal(s, zero), x.dtype)
-    return mul(x, broadcast(inverse, x.shape, (*stack, column + 1)))
+    return scaled_columns(x, convert(reciprocal(s, zero), x.dtype))
 
 
 def _and_the_rest(zero: Tracer, size: int) -> Tracer:
@@ -239,7 +238,7 @@ def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], l
     joint = mul(reciprocal_gaps(s, known.same, v.dtype), even)
     slopes = real_part(diagonal(even))
     signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
-    both = settled(signed, _bordered(joint, 2 * count), _of_either_sign(known))
+    both = eigen_differential(signed, _bordered(joint, 2 * count), _of_either_sign(known))
     slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
     turn = _turn(u, s, moved, inner, known, joint)
     du, dv = _moved(u, v, turn)
@@ -252,9 +251,8 @@ def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], l
 
 def _of_either_sign(known: Ties) -> Tracer:
     """Return the mask of equal ones among the eigenvalues s and -s."""
-    null, last = pairs(known.zero), known.same.ndim - 1
-    upper, lower = [known.same, null], [null, known.same]
-    return concatenate([concatenate(upper, last), concatenate(lower, last)], last - 1)
+    null = pairs(known.zero)
+    return block_matrix([known.same, null], [null, known.same])
 
 
 def _and_unit(x: Tracer, size: int) -> Tracer:
@@ -263,9 +261,8 @@ def _and_unit(x: Tracer, size: int) -> Tracer:
     if size == count:
         return x
     unit = identity(x.type.with_shape((*x.shape[:-2], size, size)))
-    lower = slice_along(unit, x.ndim - 2, count, size)
     beside = zeros(x.type.with_shape((*x.shape[:-2], count, size - count)))
-    return concatenate([concatenate([x, beside], x.ndim - 1), lower], x.ndim - 2)
+    return block_matrix([x, beside], [rows(unit, count, size)])
 
 
 def _followed(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
@@ -275,7 +272,7 @@ def _followed(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer],
     """
     count, size = s.shape[-1], u.shape[-1]
     known = ties(s)
-    u = aligned(u, matmul(t, v), known.zero)
+    u = polar_alignment(u, matmul(t, v), known.zero)
     inner = _head(matmul(adjoint(u), matmul(t, v)), count)
     falling, rotation = blocks(neg(hermitian(inner)), known.same)
     u, v = matmul(u, _and_unit(rotation, size)), matmul(v, rotation)

@@ -17,7 +17,7 @@ from funcdiff.ops.axes.recurrence import recurrence_p
 from funcdiff.ops.axes.reductions import cumsum_p, reduce_any_p
 from funcdiff.ops.elementwise.logic import logical_and, logical_or
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.linalg.degeneracy import blocks_p, settled_p, shared_p
+from funcdiff.ops.linalg.degeneracy import blocks_p, eigen_differential_p, mean_over_ties_p
 from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.systems import solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p
@@ -288,8 +288,8 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     adjugate_p: _adjugate,
     **dict.fromkeys((solve_p, triangular_solve_p, named_solve_p), _of_column),
     linear_solve_p: _solved_by_user,
-    shared_p: _of_vector,
-    settled_p: _settled,
+    mean_over_ties_p: _of_vector,
+    eigen_differential_p: _settled,
     blocks_p: _blocks,
     recurrence_p: _recurrent,
     **dict.fromkeys((fft_p, ifft_p, rfft_p, irfft_p), _along_axis),

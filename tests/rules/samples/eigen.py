@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.ops.elementwise.logic import greater
-from funcdiff.ops.linalg.eigen import eig, eigvals, entangled, existing
+from funcdiff.ops.linalg.degeneracy import require_zero
+from funcdiff.ops.linalg.eigen import eig, eigvals, multiplicities
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import zeros
 from tests.rules.sample import Sample, complex_, real, sample
@@ -26,7 +27,9 @@ def _complex(a: Any) -> Any:
 
 def _guarded(x: Any, mask: Any, *, vectors: bool) -> Any:
     """Return `x`, of which nothing is missing."""
-    return existing(x, greater(mask, zeros(mask.type)), vectors=vectors)
+    return require_zero(
+        x, greater(mask, zeros(mask.type)), "eigenvectors" if vectors else "eigenvalues"
+    )
 
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -41,8 +44,8 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(eigvals, TURNING, order=1),
         sample(eigvals, COMPLEX),
     ],
-    "entangled": [sample(entangled, PAIRED, BASIS)],
-    "existing": [
+    "multiplicities": [sample(multiplicities, PAIRED, BASIS)],
+    "require_zero": [
         sample(lambda x, m: _guarded(x, m, vectors=True), real(2, 3), -(real(2, 3) ** 2)),
         sample(lambda x, m: _guarded(_complex(x), m, vectors=False), real(3), -(real(3) ** 2)),
     ],

@@ -13,7 +13,14 @@ import numpy as np
 from funcdiff.core.types import FLOAT
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import real as real_of
-from funcdiff.ops.linalg.degeneracy import blocks, distinct, gauge, settled, shared, tied
+from funcdiff.ops.linalg.degeneracy import (
+    blocks,
+    eigen_differential,
+    equal_pairs,
+    gauge,
+    mean_over_ties,
+    simple_spectrum,
+)
 from funcdiff.ops.linalg.determinants import adjugate, det, slogdet
 from funcdiff.ops.linalg.factorizations import cholesky, eigh, eigvalsh
 from funcdiff.ops.linalg.functions.spectral import Spectral, SpectralSum, spectral, spectral_sum
@@ -49,15 +56,15 @@ def _projector(a: Any) -> Any:
 
 
 def _watched(x: Any, labels: Any) -> Any:
-    return gauge(x, tied(convert(labels, FLOAT)), checked=False)
+    return gauge(x, equal_pairs(convert(labels, FLOAT)), checked=False)
 
 
 def _settled(x: Any, t: Any, labels: Any) -> Any:
-    return settled(x, t, tied(convert(labels, FLOAT)))
+    return eigen_differential(x, t, equal_pairs(convert(labels, FLOAT)))
 
 
 def _shared(x: Any, labels: Any, *, strict: bool) -> Any:
-    return shared(x, tied(convert(labels, FLOAT)), strict=strict)
+    return mean_over_ties(x, equal_pairs(convert(labels, FLOAT)), strict=strict)
 
 
 def _cubes(w: Any, s: Any) -> Any:
@@ -91,7 +98,7 @@ def _spectral_sum(a: Any, s: Any, f: Any) -> Any:
 
 
 def _parted(m: Any, labels: Any) -> Any:
-    return blocks(hermitian(m), tied(convert(labels, FLOAT)))
+    return blocks(hermitian(m), equal_pairs(convert(labels, FLOAT)))
 
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -143,9 +150,9 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: eigvalsh(hermitian(a), lower=True), SPREAD),
         sample(lambda a: eigvalsh(hermitian(a), lower=False), HERMITIAN),
     ],
-    "tied": [
-        sample(tied, np.array([1.0, 3.0, 2.0]), order=1),
-        sample(lambda n: tied(convert(n, FLOAT)), PAIRED),
+    "equal_pairs": [
+        sample(equal_pairs, np.array([1.0, 3.0, 2.0]), order=1),
+        sample(lambda n: equal_pairs(convert(n, FLOAT)), PAIRED),
     ],
     "blocks": [
         sample(_parted, SPREAD, PAIRED),
@@ -155,8 +162,8 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_watched, real(3, 3), LABELS),
         sample(lambda x, n: real_of(_watched(convert(x, np.dtype(complex)), n)), SPREAD, LABELS),
     ],
-    "settled": [sample(_settled, real(3), real(3, 3), LABELS)],
-    "shared": [
+    "eigen_differential": [sample(_settled, real(3), real(3, 3), LABELS)],
+    "mean_over_ties": [
         sample(lambda x, n: _shared(x, n, strict=False), real(3), LABELS),
         sample(lambda x, n: _shared(x, n, strict=True), real(3), LABELS),
     ],
@@ -171,5 +178,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, s: _spectral_sum(a, s, _waves), HERMITIAN, np.array(0.6)),
         sample(lambda a, s: _spectral_sum(a, s, _cubes), STACK, np.array([1.4, 0.3, 0.9]), order=1),
     ],
-    "distinct": [sample(lambda x, n: distinct(x, tied(convert(n, FLOAT))), real(3), LABELS)],
+    "simple_spectrum": [
+        sample(lambda x, n: simple_spectrum(x, equal_pairs(convert(n, FLOAT))), real(3), LABELS)
+    ],
 }

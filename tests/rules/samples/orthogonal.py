@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from funcdiff.core.types import BOOL
+from funcdiff.ops.linalg.degeneracy import require_zero
 from funcdiff.ops.linalg.matrices import adjoint, matmul
-from funcdiff.ops.linalg.orthogonal import complement, divergent, qr
-from funcdiff.ops.linalg.reflectors import reflected
+from funcdiff.ops.linalg.orthogonal import complement_gauge, diverge, qr
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert
 from tests.rules.sample import Sample, complex_, real, sample
@@ -46,10 +46,16 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: qr(a, "r"), real(3, 2)),
         sample(lambda a: qr(a, "r"), complex_(2, 2), order=1),
     ],
-    "complement": [
-        sample(lambda x: complement(x, 2, checked=False), real(3, 3)),
-        sample(lambda x: complement(x, 4, checked=True), real(2, 3, 3)),
+    "complement_gauge": [
+        sample(lambda x: complement_gauge(x, 2, checked=False), real(3, 3)),
+        sample(lambda x: complement_gauge(x, 4, checked=True), real(2, 3, 3)),
     ],
-    "reflected": [sample(lambda x, n: reflected(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
-    "divergent": [sample(lambda x, n: divergent(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
+    "require_zero": [
+        sample(
+            lambda x, n: require_zero(x, convert(n, BOOL), "reflectors"),
+            real(2, 3),
+            real(2, 3) > 9,
+        )
+    ],
+    "diverge": [sample(lambda x, n: diverge(x, convert(n, BOOL)), real(2, 3), real(2, 3) > 9)],
 }

@@ -17,7 +17,12 @@ from funcdiff.ops.linalg.functions.singular_functions import (
     singular_sum,
 )
 from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul
-from funcdiff.ops.linalg.null_space import aligned, leaving, regular, vanishing
+from funcdiff.ops.linalg.null_space import (
+    full_rank,
+    normal_component,
+    polar_alignment,
+    vanish_on_kernel,
+)
 from funcdiff.ops.linalg.pseudoinverse import constant_rank, lstsq, pinv
 from funcdiff.ops.linalg.singular import svd, svdvals
 from funcdiff.ops.structure.structural import convert
@@ -108,9 +113,9 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a: _phaseless(a, full=True), COMPLEX),
         sample(lambda a: _phaseless(a, full=True), WIDE, order=1),
     ],
-    "leaving": [sample(leaving, real(3, 2), REGULAR)],
-    "aligned": [sample(aligned, real(3, 2), real(3, 2, start=9), REGULAR)],
-    "regular": [sample(regular, real(3, 2), REGULAR)],
+    "normal_component": [sample(normal_component, real(3, 2), REGULAR)],
+    "polar_alignment": [sample(polar_alignment, real(3, 2), real(3, 2, start=9), REGULAR)],
+    "full_rank": [sample(full_rank, real(3, 2), REGULAR)],
     "constant_rank": [sample(constant_rank, real(3, 2), np.array([2.0, 1.0]), TOLERANCE)],
     "pinv": [
         sample(pinv, TALL, TOLERANCE),
@@ -123,7 +128,7 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(lambda a, b: lstsq(a, b, relative=-1.0), WIDE, real(2, 1), order=1),
         sample(lambda a, b: lstsq(a, b, relative=1e-9), COMPLEX, complex_(3, 1), order=1),
     ],
-    "vanishing": [sample(vanishing, real(3, 2), real(2), REGULAR)],
+    "vanish_on_kernel": [sample(vanish_on_kernel, real(3, 2), real(2), REGULAR)],
     "singular_function": [
         sample(lambda a, x: _function(a, x, _waves, turned=False), TALL, np.array(0.6)),
         sample(lambda a, x: _function(a, x, _cubes, turned=True), WIDE, np.array(1.4)),

@@ -23,13 +23,16 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.primitive import Tracers
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.linalg.degeneracy import tied
+from funcdiff.ops.linalg.degeneracy import equal_pairs
 from funcdiff.ops.linalg.divided_differences import Paths
 from funcdiff.ops.linalg.functions.matrix_functions import Direction, Factors
 from funcdiff.ops.linalg.matrices import (
     adjoint,
+    block_matrix,
     diagonal,
     matmul,
+    per_column,
+    per_row,
     scaled_columns,
     transposed,
 )
@@ -116,9 +119,8 @@ def _beyond(
 def _sums(values: Tracer, s: Tracer, table: Tracer, known: Ties) -> Tracer:
     """Return Ψ."""
     nulls = pairs(known.zero)
-    *stack, row, column = range(table.ndim)
-    near, far = (broadcast(x, table.shape, (*stack, row)) for x in (values, s))
-    here, there = (broadcast(x, table.shape, (*stack, column)) for x in (values, s))
+    near, far = (per_row(x, table.shape) for x in (values, s))
+    here, there = (per_column(x, table.shape) for x in (values, s))
     inverse = convert(reciprocal(add(far, there), nulls), table.dtype)
     return select(nulls, table, mul(add(near, here), inverse))
 
@@ -145,7 +147,7 @@ def _along_many(
     null = zeros(w.type.with_shape((*w.shape[:-1], rows - count)))
     points = concatenate([w, null, neg(w)], last)
     extended = [_odd(values, k, zero, rows - count) for k, values in enumerate(series)]
-    paths = Paths(extended, points, tied(points))
+    paths = Paths(extended, points, equal_pairs(points))
     inner = [
         _signed(_projected(reached, x, v), _projected(v, y, reached), rows) for x, y in directions
     ]
@@ -188,10 +190,7 @@ def _signed(down: Maybe, up: Maybe, rows: int) -> Tracer:
     if below is not None:
         corner = slice_along(middle, last, count, rows)
         middle = concatenate([below, corner, neg(below)], last)
-    above = concatenate([even, beside, odd], last)
-    return concatenate(
-        [above, middle, concatenate([neg(odd), neg(beside), neg(even)], last)], last - 1
-    )
+    return block_matrix([even, beside, odd], [middle], [neg(odd), neg(beside), neg(even)])
 
 
 def _parted(x: Tracer, axis: int, count: int, rows: int) -> tuple[Tracer, Tracer, Tracer]:

@@ -32,13 +32,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
-from funcdiff.ops.linalg.degeneracy import distinct, shared
+from funcdiff.ops.linalg.degeneracy import mean_over_ties, simple_spectrum
 from funcdiff.ops.linalg.divided_differences import partial, taylor
-from funcdiff.ops.linalg.matrices import adjoint, matmul, scaled_columns, transposed
+from funcdiff.ops.linalg.matrices import adjoint, matmul, per_matrix, scaled_columns, transposed
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import (
     Maybe,
-    broadcast,
     instantiate,
     mul,
     reduce_sum,
@@ -120,7 +119,9 @@ def known(
     along = directions
     if directions:
         same = p.same(w)
-        equal = [shared(x, same, strict=True) if x.shape == w.shape else x for x in parameters]
+        equal = [
+            mean_over_ties(x, same, strict=True) if x.shape == w.shape else x for x in parameters
+        ]
         series = [inline(taylor(p.body, k), [w, *equal])[0] for k in range(1 + len(directions))]
         along = _watched(p, directions, series[0], w)
     else:
@@ -170,7 +171,7 @@ def _moved(
             if t is not None:
                 (values,) = inline(partial(p.body, k), [w, *parameters])
                 directions = _watched(p, directions, values, w)
-        moved = [None if t is None else distinct(t, p.same(w)) for t in moved]
+        moved = [None if t is None else simple_spectrum(t, p.same(w)) for t in moved]
     slopes = []
     for order in range(1 + len(directions)):
         body = taylor(p.body, order) if directions else p.body
@@ -269,7 +270,7 @@ def _transpose(
 
 def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
     """Return one number per matrix as a matrix of it."""
-    return broadcast(convert(factor, type_.dtype), type_.shape, tuple(range(factor.ndim)))
+    return per_matrix(convert(factor, type_.dtype), type_.shape)
 
 
 def _batched(body: Program, size: int) -> Program:

@@ -29,7 +29,7 @@ from funcdiff.ops.linalg.functions.matrix_functions import (
     matrix_sum,
 )
 from funcdiff.ops.linalg.matrices import adjoint, factorizable, trace_of_product
-from funcdiff.ops.linalg.null_space import vanishing
+from funcdiff.ops.linalg.null_space import vanish_on_kernel
 from funcdiff.ops.linalg.singular import svd, ties
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import zeros
@@ -72,7 +72,7 @@ class SingularFunction(MatrixFunction):
 
     def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
         """Return a block of a direction, which asks that f(0) is zero."""
-        return vanishing(x, values, ties(w).zero)
+        return vanish_on_kernel(x, values, ties(w).zero)
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return both blocks of the derivative."""

@@ -24,7 +24,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
-from funcdiff.ops.linalg.degeneracy import tied
+from funcdiff.ops.linalg.degeneracy import equal_pairs
 from funcdiff.ops.linalg.divided_differences import Paths, partial
 from funcdiff.ops.linalg.factorizations import eigh
 from funcdiff.ops.linalg.functions.matrix_functions import (
@@ -36,7 +36,14 @@ from funcdiff.ops.linalg.functions.matrix_functions import (
     matrix_function,
     matrix_sum,
 )
-from funcdiff.ops.linalg.matrices import adjoint, hermitian, matmul, square, trace_of_product
+from funcdiff.ops.linalg.matrices import (
+    adjoint,
+    hermitian,
+    in_basis,
+    matmul,
+    square,
+    trace_of_product,
+)
 from funcdiff.ops.structure.structural import convert
 from funcdiff.space import sum_tangents
 from funcdiff.transforms.jvp import present
@@ -63,7 +70,7 @@ class Spectral(MatrixFunction):
 
     def same(self, w: Tracer) -> Tracer:
         """Return which eigenvalues are equal."""
-        return tied(w)
+        return equal_pairs(w)
 
     def direction(self, t: Tracer, dtype: Any) -> Direction:
         """Return the Hermitian part of a change."""
@@ -72,8 +79,8 @@ class Spectral(MatrixFunction):
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return the derivative, by sums over paths between the eigenvectors."""
         v, w, _ = factors
-        paths = Paths(series, w, tied(w))
-        inner = [matmul(matmul(adjoint(v), t), v) for (t,) in map(present, directions)]
+        paths = Paths(series, w, equal_pairs(w))
+        inner = [in_basis(v, t) for (t,) in map(present, directions)]
         total = sum_tangents([paths.sum(order) for order in permutations(inner)])
         assert total is not None
         return [matmul(matmul(v, total), adjoint(v))]
