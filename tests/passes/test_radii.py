@@ -13,6 +13,7 @@ from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.ops.linalg.radial import known_p, radial_p
+from funcdiff.passes.rewrites import radii
 from funcdiff.passes.simplify import simplify
 
 X = np.array([0.3, -0.4])
@@ -163,3 +164,25 @@ def test_the_root_of_what_is_visibly_a_sum_of_squares_is_a_norm(f: Callable[[Any
     assert "root_of_squares" in names
     assert "sqrt" not in names
     np.testing.assert_array_equal(fd.grad(f)(np.zeros(3)), np.zeros(3))
+
+
+def test_a_sum_of_many_radii_is_followed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each term is at the beginning of a chain that is too long for a mark."""
+    found: list[Any] = []
+    jet_of_result = radii.jet_of_result
+
+    def counting(*args: Any, **options: Any) -> Any:
+        found.append(args)
+        return jet_of_result(*args, **options)
+
+    monkeypatch.setattr(radii, "jet_of_result", counting)
+    count = 800
+
+    def f(x: Any) -> Any:
+        total = 0.0
+        for k in range(count):
+            total = total + np.sqrt(x[k]) * x[k - 1]
+        return total
+
+    assert _marks(_simplified(f, np.ones(count))) == 0
+    assert len(found) <= 70 * count

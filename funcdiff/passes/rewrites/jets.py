@@ -46,10 +46,14 @@ class Unknown(Enum):
 
 
 class Jet(NamedTuple):
-    """What is known of a function of a radius at 0: its value, or None, and its slope."""
+    """What is known of a function of a radius at 0: its value, or None, and its slope.
+
+    `length` is how many equations there are on the longest way from the radius.
+    """
 
     value: float | complex | None
     slope: Any
+    length: int = 0
 
 
 def _times(factor: Any, slope: Any) -> Any:
@@ -163,6 +167,11 @@ def jet_of_constant(x: Tracer, op: Operation) -> Jet:
     value = number(x)
     lasts = value in SPECIAL_NUMBERS or op.primitive is ops.power.primitive
     return Jet(value if lasts else None, 0.0)
+
+
+def is_identity(jet: Jet | None) -> bool:
+    """Whether a jet is that of the radius itself."""
+    return jet is not None and jet.value == 0 and jet.slope == 1
 
 
 def number(x: Tracer) -> Any:

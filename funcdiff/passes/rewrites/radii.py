@@ -20,13 +20,12 @@ from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import imag, modulus_p, real
 from funcdiff.ops.linalg.radial import Radial, known, known_p, radial, radial_p
 from funcdiff.ops.products.contract import Contraction, contract_p
-from funcdiff.ops.structure.structural import (
-    permute,
-)
+from funcdiff.ops.structure.structural import permute
 from funcdiff.passes.rewrites.jets import (
     Jet,
     is_analytic,
     is_flattened,
+    is_identity,
     jet_of_constant,
     jet_of_result,
     number,
@@ -126,20 +125,27 @@ class RadialRewriter(Rewriter):
             return dict(self.jets(xs[0]))
         if head.primitive.facts.rearranges:
             move = (head.primitive, head.params)
-            return {Radius(r.atom, (*r.moves, move)): jet for r, jet in self.jets(xs[0]).items()}
+            return {
+                Radius(r.atom, (*r.moves, move)): jet._replace(length=jet.length + 1)
+                for r, jet in self.jets(xs[0]).items()
+            }
         known = [self.jets(x) for x in xs]
         found: dict[Radius, Jet] = {}
         if not any(known) or not is_analytic(head):
             return found
         kinked = head.primitive in _SQUARES
-        for radius in dict.fromkeys(r for jets in known for r in jets):
+        radii = dict.fromkeys(r for jets in known for r in jets)
+        for radius in radii:
             pairs = zip(xs, known, strict=True)
             jets = [
                 jets[radius] if radius in jets else jet_of_constant(x, head) for x, jets in pairs
             ]
+            length = 1 + max(jet.length for jet in jets)
+            if length > _LONGEST and len(radii) > _MOST:
+                continue  # no mark reaches as far: a sum of many radii takes linear time
             jet = jet_of_result(head, jets, kinked=kinked)
             if jet is not None:
-                found[radius] = jet
+                found[radius] = jet._replace(length=length)
         return found
 
     # ---- marks ---------------------------------------------------------------------------------
@@ -269,7 +275,7 @@ class _Body:
             return self.copy(xs[0], ((head.primitive, head.params), *moves), depth)
         body = None
         if isinstance(p, Radial):
-            if self._jet(xs[1], moves) == Jet(0.0, 1.0):
+            if is_identity(self._jet(xs[1], moves)):
                 body, xs = p.body, xs[3:]
             elif all(self._jet(y, moves) is None for y in xs[3:]):
                 return None
