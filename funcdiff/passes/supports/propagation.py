@@ -14,11 +14,9 @@ import numpy as np
 from funcdiff.core.atoms import Literal
 from funcdiff.core.primitive import Primitive, operation
 from funcdiff.core.tracer import Tracer
-from funcdiff.ops.elementwise.logic import logical_not, logical_or
 from funcdiff.ops.structure.slicing import Slice
-from funcdiff.ops.structure.structural import select_p
 from funcdiff.passes.rewrites import logic, structure
-from funcdiff.passes.rewrites.rewriting import Rewriter, is_same
+from funcdiff.passes.rewrites.rewriting import Rewriter
 from funcdiff.passes.supports.rules import SOURCES, rule_of
 from funcdiff.passes.supports.support import Maybe, Support, from_mask
 from funcdiff.space import kept_axes, splat
@@ -83,7 +81,8 @@ class Supports:
         """Record the equations of a support, those recorded before excepted."""
         for node in _steps(support, self._recorded):
             xs = [self._recorded[x] if isinstance(x, Support) else x for x in node.operands]
-            self._recorded[node] = _emit(node, xs)
+            op = node.operation
+            self._recorded[node] = _rewriter.emit(op.primitive, op.params, *xs)[node.place]
         return self._recorded[support]
 
     def takes_more_than(self, count: int, support: Support) -> bool:
@@ -137,11 +136,11 @@ class _Values:
             results = node.operation.function(*map(self._operand, node.operands))
             value = results if len(node.operation.results) == 1 else results[node.place]
             self._known[node] = value
-            self._size += value.nbytes
+            self._size += _own_size(value)
             for x in node.sources:
                 uses[x] -= 1
                 if not uses[x] and self._size > self.room:
-                    self._size -= self._known.pop(x).nbytes
+                    self._size -= _own_size(self._known.pop(x))
         return self._known[support]
 
     def _operand(self, x: Support | Tracer) -> Any:
@@ -149,6 +148,11 @@ class _Values:
             return self._known[x]
         assert isinstance(x.atom, Literal)
         return x.atom.array
+
+
+def _own_size(value: Any) -> int:
+    """Return how many bytes an array takes that is no view."""
+    return value.nbytes if value.base is None else 0
 
 
 def _steps(support: Support, known: Container[Support]) -> list[Support]:
@@ -162,16 +166,3 @@ def _steps(support: Support, known: Container[Support]) -> list[Support]:
         else:
             found[pending.pop()] = None
     return list(found)
-
-
-def _emit(node: Support, xs: Sequence[Tracer]) -> Tracer:
-    primitive, params = node.operation.primitive, node.operation.params
-    if primitive is select_p:
-        sides = [splat(x) for x in xs[1:]]
-        if sides == [True, False]:
-            return xs[0]
-        if sides == [False, True]:
-            return logical_not(xs[0])
-    if primitive is logical_or.primitive and is_same(*xs):
-        return xs[0]
-    return _rewriter.emit(primitive, params, *xs)[node.place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache, reduce
+from functools import cache, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -128,22 +128,12 @@ def _convolved(
 
     if any(isinstance(s, Support) for s in supports[:2]):
         return [_both(spread, supports)]
-    slides = _slides(p, (), (), ())
-    if _is_full(slides, left, right):
-        return [True]
-    met = Support(convolve_p, slides, [constant(True, left), constant(True, right)])
+    met = Support(convolve_p, _slides(p, (), (), ()), [constant(True, left), constant(True, right)])
     return [_spread((), met, p.out, ys[0].shape)]
 
 
 def _slides(p: Convolution, left: Labels, right: Labels, out: Labels) -> Convolution:
     return Convolution(left, right, out, p.steps, p.offsets, p.lengths)
-
-
-@lru_cache(maxsize=1024)
-def _is_full(p: Convolution, left: ArrayType, right: ArrayType) -> bool:
-    """Whether there is a product for every place of a result."""
-    ones = (np.ones(t.shape, BOOL) for t in (left, right))
-    return bool(np.all(convolve_p.impl(p)(*ones)))
 
 
 def _both(spread: Callable[[int], Support], supports: Sequence[Maybe]) -> Maybe:
