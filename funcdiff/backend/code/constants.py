@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.evaluate import Executable
+from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.walk import walk
 
 _LARGEST: Final = 1 << 21
 """Elements up to which a constant array is kept."""
@@ -34,40 +36,27 @@ def hoist_constants(
     list
         The values of these, which must not be written to.
     """
-    constant: set[Atom] = set()
+    values: dict[Atom, Any] = {}
     for eq in program.equations:
         small = all(v.type.size <= _LARGEST for v in eq.results)
-        known = all(isinstance(atom, Literal) or atom in constant for atom in eq.operands)
+        known = all(isinstance(atom, Literal) or atom in values for atom in eq.operands)
         if small and known and not impure(eq) and not set(eq.results) & set(program.outputs):
-            constant.update(eq.results)
-    if not constant:
+            operands = [a.array if isinstance(a, Literal) else values[a] for a in eq.operands]
+            with np.errstate(all="ignore"):
+                made = eq.operation.function(*operands)
+            values.update(zip(eq.results, made if len(eq.results) > 1 else [made], strict=True))
+    if not values:
         return program, []
-    inside = [eq for eq in program.equations if constant.issuperset(eq.results)]
-    outside = [eq for eq in program.equations if not constant.issuperset(eq.results)]
-    used = {atom: None for eq in outside for atom in eq.operands if atom in constant}
-    with np.errstate(all="ignore"):
-        values = Executable(_renumber((), inside, tuple(used))).interpret()
-    inputs = (*program.inputs, *(atom for atom in used if isinstance(atom, Var)))
-    return _renumber(inputs, outside, program.outputs), values
+    outside = [eq for eq in program.equations if not values.keys() >= set(eq.results)]
+    used = {atom: atom.type for eq in outside for atom in eq.operands if atom in values}
+    with Builder("without constants", CLOSED) as builder:
+        operands = [builder.input(t) for t in program.input_types]
+        inputs = {atom: builder.input(type_) for atom, type_ in used.items()}
 
+        def rule(eq: Equation, xs: list[Any]) -> Sequence[Any]:
+            if values.keys() >= set(eq.results):
+                return [inputs[v] if v in inputs else constant(0, v.type) for v in eq.results]
+            return bind(eq.primitive, eq.params, *xs)
 
-def _renumber(
-    inputs: tuple[Var, ...], equations: list[Equation], outputs: tuple[Atom, ...]
-) -> Program:
-    """Return a program with its variables numbered in order."""
-    names: dict[Atom, Var] = {}
-
-    def new(v: Var) -> Var:
-        return names.setdefault(v, Var(len(names), v.type))
-
-    first = tuple(map(new, inputs))
-    renamed = [
-        Equation(
-            eq.primitive,
-            eq.params,
-            tuple(names.get(atom, atom) for atom in eq.operands),
-            tuple(map(new, eq.results)),
-        )
-        for eq in equations
-    ]
-    return Program(first, tuple(renamed), tuple(names.get(atom, atom) for atom in outputs))
+        changed = builder.program(walk(program, operands, rule))
+    return changed, [values[atom] for atom in used]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.errors import ProgramError
-from funcdiff.ops.control.checkpoint import Checkpoint, checkpoint_p
+from funcdiff.ops.control.checkpoint import checkpoint_p
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.custom import custom_p
-from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.ops.user.looped_batch import Batch, Batches
 from funcdiff.ops.user.opaque import Opaque, function_of, opaque_p
 from funcdiff.ops.user.root import Root, root_p
-from funcdiff.ops.user.solvers import Problem, known
+from funcdiff.ops.user.solvers import known
 from funcdiff.reading.labels import label_of
 from funcdiff.reading.text.expressions import (
     build,
@@ -35,35 +35,19 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.literals import dtype_of, shape_of
-from funcdiff.reading.text.writer import Body, Statements
+from funcdiff.reading.text.writer import Body, Statements, Writing
 
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def _assign_call(b: Body, eq: Equation, function: str) -> None:
-    """Assign the results of a function of the text."""
-    arguments = [b.whole(atom) for atom in eq.operands]
-    targets = ", ".join(b.target(v) for v in eq.results)
-    b.writer.line(f"{targets} = {text_of(call(function, *arguments))}")
+def _calling(body: Callable[[Any], Program], wanted: Callable[[Any], str]) -> Writing:
+    """Write a call of a function of the text, which runs a program of the parameters."""
 
+    def write(b: Body, eq: Equation) -> None:
+        function = b.writer.module.function(body(eq.params), wanted(eq.params))
+        b.assign(eq, call(function, *map(b.whole, eq.operands)))
 
-def _function(b: Body, program: Program, wanted: str) -> str:
-    return b.writer.module.function(program, wanted)
-
-
-def _custom(b: Body, eq: Equation) -> None:
-    p = eq.params_as(Custom)
-    _assign_call(b, eq, _function(b, p.body, p.name))
-
-
-def _custom_tangent(b: Body, eq: Equation) -> None:
-    p = eq.params_as(Tangent)
-    _assign_call(b, eq, _function(b, pushed_forward(p.backward, p), f"{p.name}_tangent"))
-
-
-def _checkpoint(b: Body, eq: Equation) -> None:
-    p = eq.params_as(Checkpoint)
-    _assign_call(b, eq, _function(b, p.body, "recomputed"))
+    return write
 
 
 # ---- branches ------------------------------------------------------------------------------------
@@ -85,15 +69,13 @@ def _cond(b: Body, eq: Equation) -> None:
     if len(written) == 2 and len(used) == 1 and not any(lines for lines, _ in written):
         (_, (first,)), (_, (second,)) = written
         choice = ast.IfExp(tests[0], first, second)
-        b.writer.line(f"{targets[0]} = {text_of(choice)}")
+        b.writer.assign(targets[0], choice)
         return
     for k, (lines, outputs) in enumerate(written):
         word = "if" if k == 0 else "elif"
-        b.writer.line(f"{word} {text_of(tests[k])}:" if k < len(tests) else "else:")
-        b.writer.extend(lines)
-        with b.writer.indented():
+        with b.writer.block(f"{word} {text_of(tests[k])}:" if k < len(tests) else "else:", lines):
             for target, value in zip(targets, outputs, strict=True):
-                b.writer.line(f"{target} = {text_of(value)}")
+                b.writer.assign(target, value)
 
 
 def _tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
@@ -124,7 +106,7 @@ def _start(
         inner, outer = label_of(program, v).name, b.label(result).name
         word = outer if outer.startswith("d_") else inner or outer
         names.append(b.writer.new(word or "carry"))
-        b.writer.line(f"{names[-1]} = {text_of(value)}")
+        b.writer.assign(names[-1], value)
     return names
 
 
@@ -132,9 +114,8 @@ def _next(b: Body, names: Sequence[str], values: Sequence[ast.expr]) -> None:
     """Assign the next carry, all at once."""
     changed = [(n, x) for n, x in zip(names, values, strict=True) if text_of(x) != n]
     if changed:
-        left = ", ".join(n for n, _ in changed)
-        right = text_of(items([x for _, x in changed]) if len(changed) > 1 else changed[0][1])
-        b.writer.line(f"{left} = {right}")
+        left, right = zip(*changed, strict=True)
+        b.writer.assign(", ".join(left), items(right) if len(right) > 1 else right[0])
 
 
 def _scan(b: Body, eq: Equation) -> None:
@@ -142,12 +123,11 @@ def _scan(b: Body, eq: Equation) -> None:
     constants, carry, rows = p.split(eq.operands)
     inputs = p.split(p.body.inputs)
     fixed = [b.simple(atom) for atom in constants]
+    words = [label_of(p.body, v).name for v in inputs[2]]
     arrays = [
-        b.simple(atom, _plural(label_of(p.body, v).name))
-        for atom, v in zip(rows, inputs[2], strict=True)
+        b.simple(atom, f"{word}s" if word else "") for atom, word in zip(rows, words, strict=True)
     ]
-    first = [b.whole(atom) for atom in carry]
-    names = _start(b, p.body, p.constants, first, eq.results[: p.carries])
+    names = _start(b, p.body, p.constants, [*map(b.whole, carry)], eq.results[: p.carries])
     stacks = []
     for v, y in zip(eq.results[p.carries :], p.body.outputs[p.carries :], strict=True):
         t, row = y.type, label_of(p.body, y).name if isinstance(y, Var) else ""
@@ -155,37 +135,28 @@ def _scan(b: Body, eq: Equation) -> None:
         stacks.append(b.writer.new(f"{row}s" if row and word in ("", row) else word or "rows"))
         shape = shape_of((p.length, *t.shape))
         dtype = [] if t.dtype == FLOAT else [dtype_of(t.dtype)]
-        b.writer.line(f"{stacks[-1]} = {text_of(call('np.empty', shape, *dtype))}")
+        b.writer.assign(stacks[-1], call("np.empty", shape, *dtype))
     k = b.writer.new("k")
-    steps = f"range({p.length})"
-    b.writer.line(f"for {k} in {f'reversed({steps})' if p.reverse else steps}:")
-    with b.writer.indented():
-        own = [
-            _row(b, x, k, label_of(p.body, v).name) for x, v in zip(arrays, inputs[2], strict=True)
-        ]
+    with _loop(b, k, f"range({p.length})", reverse=p.reverse):
+        own = [_row(b, x, k, word) for x, word in zip(arrays, words, strict=True)]
         outputs = b.writer.write(p.body, [*fixed, *map(name, names), *own], plain=names)
         for stack, value in zip(stacks, outputs[p.carries :], strict=True):
-            b.writer.line(f"{stack}[{k}] = {text_of(value)}")
+            b.writer.assign(f"{stack}[{k}]", value)
         _next(b, names, outputs[: p.carries])
-        if not stacks and all(
-            text_of(x) == n for n, x in zip(names, outputs[: p.carries], strict=True)
-        ):
-            b.writer.line("pass")
     for v, word in zip(eq.results, [*names, *stacks], strict=True):
         b.define(v, name(word))
 
 
-def _plural(word: str) -> str:
-    return f"{word}s" if word else ""
+def _loop(b: Body, word: str, steps: str, *, reverse: bool) -> AbstractContextManager[None]:
+    return b.writer.block(f"for {word} in {f'reversed({steps})' if reverse else steps}:")
 
 
 def _row(b: Body, x: ast.expr, k: str, wanted: str) -> ast.expr:
     """Assign a row of an array that the loop walks along, if the body has a name for it."""
-    row = item(x, [name(k)])
     stack = x.id if isinstance(x, ast.Name) else ""
     single = stack[:-1] if stack.endswith("s") and len(stack) > 1 else "row"
     word = b.writer.new(wanted or single)
-    b.writer.line(f"{word} = {text_of(row)}")
+    b.writer.assign(word, item(x, [name(k)]))
     return name(word)
 
 
@@ -202,44 +173,35 @@ def _while(b: Body, eq: Equation) -> None:
         first = [b.whole(atom) for atom in carries[k]]
         names = _start(b, sweep, p.constants, first, eq.results[len(results) :][: p.carries[k]])
         results += names
-        if k == 0:
-            _open_while(b, p.test, [*fixed, *map(name, names)])
+        operands = [*fixed, *map(name, names)]
         row = b.writer.new("step") if k else ""
-        if k:
-            b.writer.line(f"for {row} in {f'reversed({steps})' if p.reverse[k] else steps}:")
-        with b.writer.indented():
+        head = _loop(b, row, steps, reverse=p.reverse[k]) if k else _while_loop(b, p.test, operands)
+        with head:
             values = [b.writer.new("value") for _ in range(count)] if k else []
             if values:
-                left = f"({values[0]},)" if len(values) == 1 else ", ".join(values)
-                b.writer.line(f"{left} = {row}")
-            operands = [*fixed, *map(name, names), *map(name, values)]
-            outputs = b.writer.write(sweep, operands, plain=names)
-            rows = outputs[p.carries[k] :]
+                b.writer.line(f"{text_of(items([*map(name, values)]))} = {row}")
+            outputs = b.writer.write(sweep, [*operands, *map(name, values)], plain=names)
+            rows = ", ".join(map(text_of, outputs[p.carries[k] :]))
             if k == 0 and steps:
-                b.writer.line(f"{steps}.append([{', '.join(map(text_of, rows))}])")
+                b.writer.line(f"{steps}.append([{rows}])")
             elif rows:
-                b.writer.line(f"{row} += [{', '.join(map(text_of, rows))}]")
+                b.writer.line(f"{row} += [{rows}]")
             _next(b, names, outputs[: p.carries[k]])
-            count += len(rows)
-            if all(text_of(x) == n for n, x in zip(names, outputs, strict=False)) and not rows:
-                b.writer.line("pass")
+            count += len(outputs) - p.carries[k]
     for v, word in zip(eq.results, results, strict=True):
         b.define(v, name(word))
 
 
-def _open_while(b: Body, test: Program, operands: Sequence[ast.expr]) -> None:
-    """Write the head of the loop; a test of several statements comes first in the body."""
+def _while_loop(
+    b: Body, test: Program, operands: Sequence[ast.expr]
+) -> AbstractContextManager[None]:
+    """Return a loop; a test of several statements comes first in its body."""
     with b.writer.apart() as lines, b.writer.indented():
         (goes_on,) = b.writer.write(test, operands)
-    if not lines:
-        b.writer.line(f"while {text_of(goes_on)}:")
-        return
-    b.writer.line("while True:")
-    b.writer.extend(lines)
-    with b.writer.indented():
-        b.writer.line(f"if {text_of(build('not x', x=goes_on))}:")
-        with b.writer.indented():
-            b.writer.line("break")
+        if lines:
+            with b.writer.block(f"if {text_of(build('not x', x=goes_on))}:"):
+                b.writer.line("break")
+    return b.writer.block("while True:" if lines else f"while {text_of(goes_on)}:", lines)
 
 
 # ---- functions of the user's that have no text ---------------------------------------------------
@@ -251,12 +213,8 @@ One: TypeAlias = Callable[[list[ast.expr]], ast.expr]
 def _examples(b: Body, eq: Equation, batches: Batches, one: One) -> None:
     """Assign the results of a call, or, if there are batch axes, of one call for every example."""
     operands = [b.simple(atom) for atom in eq.operands]
-    if not batches:
-        targets = [b.target(v) for v in eq.results]
-        b.writer.line(f"{', '.join(targets)} = {text_of(one(operands))}")
-        return
-    value = _stack_examples(b, batches, operands, len(eq.results), one)
-    b.writer.line(f"{', '.join(b.target(v) for v in eq.results)} = {text_of(value)}")
+    count = len(eq.results)
+    b.assign(eq, _stack_examples(b, batches, operands, count, one) if batches else one(operands))
 
 
 def _stack_examples(
@@ -268,8 +226,7 @@ def _stack_examples(
         raise ProgramError("a batch of no examples, of a function that has no text, is not written")
     rows, k = b.writer.new("rows"), b.writer.new("k")
     b.writer.line(f"{rows} = []")
-    b.writer.line(f"for {k} in range({size}):")
-    with b.writer.indented():
+    with b.writer.block(f"for {k} in range({size}):"):
         own = [item(x, [name(k)]) if on else x for x, on in zip(operands, flags, strict=True)]
         value = _stack_examples(b, inner, own, count, one) if inner else one(own)
         b.writer.line(f"{rows}.append({text_of(value)})")
@@ -292,18 +249,12 @@ def _opaque(b: Body, eq: Equation) -> None:
     _examples(b, eq, p.batches, lambda xs: call(function, *xs))
 
 
-def _root(b: Body, eq: Equation) -> None:
-    _solver(b, eq, eq.params_as(Root))
-
-
-def _linear_solve(b: Body, eq: Equation) -> None:
-    _solver(b, eq, eq.params_as(LinearSolve))
-
-
-def _solver(b: Body, eq: Equation, p: Problem) -> None:
+def _solver(b: Body, eq: Equation) -> None:
     """Call a solver of the user's with a function and where to start, or the right-hand side."""
+    p = eq.params
+    assert isinstance(p, Root | LinearSolve)
     first = known(p)
-    equation = _function(b, p.program, f"{p.name}_equation")
+    equation = b.writer.module.function(p.program, f"{p.name}_equation")
     meaning = "(function, x) -> x, the solver"
     if p.unknowns > 1:
         meaning = f"(function, xs) -> xs, the solver, where xs is a tuple of {p.unknowns}"
@@ -335,14 +286,14 @@ def _unpacked(found):
 
 
 STATEMENTS: Final[Statements] = {
-    custom_p: _custom,
-    tangent_p: _custom_tangent,
-    checkpoint_p: _checkpoint,
+    custom_p: _calling(lambda p: p.body, lambda p: p.name),
+    tangent_p: _calling(lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"),
+    checkpoint_p: _calling(lambda p: p.body, lambda _p: "recomputed"),
     cond_p: _cond,
     scan_p: _scan,
     while_p: _while,
     opaque_p: _opaque,
-    root_p: _root,
-    linear_solve_p: _linear_solve,
+    root_p: _solver,
+    linear_solve_p: _solver,
 }
 """How equations that hold programs, or functions of the user's, are written."""

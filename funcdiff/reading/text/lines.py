@@ -43,10 +43,20 @@ class Lines:
             self._place = place
             self.line(f"# {on_one_line(place)}")
 
-    def assign(self, target: str, value: ast.expr, place: str = "") -> None:
+    def assign(self, target: str, value: ast.expr) -> None:
         """Add an assignment."""
-        self.comment(place)
         self.line(f"{target} = {text_of(value)}")
+
+    @contextmanager
+    def block(self, head: str, lines: Sequence[str] = ()) -> Iterator[None]:
+        """Add a statement that holds some lines, and the statements that are added in it."""
+        self.line(head)
+        count = len(self._lines)
+        self._lines.extend(lines)
+        with self.indented():
+            yield
+            if len(self._lines) == count:
+                self.line("pass")
 
     @contextmanager
     def indented(self) -> Iterator[None]:
@@ -61,10 +71,6 @@ class Lines:
         (before, self._lines), place = (self._lines, []), self._place
         yield self._lines
         self._lines, self._place = before, place
-
-    def extend(self, lines: Sequence[str]) -> None:
-        """Add lines that were collected."""
-        self._lines.extend(lines)
 
     def simple(self, value: ast.expr, wanted: str = "t") -> ast.expr:
         """Return a name, or a number, for an expression."""

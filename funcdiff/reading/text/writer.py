@@ -190,6 +190,10 @@ class Body:
         self._env[v.number] = name(found)
         return found
 
+    def assign(self, eq: Equation, value: ast.expr) -> None:
+        """Assign the results of an equation."""
+        self.writer.assign(", ".join(map(self.target, eq.results)), value)
+
     # ---- equations -----------------------------------------------------------------------------
 
     def _equation(self, eq: Equation) -> None:
@@ -210,20 +214,13 @@ class Body:
 
     def _expression(self, eq: Equation) -> None:
         value = self._value(eq)
-        if len(eq.results) > 1:
-            if isinstance(value, ast.Call) and text_of(value.func) == "tuple":
-                (value,) = value.args
-            self.writer.comment(self.label(eq.results[0]).place)
-            targets = ", ".join(self.target(v) for v in eq.results)
-            self.writer.line(f"{targets} = {text_of(value)}")
+        if len(eq.results) > 1 and isinstance(value, ast.Call) and text_of(value.func) == "tuple":
+            (value,) = value.args
+        if len(eq.results) == 1 and self._is_inlined(eq.results[0], value):
+            self.define(eq.results[0], value)
             return
-        (y,) = eq.results
-        if self._is_inlined(y, value):
-            self.define(y, value)
-        else:
-            place = self.label(y).place
-            self.writer.comment(place)
-            self.writer.line(f"{self.target(y)} = {text_of(value)}")
+        self.writer.comment(self.label(eq.results[0]).place)
+        self.assign(eq, value)
 
     def _is_inlined(self, y: Var, value: ast.expr) -> bool:
         """Whether an expression is written where the variable is used."""
@@ -318,7 +315,7 @@ class Body:
             value = self.whole(first)
             value = value if isinstance(first, Literal) else call("np.array", value)
             found = self.writer.new(self.wanted_name(self._last_written(y)))
-            self.writer.line(f"{found} = {text_of(value)}")
+            self.writer.assign(found, value)
             target = self._env[y.number] = name(found)
         self._owned.add(y.number)
         xs = [self.whole(atom) for atom in eq.operands[1:]]
