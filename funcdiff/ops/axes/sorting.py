@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -96,7 +97,7 @@ def _stably_sorted(x: Any, axis: int) -> Any:
 
 def _argsort_impl(p: Sorting) -> Callable[..., Any]:
     if p.kind == "stable":
-        return lambda x: _stably_sorted(x, p.axis)
+        return partial(_stably_sorted, axis=p.axis)
     return lambda x: np.argsort(x, axis=p.axis, kind=p.kind)
 
 

@@ -7,6 +7,7 @@ program that mentions one prints, parses, differentiates and hashes as any other
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias
@@ -42,6 +43,21 @@ def scipy_function(name: str) -> Callable[..., Any]:
         ) from error
     found: Callable[..., Any] = getattr(module, name)
     return found
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function of ``scipy.special`` by its name, found when it is called."""
+
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *xs: Any) -> Any:
+        """Return what it computes."""
+        return scipy_function(self.name)(*xs)
 
 
 def _found(name: str, substitute: Callable[..., Any] | None) -> Callable[..., Any]:

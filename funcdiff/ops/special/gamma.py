@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import Op, scipy_function, special, undefined
+from funcdiff.ops.special.family import Op, Routine, scipy_function, special, undefined
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
@@ -51,13 +51,13 @@ zeta: Op = special(
     "_zeta",
     undefined("zeta", "x"),
     lambda s, q, y: -s * zeta(s + 1, q),  # DLMF 25.11.17
-    run=lambda s, q: scipy_function("zeta")(s, q),
+    run=Routine("zeta"),
     primitive="zeta",
 )
 riemann_zeta: Op = special(
     "_riemann_zeta",
     undefined("zeta", "x"),
-    run=lambda s: scipy_function("zeta")(s),
+    run=Routine("zeta"),
     primitive="riemann_zeta",
 )
 

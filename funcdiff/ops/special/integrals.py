@@ -13,7 +13,7 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.types import INT
 from funcdiff.ops.special.decay import exponential_ratio
-from funcdiff.ops.special.family import Op, result_of, scipy_function, special
+from funcdiff.ops.special.family import Op, Routine, result_of, special
 from funcdiff.ops.special.hypergeometric import hyp2f1
 from funcdiff.ops.special.spherical import spherical_in, spherical_jn, spherical_yn
 
@@ -89,7 +89,7 @@ lambertw: Op = special(
     _lambertw_slope,
     None,
     None,
-    run=lambda z, branch, tolerance: scipy_function("lambertw")(z, branch, tolerance),
+    run=Routine("lambertw"),
     dtypes=_complex,
     primitive="lambertw",
 )

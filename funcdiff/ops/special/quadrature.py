@@ -8,6 +8,7 @@ Integration", Publ. RIMS Kyoto 9, 1974) and that of Gauss and Legendre.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import comb
 from typing import Any, Final, TypeAlias
 
@@ -18,14 +19,23 @@ from funcdiff.ops.special.family import scipy_function
 Order: TypeAlias = tuple[int, ...]
 
 _STEP: Final = 1 / 16
-_GRID: Final = np.arange(-3.6, 4.4, _STEP)
-_POINTS: Final = np.exp(_GRID - np.exp(-_GRID))
-_WEIGHTS: Final = _STEP * _POINTS * (1 + np.exp(-_GRID))
-
-_GAUSS_POINTS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(32)
-
 _BLOCK: Final = 1 << 13
 """How many values of an integrand are computed at once: what fits the cache."""
+
+
+@cache
+def _of_half_line() -> tuple[Any, Any]:
+    """Return points and weights of the trapezoidal rule in u, where v = exp(u - exp(-u))."""
+    grid = np.arange(-3.6, 4.4, _STEP)
+    points = np.exp(grid - np.exp(-grid))
+    return points, _STEP * points * (1 + np.exp(-grid))
+
+
+@cache
+def _of_unit_interval() -> tuple[Any, Any]:
+    """Return points and weights of the rule of Gauss and Legendre."""
+    points, weights = np.polynomial.legendre.leggauss(32)
+    return (points + 1) / 2, weights / 2
 
 
 def _weighted(integrand: Callable[[Any], Any], points: Any, weights: Any, shape: Any) -> Any:
@@ -41,13 +51,13 @@ def _weighted(integrand: Callable[[Any], Any], points: Any, weights: Any, shape:
 
 def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
     """Return ∫₀¹ f(t) dt of a function that gives arrays of a shape."""
-    return _weighted(integrand, (_GAUSS_POINTS + 1) / 2, _GAUSS_WEIGHTS / 2, shape)
+    return _weighted(integrand, *_of_unit_interval(), shape)
 
 
 def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) -> Any:
     """Return ∫₀^∞ f(v) dv for f decaying like exp(-slope·v - curvature·v²/2), or faster."""
     width = np.asarray(2 / (slope + np.sqrt(slope * slope + 2 * curvature)))
-    return width * _weighted(lambda v: integrand(width * v), _POINTS, _WEIGHTS, width.shape)
+    return width * _weighted(lambda v: integrand(width * v), *_of_half_line(), width.shape)
 
 
 # ---- logarithmic moments of the gamma and beta distributions -------------------------------------

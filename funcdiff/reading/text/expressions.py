@@ -17,68 +17,14 @@ def _parse(text: str) -> ast.expr:
 
 
 class Substitution(ast.NodeTransformer):
-    """Put expressions in place of names; a starred name may stand for several.
+    """Put expressions in place of names."""
 
-    What has come together is put shorter: ``x.T.T``, and ``x[1:2, :1][0, 0]``.
-    """
-
-    def __init__(
-        self, parts: Mapping[str, ast.expr], starred: Mapping[str, Sequence[ast.expr]] | None = None
-    ) -> None:
+    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
         self._parts = parts
-        self._starred = starred or {}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace a name."""
-        if node.id in self._starred:
-            return ast.Tuple(list(self._starred[node.id]), ast.Load())
         return self._parts.get(node.id, node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Replace names; the transpose of a transpose is what that is of."""
-        x = self.visit(node.value)
-        if node.attr == "T" and isinstance(x, ast.Attribute) and x.attr == "T":
-            return x.value
-        return ast.Attribute(x, node.attr, ast.Load())
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """Replace names; the first element of a slice is an element."""
-        x, index = self.visit(node.value), self.visit(node.slice)
-        if isinstance(x, ast.Subscript):
-            lowers = [_lower_of(part) for part in _parts_of(x.slice)]
-            zeros = [_is_zero(part) for part in _parts_of(index)]
-            if all(zeros) and len(zeros) == len(lowers) and None not in lowers:
-                return item(x.value, [lower for lower in lowers if lower is not None])
-        return ast.Subscript(x, index, ast.Load())
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Replace starred arguments, then the names in it."""
-        args: list[ast.expr] = []
-        for arg in node.args:
-            inner = arg.value if isinstance(arg, ast.Starred) else None
-            if isinstance(inner, ast.Name) and inner.id in self._starred:
-                args.extend(self._starred[inner.id])
-            else:
-                args.append(self.visit(arg))
-        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-        return ast.Call(self.visit(node.func), args, keywords)
-
-
-def _parts_of(index: ast.expr) -> list[ast.expr]:
-    return index.elts if isinstance(index, ast.Tuple) else [index]
-
-
-def _is_zero(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value == 0
-
-
-def _lower_of(part: ast.expr) -> ast.expr | None:
-    """Return where a slice starts that runs forwards from a known place; None for others."""
-    if isinstance(part, ast.Slice) and all(
-        isinstance(x, ast.Constant | None) for x in (part.lower, part.step)
-    ):
-        return part.lower or ast.Constant(0)
-    return None
 
 
 def build(text: str, **parts: ast.expr) -> ast.expr:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import FunctionType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,19 +20,13 @@ from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, label_of
-from funcdiff.reading.text.definitions import (
-    UnwritableError,
-    definition,
-    parameters,
-    return_value,
-)
 from funcdiff.reading.text.expressions import (
+    Substitution,
     build,
     call,
     is_simple,
     items,
     name,
-    public_name,
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
@@ -41,6 +34,7 @@ from funcdiff.reading.text.lines import Lines
 from funcdiff.reading.text.literals import filled, number, repeated
 from funcdiff.reading.text.names import SHORT_WORDS, Names
 from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.symbols import UnwritableError
 from funcdiff.reading.text.templates import TEMPLATES
 from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
 
@@ -214,8 +208,6 @@ class Body:
 
     def _expression(self, eq: Equation) -> None:
         value = self._value(eq)
-        if len(eq.results) > 1 and isinstance(value, ast.Call) and text_of(value.func) == "tuple":
-            (value,) = value.args
         if len(eq.results) == 1 and self._is_inlined(eq.results[0], value):
             self.define(eq.results[0], value)
             return
@@ -259,25 +251,20 @@ class Body:
             ) from error
 
     def _implementation(self, eq: Equation) -> ast.expr:
-        """Return a call of the implementation, or, if that is one line, the line."""
-        function: Any = eq.operation.function
+        """Return a call of the implementation, or, if that is one expression, the expression."""
         xs = self._operands(eq)
         helpers = self.writer.module.helpers
-        public = public_name(function)
-        if public is not None:
-            return call(public, *xs)
-        plain = isinstance(function, FunctionType)
-        body = return_value(definition(function)) if plain else None
-        if body is None:
-            return call(helpers.function(function, eq.primitive.name), *xs)
-        words, variadic = parameters(function)
-        counts = Counter(n.id for n in ast.walk(body) if isinstance(n, ast.Name))
-        pairs = zip(words, eq.operands, strict=False)
+        words = [f"_{k}" for k in range(len(xs))]
+        formula = helpers.expression(eq, words)
+        if formula is None:
+            return helpers.call(eq.operation.function, eq.primitive.name, xs)
+        counts = Counter(n.id for n in ast.walk(formula) if isinstance(n, ast.Name))
         parts = {
             word: self.simple(atom) if counts[word] > 1 else x
-            for (word, atom), x in zip(pairs, xs, strict=False)
+            for word, atom, x in zip(words, eq.operands, xs, strict=True)
         }
-        return helpers.expression(function, parts, xs[len(words) :] if variadic else ())
+        found: ast.expr = Substitution(parts).visit(formula)
+        return found
 
     def _distinct(self, eq: Equation, x: ast.expr) -> ast.expr:
         """Give a matrix product a name where it would stand beside another sign of its rank."""

@@ -1,0 +1,156 @@
+"""Symbols: operands that note what NumPy is asked to do with them, as expressions.
+
+An implementation that is one expression is run on symbols, which gives its text; whatever else
+needs to know a value raises `UnwritableError`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.types import ArrayType
+from funcdiff.reading.text.expressions import attribute, build, item, items
+from funcdiff.reading.text.literals import dtype_of, python_value
+
+
+class UnwritableError(Exception):
+    """Something has no text; caught by the writer, which knows the equation."""
+
+
+Namer = Callable[[Any], str]
+"""Under which name the text has a function of NumPy's or SciPy's."""
+
+
+class Symbol:
+    """An operand, or what was computed of operands.
+
+    Parameters
+    ----------
+    value
+        Its expression.
+    names
+        What calls functions by name.
+    count
+        How many results there are where an expression stands for several.
+    type_
+        Shape and dtype, where they are known.
+    """
+
+    def __init__(
+        self, value: ast.expr, names: Namer, count: int, type_: ArrayType | None = None
+    ) -> None:
+        self.value = value
+        self._names = names
+        self._count = count
+        self._type = type_
+
+    def _made(self, value: ast.expr) -> Symbol:
+        return Symbol(value, self._names, self._count)
+
+    def _called(self, function: ast.expr, args: Sequence[Any], words: dict[str, Any]) -> Symbol:
+        keywords = [ast.keyword(word, expression_of(x)) for word, x in words.items()]
+        return self._made(ast.Call(function, [*map(expression_of, args)], keywords))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **words: Any) -> Symbol:
+        name = self._names(ufunc)
+        name = name if method == "__call__" else f"{name}.{method}"
+        return self._called(build(name), args, words)
+
+    def __array_function__(
+        self, function: Any, _types: Any, args: Any, words: dict[str, Any]
+    ) -> Symbol:
+        return self._called(build(self._names(function)), args, words)
+
+    def __array__(self, *_args: Any, **_words: Any) -> Any:
+        raise UnwritableError("it needs values")
+
+    def __bool__(self) -> bool:
+        raise UnwritableError("it decides by values")
+
+    def __iter__(self) -> Iterator[Part]:
+        for place in range(self._count):
+            yield Part(self, place)
+
+    def __getitem__(self, index: Any) -> Symbol:
+        parts = index if isinstance(index, tuple) else (index,)
+        return self._made(item(self.value, [expression_of(part) for part in parts]))
+
+    def __getattr__(self, word: str) -> Any:
+        if word in ("real", "imag", "T"):
+            return self._made(attribute(self.value, word))
+        if word in ("shape", "dtype", "ndim") and self._type is not None:
+            return getattr(self._type, word)
+        if word.startswith("_") or not callable(getattr(np.ndarray, word, None)):
+            raise UnwritableError(f"its {word} is not known")
+        return lambda *args, **words: self._called(attribute(self.value, word), args, words)
+
+
+class Part(Symbol):
+    """One of several results."""
+
+    def __init__(self, whole: Symbol, place: int) -> None:
+        index = ast.Constant(place)
+        super().__init__(item(whole.value, [index]), whole._names, whole._count)
+        self.whole = whole
+
+
+def _operator(formula: str) -> Callable[..., Symbol]:
+    def apply(self: Symbol, *other: Any) -> Symbol:
+        parts = dict(zip("xy", [self.value, *map(expression_of, other)], strict=False))
+        return self._made(build(formula, **parts))
+
+    return apply
+
+
+_OPERATORS: Final = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<",
+    "rshift": ">>",
+}  # fmt: skip
+
+for _word, _sign in _OPERATORS.items():
+    setattr(Symbol, f"__{_word}__", _operator(f"x {_sign} y"))
+    setattr(Symbol, f"__r{_word}__", _operator(f"y {_sign} x"))
+for _word, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
+    setattr(Symbol, f"__{_word}__", _operator(f"x {_sign} y"))
+for _word, _sign in {"neg": "-", "pos": "+", "invert": "~"}.items():
+    setattr(Symbol, f"__{_word}__", _operator(f"{_sign}x"))
+
+
+def expression_of(value: Any) -> ast.expr:
+    """Return a symbol, or a value that is known, as an expression.
+
+    Raises
+    ------
+    UnwritableError
+        If it has no text.
+    """
+    if isinstance(value, Symbol):
+        return value.value
+    if isinstance(value, np.dtype):
+        return dtype_of(value)
+    if isinstance(value, type) and issubclass(value, np.generic | float | int | complex):
+        return dtype_of(np.dtype(value))
+    if isinstance(value, tuple | list) and value:
+        if isinstance(value[0], Part) and _is_whole(value, value[0].whole):
+            return value[0].whole.value
+        parts = [expression_of(part) for part in value]
+        return items(parts) if isinstance(value, tuple) else ast.List(parts, ast.Load())
+    if isinstance(value, dict):
+        keys: list[ast.expr | None] = [*map(expression_of, value)]
+        return ast.Dict(keys, [*map(expression_of, value.values())])
+    found = python_value(value)
+    if found is None:
+        raise UnwritableError(f"{value!r} has no text")
+    return found
+
+
+def _is_whole(parts: Sequence[Any], whole: Symbol) -> bool:
+    """Whether parts are all results, in order."""
+    all_parts = [expression_of(part) for part in whole]
+    found = [part.value if isinstance(part, Part) else None for part in parts]
+    return [part and ast.unparse(part) for part in found] == [ast.unparse(x) for x in all_parts]
