@@ -87,6 +87,10 @@ def analytic(z: complex) -> complex:
     return z * z
 
 
+def weighted(x: Vector, z: complex) -> complex:
+    return np.sum(x) * z**2
+
+
 def step(carry: Vector, x: Vector) -> tuple[Vector, np.float64]:
     return carry + x, np.sum(carry)
 
@@ -377,6 +381,29 @@ class Machine:
         return x, self.rate
 
 
+class Pendulum:
+    def energy(self, angle: float, momentum: float) -> float:
+        return momentum**2 / 2 - angle
+
+    force = fd.grad(energy, argnums=1)
+    both = fd.value_and_grad(energy, argnums=2)
+
+
+def derivatives_of_methods_are_methods() -> None:
+    assert_type(Pendulum().force(0.5, momentum=1.0), float)
+    assert_type(Pendulum().both(0.5, 1.0), tuple[float, float])
+
+
+def derivatives_by_other_arguments_are_functions_to_pass_on() -> None:
+    slope = fd.grad(three, argnums=1)
+    assert_type(fd.jit(slope)(x, 1.0, params), float)
+    assert_type(fd.jit(fd.jacobian(field))(x), NDArray[Any])
+    assert_type(fd.grad(weighted, argnums=1, holomorphic=True)(x, 2j), complex)
+    annotated: Callable[[Vector, float, Params], float] = slope
+    assert_type(annotated(x, 1.0, params), float)
+    assert slope.__name__
+
+
 def a_jitted_method_keeps_its_types() -> None:
     assert_type(Machine().step(x, count=2), Vector)
     assert_type(Machine().pair(2.0), tuple[float, float])
@@ -401,5 +428,7 @@ PROGRAMS = [
     branches_and_loops_keep_the_types_of_their_values,
     transforms_fit_into_annotated_functions,
     grad_is_a_decorator,
+    derivatives_of_methods_are_methods,
+    derivatives_by_other_arguments_are_functions_to_pass_on,
     a_jitted_method_keeps_its_types,
 ]

@@ -62,17 +62,17 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.grad(tree)  # E: [arg-type] float | floating
     fd.grad(name_of)  # E: [arg-type] float | floating
     fd.grad(analytic)  # E: [arg-type] float | floating
-    fd.grad(field, argnums=0)  # E: [arg-type] float | floating
+    fd.grad(field, argnums=0)  # E: [type-var] "ScalarOrPair" of "__call__" of "Gradients" cannot be
     fd.grad(with_aux)  # E: [arg-type] float | floating
     fd.grad(total, has_aux=True)  # E: [call-overload] No overload variant
     fd.value_and_grad(field)  # E: [type-var] cannot be "ndarray
     fd.value_and_grad(with_aux)  # E: [type-var] cannot be "tuple
-    fd.hessian(field)  # E: [arg-type] float | floating
+    fd.hessian(field)  # E: [type-var] "ScalarOrPair" of "__call__" of "Matrices" cannot be
     fd.hvp(field, (x,), (x,))  # E: [arg-type] float | floating
     fd.vhp(field, (x,), (x,))  # E: [arg-type] float | floating
     fd.gauss_newton_product(field, (x,), (x,), loss=field)  # E: [arg-type] float | floating
-    fd.value_grad_and_hessian(tree, argnames="x")  # E: [arg-type] float | floating
-    fd.grad(field, argnames="x")  # E: [arg-type] float | floating
+    fd.value_grad_and_hessian(tree, argnames="x")  # E: [arg-type] expected "Callable[
+    fd.grad(field, argnames="x")  # E: [type-var] cannot be "ndarray
     fd.grad(3.0)  # E: [call-overload] No overload variant
 
     # The gradient takes what the function takes.
@@ -88,7 +88,7 @@ def rejected(x: Vector, params: Params, model: Model, flag: bool) -> None:
     fd.grad(loss, argnums=1)(params, params)  # E: [arg-type] Argument 2
     fd.grad(loss, argnums=(0, 1))(params)  # E: [call-arg] Too few arguments
     fd.value_and_grad(loss)(params)  # E: [call-arg] Too few arguments
-    fd.grad(loss, argnames="x")(params)  # E: [call-arg] Too few arguments
+    fd.grad(loss, argnames="x")(params)  # E: [call-arg] Missing positional argument "x"
     fd.grad(loss, argnames="x")(params, x=x, weigth=2.0)  # E: [call-arg] did you mean "weight"
     fd.jacobian(field, chunk_size=2)(x, x)  # E: [call-arg] Too many arguments
     fd.value_and_jacobian(field)(x, x)  # E: [call-arg] Too many arguments

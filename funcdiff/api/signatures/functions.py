@@ -1,9 +1,24 @@
-"""Transforms that return functions: gradients, Jacobians, Hessians."""
+"""Transforms that return functions: gradients, Jacobians, Hessians.
+
+Which argument is differentiated is said by the paths of `Gradients` and the others, once for
+transforms of every kind; what comes beside the derivative, by those of `Derived`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Never, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    Never,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    TypeVarTuple,
+    overload,
+)
 
 from funcdiff.api.signatures.typed import Function, K, S
 from funcdiff.api.signatures.variables import (
@@ -15,7 +30,6 @@ from funcdiff.api.signatures.variables import (
     Aux,
     B,
     ComplexScalar,
-    ComplexValue,
     Differentiable,
     DifferentiableAndAux,
     DifferentiableValue,
@@ -27,10 +41,11 @@ from funcdiff.api.signatures.variables import (
     OfSecond,
     OfThird,
     P,
+    Primals,
     RealScalar,
-    Value,
-    ValueAndAux,
-    ValueOrBoth,
+    Scalar,
+    ScalarAndAux,
+    ScalarOrPair,
     X,
     Y,
     Yes,
@@ -38,7 +53,12 @@ from funcdiff.api.signatures.variables import (
 
 F = TypeVar("F", contravariant=True)
 M = TypeVar("M", contravariant=True)
+Q = ParamSpec("Q")
+R = TypeVar("R", covariant=True)
+Ds = TypeVarTuple("Ds")
 
+Alone = Literal["derivative"]
+WithValue = Literal["value and derivative"]
 Second = Literal[1]
 Third = Literal[2]
 FirstTwo = tuple[Literal[0], Literal[1]]
@@ -47,256 +67,165 @@ FirstThree = tuple[Literal[0], Literal[1], Literal[2]]
 
 # A path is two lines or three, not one for each parameter.
 # fmt: off
-class Gradients(Function, Protocol[K]):
-    """Derivatives of scalar functions, like the arguments."""
+class Derived(Function, Generic[K, Q, R, *Ds]):
+    """What a transform of kind `K` makes of a function of `Q` that returns `R`.
 
-    @overload
-    def __call__(
-        self: Grad, f: OfFirst[X, P, RealScalar], argnums: First = None, *,
-        has_aux: No = False
-    ) -> OfFirst[X, P, X]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfSecond[A, X, P, RealScalar], argnums: Second, *, has_aux: No = False
-    ) -> OfSecond[A, X, P, X]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfThird[A, B, X, P, RealScalar], argnums: Third, *, has_aux: No = False
-    ) -> OfThird[A, B, X, P, X]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfSecond[A, X, P, RealScalar], argnums: FirstTwo, *,
-        has_aux: No = False
-    ) -> OfSecond[A, X, P, tuple[A, X]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfThird[A, B, X, P, RealScalar], argnums: FirstThree, *,
-        has_aux: No = False
-    ) -> OfThird[A, B, X, P, tuple[A, B, X]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfFirst[X, P, tuple[RealScalar, Aux]], argnums: First = None, *,
-        has_aux: Yes
-    ) -> OfFirst[X, P, tuple[X, Aux]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfSecond[A, X, P, tuple[RealScalar, Aux]], argnums: Second, *,
-        has_aux: Yes
-    ) -> OfSecond[A, X, P, tuple[X, Aux]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfThird[A, B, X, P, tuple[RealScalar, Aux]], argnums: Third, *,
-        has_aux: Yes
-    ) -> OfThird[A, B, X, P, tuple[X, Aux]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfSecond[A, X, P, tuple[RealScalar, Aux]], argnums: FirstTwo, *,
-        has_aux: Yes
-    ) -> OfSecond[A, X, P, tuple[tuple[A, X], Aux]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfThird[A, B, X, P, tuple[RealScalar, Aux]], argnums: FirstThree, *,
-        has_aux: Yes
-    ) -> OfThird[A, B, X, P, tuple[tuple[A, B, X], Aux]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfFirst[X, P, Value], argnums: First = None, *,
-        has_aux: No = False
-    ) -> OfFirst[X, P, tuple[Value, X]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfFirst[X, P, ValueAndAux], argnums: First = None, *,
-        has_aux: Yes
-    ) -> OfFirst[X, P, tuple[ValueAndAux, X]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfSecond[A, X, P, ValueOrBoth], argnums: Second, *,
-        has_aux: bool = False
-    ) -> OfSecond[A, X, P, tuple[ValueOrBoth, X]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfThird[A, B, X, P, ValueOrBoth], argnums: Third, *,
-        has_aux: bool = False
-    ) -> OfThird[A, B, X, P, tuple[ValueOrBoth, X]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfSecond[A, X, P, ValueOrBoth], argnums: FirstTwo, *,
-        has_aux: bool = False
-    ) -> OfSecond[A, X, P, tuple[ValueOrBoth, tuple[A, X]]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfThird[A, B, X, P, ValueOrBoth], argnums: FirstThree, *,
-        has_aux: bool = False
-    ) -> OfThird[A, B, X, P, tuple[ValueOrBoth, tuple[A, B, X]]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: OfFirst[X, P, ComplexScalar], argnums: First = None, *,
-        has_aux: No = False, holomorphic: Yes
-    ) -> OfFirst[X, P, X]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: OfFirst[X, P, ComplexValue], argnums: First = None, *,
-        has_aux: No = False, holomorphic: Yes
-    ) -> OfFirst[X, P, tuple[ComplexValue, X]]: ...
-    @overload
-    def __call__(
-        self: Grad, f: Callable[P, RealScalar], argnums: Argnums | None = None, *,
-        argnames: Argnames, has_aux: No = False
-    ) -> Callable[P, Any]: ...
-    @overload
-    def __call__(
-        self: Grad, f: Callable[P, tuple[RealScalar, Aux]], argnums: Argnums | None = None, *,
-        argnames: Argnames, has_aux: Yes
-    ) -> Callable[P, tuple[Any, Aux]]: ...
-    @overload
-    def __call__(
-        self: ValueAndGrad, f: Callable[P, ValueOrBoth], argnums: Argnums | None = None, *,
-        argnames: Argnames, has_aux: bool = False
-    ) -> Callable[P, tuple[ValueOrBoth, Any]]: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., RealScalar], argnums: Argnums, *, has_aux: No = False
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., tuple[RealScalar, Any]], argnums: Argnums, *, has_aux: Yes
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *,
-        argnames: Argnames | None = None, has_aux: bool = False, holomorphic: bool
-    ) -> Any: ...
-
-
-class Elementwise(Function, Protocol):
-    """Derivatives of functions of every element, all at once."""
-
-    @overload
-    def __call__(
-        self, f: OfFirst[ArrayArg, P, Differentiable], argnums: First = None, *,
-        has_aux: No = False, holomorphic: bool = False
-    ) -> OfFirst[ArrayArg, P, ArrayArg]: ...
-    @overload
-    def __call__(
-        self, f: OfSecond[A, ArrayArg, P, Differentiable], argnums: Second, *, has_aux: No = False
-    ) -> OfSecond[A, ArrayArg, P, ArrayArg]: ...
-    @overload
-    def __call__(
-        self, f: OfFirst[ArrayArg, P, tuple[Differentiable, Aux]], argnums: First = None, *,
-        has_aux: Yes
-    ) -> OfFirst[ArrayArg, P, tuple[ArrayArg, Aux]]: ...
-    @overload
-    def __call__(
-        self, f: Callable[P, Any], argnums: Argnums | None = None, *, argnames: Argnames,
-        has_aux: bool = False, holomorphic: bool = False
-    ) -> Callable[P, Any]: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *, has_aux: bool = False,
-        holomorphic: bool = False
-    ) -> Any: ...
-
-
-class Matrices(Function, Protocol[K, S, F, M]):
-    """Derivatives by an array as arrays, of functions that return `S`; by a container of any type.
-
-    Functions that are differentiated by containers return `F`, and `M` is what `mode` may be,
-    `Never` where it is no parameter.
+    It returns the last of the derivatives `Ds`, beside what is auxiliary, or the value and all.
     """
 
     @overload
     def __call__(
-        self: _Matrix[S, F, M], f: OfFirst[ArrayArg, P, S], argnums: First = None, *,
-        has_aux: No = False, mode: M = ..., chunk_size: int | None = None,
-        holomorphic: bool = False
-    ) -> OfFirst[ArrayArg, P, Array]: ...
+        self: Derived[Alone, P, Differentiable, *tuple[Any, ...], X],
+        *args: P.args, **kwargs: P.kwargs
+    ) -> X: ...
     @overload
     def __call__(
-        self: _Matrix[S, F, M], f: OfFirst[ArrayArg, P, tuple[S, Aux]], argnums: First = None, *,
-        has_aux: Yes, mode: M = ..., chunk_size: int | None = None, holomorphic: bool = False
-    ) -> OfFirst[ArrayArg, P, tuple[Array, Aux]]: ...
+        self: Derived[Alone, P, tuple[Any, Aux], *tuple[Any, ...], X],
+        *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[X, Aux]: ...
     @overload
     def __call__(
-        self: _ValueAndMatrix[F, M], f: OfFirst[ArrayArg, P, DifferentiableValue],
-        argnums: First = None, *, has_aux: No = False, mode: M = ..., chunk_size: int | None = None,
-        holomorphic: bool = False
-    ) -> OfFirst[ArrayArg, P, tuple[DifferentiableValue, Array]]: ...
-    @overload
-    def __call__(
-        self: _ValueAndMatrix[F, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux],
-        argnums: First = None, *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None,
-        holomorphic: bool = False
-    ) -> OfFirst[ArrayArg, P, tuple[DifferentiableAndAux, Array]]: ...
-    @overload
-    def __call__(
-        self: _ValueGradientAndMatrix[F, M], f: OfFirst[ArrayArg, P, Value], argnums: First = None,
-        *, has_aux: No = False, mode: M = ..., chunk_size: int | None = None
-    ) -> OfFirst[ArrayArg, P, tuple[Value, ArrayArg, Array]]: ...
-    @overload
-    def __call__(
-        self: _ValueGradientAndMatrix[F, M], f: OfFirst[ArrayArg, P, ValueAndAux],
-        argnums: First = None, *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None
-    ) -> OfFirst[ArrayArg, P, tuple[ValueAndAux, ArrayArg, Array]]: ...
-    @overload
-    def __call__(
-        self, f: Callable[P, F], argnums: Argnums | None = None, *, argnames: Argnames,
-        has_aux: No = False, mode: M = ..., chunk_size: int | None = None
-    ) -> Callable[P, Any]: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., F], argnums: Argnums | None = None, *, has_aux: No = False,
-        mode: M = ..., chunk_size: int | None = None
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *,
-        argnames: Argnames | None = None, has_aux: bool, mode: M = ...,
-        chunk_size: int | None = None
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *,
-        argnames: Argnames | None = None, has_aux: bool = False, mode: M = ...,
-        chunk_size: int | None = None, holomorphic: bool
-    ) -> Any: ...
+        self: Derived[WithValue, P, Y, *Primals], *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Y, *Primals]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the derivative, or a tuple of it and others."""
+
+    def __get__(  # type: ignore[empty-body]
+        self: Derived[A, Concatenate[Any, P], Y, *Primals], instance: object, owner: Any = None
+    ) -> Derived[A, P, Y, *Primals]:
+        """Bind to an instance, as functions do."""
 
 
-class Orders(Function, Protocol):
-    """Derivatives like the result of the function, each by one number."""
+class Gradients(Function, Generic[K]):
+    """Derivatives of scalar functions, like the arguments."""
 
     @overload
     def __call__(
-        self, f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1, has_aux: bool = False,
+        self: Grad, f: OfFirst[X, P, RealScalar], argnums: First = None, *, has_aux: No = False
+    ) -> OfFirst[X, P, X]: ...
+    @overload
+    def __call__(
+        self: ValueAndGrad, f: OfFirst[X, P, Scalar], argnums: First = None, *, has_aux: No = False
+    ) -> OfFirst[X, P, tuple[Scalar, X]]: ...
+    @overload
+    def __call__(
+        self, f: OfFirst[X, P, ScalarOrPair], argnums: First = None, *, has_aux: bool = False,
+        holomorphic: Yes
+    ) -> Derived[K, Concatenate[X, P], ScalarOrPair, X]: ...
+    @overload
+    def __call__(
+        self, f: OfFirst[X, P, ScalarAndAux], argnums: First = None, *, has_aux: Yes,
+        holomorphic: No = False
+    ) -> Derived[K, Concatenate[X, P], ScalarAndAux, X]: ...
+    @overload
+    def __call__(
+        self, f: OfSecond[A, X, P, ScalarOrPair], argnums: Second, *, has_aux: bool = False,
         holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, X, P], ScalarOrPair, X]: ...
+    @overload
+    def __call__(
+        self, f: OfThird[A, B, X, P, ScalarOrPair], argnums: Third, *, has_aux: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, B, X, P], ScalarOrPair, X]: ...
+    @overload
+    def __call__(
+        self, f: OfSecond[A, X, P, ScalarOrPair], argnums: FirstTwo, *, has_aux: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, X, P], ScalarOrPair, tuple[A, X]]: ...
+    @overload
+    def __call__(
+        self, f: OfThird[A, B, X, P, ScalarOrPair], argnums: FirstThree, *, has_aux: bool = False,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, B, X, P], ScalarOrPair, tuple[A, B, X]]: ...
+    @overload
+    def __call__(
+        self, f: Callable[P, ScalarOrPair], argnums: Argnums | None = None, *, argnames: Argnames,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> Derived[K, P, ScalarOrPair, Any]: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., ScalarOrPair], argnums: Argnums, *, has_aux: bool = False,
+        holomorphic: bool = False
+    ) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a function."""
+
+
+class Elements(Function, Generic[K, M]):
+    """Derivatives of functions of every element, all at once."""
+
+    @overload
+    def __call__(
+        self: Elementwise, f: OfFirst[ArrayArg, P, Y], argnums: First = None, *,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> Derived[Alone, Concatenate[ArrayArg, P], Y, ArrayArg]: ...
+    @overload
+    def __call__(
+        self: Elementwise, f: OfSecond[A, ArrayArg, P, Y], argnums: Second, *,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> Derived[Alone, Concatenate[A, ArrayArg, P], Y, ArrayArg]: ...
+    @overload
+    def __call__(
+        self: Orders, f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> OfFirst[Number, P, Y]: ...
     @overload
     def __call__(
-        self, f: OfSecond[A, Number, P, Y], argnums: Second, *, n: int = 1, has_aux: bool = False,
-        holomorphic: bool = False
+        self: Orders, f: OfSecond[A, Number, P, Y], argnums: Second, *, n: int = 1,
+        has_aux: bool = False, holomorphic: bool = False
     ) -> OfSecond[A, Number, P, Y]: ...
     @overload
     def __call__(
-        self, f: Callable[P, Any], argnums: Argnums | None = None, *, n: int = 1,
-        argnames: Argnames, has_aux: bool = False, holomorphic: bool = False
-    ) -> Callable[P, Any]: ...
+        self, f: Callable[..., Any], argnums: Argnums | None = None, *, n: M = ...,
+        argnames: Argnames | None = None, has_aux: bool = False, holomorphic: bool = False
+    ) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a function."""
+
+
+class Matrices(Function, Generic[K, S, F, M]):
+    """Derivatives by an array as arrays, by a container of any type, of functions that return `F`.
+
+    `M` is what `mode` may be, `Never` where it is no parameter.
+    """
+
     @overload
     def __call__(
-        self, f: Callable[..., Any], argnums: Argnums | None = None, *, n: int = 1,
-        has_aux: bool = False, holomorphic: bool = False
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
+        *, has_aux: No = False, mode: M = ..., chunk_size: int | None = None,
+        holomorphic: bool = False
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, Array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
+        *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None, holomorphic: bool = False
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, Array]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        has_aux: bool = False, chunk_size: int | None = None, holomorphic: bool = False
+    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
+    @overload
+    def __call__(
+        self, f: Callable[..., F], argnums: Argnums | None = None, *,
+        argnames: Argnames | None = None, has_aux: bool = False, mode: M = ...,
+        chunk_size: int | None = None, holomorphic: bool = False
     ) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a function."""
 
 
 # fmt: on
 
 # Which paths are of which transforms.
-Grad: TypeAlias = Gradients[Literal["gradient"]]
-ValueAndGrad: TypeAlias = Gradients[Literal["value and gradient"]]
-_Matrix = Matrices[Literal["matrix"], S, F, M]
-_ValueAndMatrix = Matrices[Literal["value and matrix"], Any, F, M]
-_ValueGradientAndMatrix = Matrices[Literal["value, gradient and matrix"], Any, F, M]
-
-Jacobian: TypeAlias = _Matrix[Differentiable, Any, Mode]
-JacobianInOneMode: TypeAlias = _Matrix[Differentiable, Any, Never]
-ValueAndJacobian: TypeAlias = _ValueAndMatrix[Any, Mode]
-Hessian: TypeAlias = _Matrix[RealScalar, RealScalar, Never]
-ValueGradAndHessian: TypeAlias = _ValueGradientAndMatrix[RealScalar, Never]
+Grad: TypeAlias = Gradients[Alone]
+ValueAndGrad: TypeAlias = Gradients[WithValue]
+Elementwise: TypeAlias = Elements[Literal["of elements"], Never]
+Orders: TypeAlias = Elements[Literal["of numbers"], int]
+Jacobians = Matrices[K, Literal["jacobian"], Any, M]
+Jacobian: TypeAlias = Jacobians[Alone, Mode]
+JacobianInOneMode: TypeAlias = Jacobians[Alone, Never]
+ValueAndJacobian: TypeAlias = Jacobians[WithValue, Mode]
+Hessians = Matrices[K, Literal["hessian"], ComplexScalar | tuple[ComplexScalar, Any], Never]
+Hessian: TypeAlias = Hessians[Alone]
+ValueGradAndHessian: TypeAlias = Hessians[WithValue]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from funcdiff.api.signatures.typed import Function, K, S
 from funcdiff.api.signatures.variables import (
@@ -13,8 +13,8 @@ from funcdiff.api.signatures.variables import (
     No,
     Primals,
     RealScalar,
+    Scalar,
     ScalarPullback,
-    Value,
     X,
     Y,
     Yes,
@@ -25,7 +25,7 @@ Loss = TypeVar("Loss", covariant=True)
 
 # A path is two lines or three, not one for each parameter.
 # fmt: off
-class Products(Function, Protocol[K, S, Loss]):
+class Products(Function, Generic[K, S, Loss]):
     """Products with a derivative at a point, and what computes them; keywords are of the function.
 
     With second derivatives, of functions that return `S`; `Loss` is what `loss` may be.
@@ -33,9 +33,9 @@ class Products(Function, Protocol[K, S, Loss]):
 
     @overload
     def __call__(
-        self: Vjp, f: Callable[[*Primals], Value], *primals: *Primals, argnums: None = None,
+        self: Vjp, f: Callable[[*Primals], Scalar], *primals: *Primals, argnums: None = None,
         argnames: None = None, has_aux: No = False, **kwargs: Any
-    ) -> tuple[Value, ScalarPullback[Value, *Primals]]: ...
+    ) -> tuple[Scalar, ScalarPullback[Scalar, *Primals]]: ...
     @overload
     def __call__(
         self: Vjp, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
@@ -43,9 +43,9 @@ class Products(Function, Protocol[K, S, Loss]):
     ) -> tuple[Y, Callable[[Y], tuple[*Primals]]]: ...
     @overload
     def __call__(
-        self: Vjp, f: Callable[[*Primals], tuple[Value, Aux]], *primals: *Primals,
+        self: Vjp, f: Callable[[*Primals], tuple[Scalar, Aux]], *primals: *Primals,
         argnums: None = None, argnames: None = None, has_aux: Yes, **kwargs: Any
-    ) -> tuple[Value, ScalarPullback[Value, *Primals], Aux]: ...
+    ) -> tuple[Scalar, ScalarPullback[Scalar, *Primals], Aux]: ...
     @overload
     def __call__(
         self: Vjp, f: Callable[[*Primals], tuple[Y, Aux]], *primals: *Primals,
@@ -110,6 +110,16 @@ class Products(Function, Protocol[K, S, Loss]):
     ) -> Any: ...
     @overload
     def __call__(
+        self: Transposes, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
+        argnames: None = None, **kwargs: Any
+    ) -> Callable[[Y], tuple[*Primals]]: ...
+    @overload
+    def __call__(
+        self: Transposes, f: Callable[..., Y], *primals: Any, argnums: Argnums,
+        argnames: Argnames | None = None, **kwargs: Any
+    ) -> Callable[[Y], tuple[Any, ...]]: ...
+    @overload
+    def __call__(
         self, f: Callable[..., Any], *primals: Any, argnums: Argnums,
         argnames: Argnames | None = None, has_aux: bool = False, **kwargs: Any
     ) -> Any: ...
@@ -118,26 +128,8 @@ class Products(Function, Protocol[K, S, Loss]):
         self, f: Callable[..., Any], *primals: Any, argnums: Argnums | None = None,
         argnames: Argnames, has_aux: bool = False, **kwargs: Any
     ) -> Any: ...
-
-
-class Transposes(Function, Protocol):
-    """A linear function the other way round."""
-
-    @overload
-    def __call__(
-        self, f: Callable[[*Primals], Y], *primals: *Primals, argnums: None = None,
-        argnames: None = None, **kwargs: Any
-    ) -> Callable[[Y], tuple[*Primals]]: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Y], *primals: Any, argnums: Argnums,
-        argnames: Argnames | None = None, **kwargs: Any
-    ) -> Callable[[Y], tuple[Any, ...]]: ...
-    @overload
-    def __call__(
-        self, f: Callable[..., Y], *primals: Any, argnums: Argnums | None = None,
-        argnames: Argnames, **kwargs: Any
-    ) -> Callable[[Y], tuple[Any, ...]]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+        """Return the product, or what computes it."""
 
 
 # fmt: on
@@ -148,6 +140,7 @@ Linearize: TypeAlias = Products[Literal["value and linear map"], Any, Any]
 Jvp: TypeAlias = Products[Literal["value and tangent"], Any, Any]
 DirectionalDerivative: TypeAlias = Products[Literal["tangent"], Any, Any]
 _Curved = Products[Literal["curved", "in reverse", "of residuals"], S, Loss]
+Transposes: TypeAlias = Products[Literal["transpose"], Any, Any]
 _GaussNewton = Products[Literal["of residuals"], Any, Loss]
 _CurvedBack = Products[Literal["in reverse"], Any, Any]
 

@@ -38,15 +38,14 @@ FloatArray = NDArray[np.floating[Any]]
 Differentiable = RealScalar | ComplexScalar | Array
 """What has a derivative: a number or an array, in no container."""
 
-Value = TypeVar("Value", bound=RealScalar)
-ComplexValue = TypeVar("ComplexValue", bound=ComplexScalar)
 ArrayArg = TypeVar("ArrayArg", bound=Differentiable)
 Number = TypeVar("Number", bound=ComplexScalar)
 DifferentiableValue = TypeVar("DifferentiableValue", bound=Differentiable)
 
 # What a function returns as a whole: with `has_aux` a pair.
-ValueAndAux = TypeVar("ValueAndAux", bound=tuple[RealScalar, Any])
-ValueOrBoth = TypeVar("ValueOrBoth", bound=RealScalar | tuple[RealScalar, Any])
+Scalar = TypeVar("Scalar", bound=RealScalar)
+ScalarAndAux = TypeVar("ScalarAndAux", bound=tuple[RealScalar, Any])
+ScalarOrPair = TypeVar("ScalarOrPair", bound=ComplexScalar | tuple[ComplexScalar, Any])
 DifferentiableAndAux = TypeVar("DifferentiableAndAux", bound=tuple[Differentiable, Any])
 
 Argnums = int | Sequence[int]
