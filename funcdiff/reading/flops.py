@@ -1,4 +1,6 @@
-"""Counts the floating-point operations of an equation, to leading order, by a table.
+"""Counts the floating-point operations of an equation, to leading order.
+
+What has no formula here is counted by the facts on its record: see `flops`.
 
 One addition, multiplication or comparison of real numbers counts as one.  Of other elementwise
 functions, the weights are round numbers for how much longer they take in a current processor.
@@ -26,39 +28,32 @@ from funcdiff.ops.structure.structural import Axis
 
 Flops: TypeAlias = Callable[[Equation], float]
 
-SPECIAL: Final = 40
+_SPECIAL: Final = 40
 """The weight of a function of ``scipy.special``."""
 
-QUADRATURE: Final = 1000
+_QUADRATURE: Final = 1000
 """The weight of a function that is computed as an integral or a series of many terms."""
 
-_INTEGRALS: Final = (
-    "beta_moments gamma_moments elliptic_sines elliptic_tangents exprel_derivatives "
-    "log1p_ratio_derivatives"
-)
-
 WEIGHTS: Final[dict[int, str]] = {
-    1: "absolute fabs sign copysign heaviside nextafter spacing deg2rad rad2deg "
-    "excess whole_part floor ceil trunc rint modf_integer modf_fraction square "
-    "frexp_exponent frexp_mantissa ldexp "
-    "less less_equal equal not_equal greater greater_equal maximum minimum fmax fmin "
-    "isfinite isinf isnan signbit logical_and logical_or logical_xor logical_not "
-    "bitwise_and bitwise_or bitwise_xor invert bitwise_count left_shift right_shift",
     4: "div reciprocal sqrt root_of_squares floor_divide remainder fmod gcd lcm",
-    5: "hypot",
+    5: "hypot modulus",
     10: "sinc exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt "
     "decay exponential_ratio",
     20: "power float_power arcsin arccos arctan arcsinh arccosh arctanh arctan2 "
     "logaddexp logaddexp2 logistic",
-    SPECIAL: "bessel_i0 bessel_i1",
+    _SPECIAL: "bessel_i0 bessel_i1",
+    _QUADRATURE: "beta_moments gamma_moments elliptic_sines elliptic_tangents "
+    "exprel_derivatives log1p_ratio_derivatives",
 }
-"""Operations for each element, and the elementwise functions that take so many."""
+"""Operations for each element of the result, and the functions that take more than one."""
 
 
 def flops(eq: Equation) -> float:
     """Return how many operations an equation takes, without those of programs in it.
 
-    Default, for what the table does not have: one for each element of the results.
+    By default these are none for views, for what holds programs and for the user's functions, one
+    for each element of a pointwise result, and of others one for each element of the largest
+    operand or result.
 
     Examples
     --------
@@ -68,8 +63,19 @@ def flops(eq: Equation) -> float:
     >>> flops(program.equations[0])
     48
     """
-    entry = FLOPS.get(eq.primitive)
-    return _results(eq) if entry is None else entry(eq)
+    formula, facts = FORMULAS.get(eq.primitive), eq.primitive.facts
+    if formula is not None:
+        return formula(eq)
+    if facts.view or facts.hands_on or facts.calls_user or eq.params.equation_count:
+        return 0
+    weight = _WEIGHT.get(eq.primitive)
+    if facts.pointwise or weight:
+        # complex: two real sums, or four products and two sums
+        factor = 2 if facts.linear else 6 if facts.product else 4
+        return _results(eq) * (weight or 1) * (factor if _is_complex(eq) else 1)
+    return max(atom.type.size for atom in (*eq.operands, *eq.results)) * (
+        2 if _is_complex(eq) else 1
+    )
 
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -79,8 +85,8 @@ def _results(eq: Equation) -> int:
     return sum(v.type.size for v in eq.results)
 
 
-def _operands(eq: Equation) -> int:
-    return sum(atom.type.size for atom in eq.operands)
+def _second_operand(eq: Equation) -> int:
+    return eq.operands[1].type.size
 
 
 def _nothing(_eq: Equation) -> int:
@@ -95,31 +101,6 @@ def _matrix(eq: Equation) -> tuple[int, int, int]:
     """Return how many matrices there are, and their longer and shorter side."""
     *stack, rows, columns = eq.operands[0].type.shape
     return prod(stack) * (4 if _is_complex(eq) else 1), max(rows, columns), min(rows, columns)
-
-
-# ---- elementwise functions -----------------------------------------------------------------------
-
-
-def _elementwise(weight: int) -> Flops:
-    def count(eq: Equation) -> int:
-        return _results(eq) * weight * (4 if _is_complex(eq) else 1)
-
-    return count
-
-
-def _sum_of_numbers(eq: Equation) -> int:
-    """Count two real sums for one of complex numbers."""
-    return _results(eq) * (2 if _is_complex(eq) else 1)
-
-
-def _product_of_numbers(eq: Equation) -> int:
-    """Count four real products and two sums for one of complex numbers."""
-    return _results(eq) * (6 if _is_complex(eq) else 1)
-
-
-def _each_operand(eq: Equation) -> int:
-    """Count one operation for each element of the first operand."""
-    return eq.operands[0].type.size * (2 if _is_complex(eq) else 1)
 
 
 # ---- products and sums ---------------------------------------------------------------------------
@@ -241,28 +222,11 @@ def _adjugate(eq: Equation) -> float:
     return stack * n**3 * (8 / 3 + 4 * (len(eq.operands) - 1))
 
 
-def _squared(eq: Equation) -> float:
-    """Count n² for each row of n values that is compared with itself."""
-    return sum(v.type.size for v in eq.results[:1])
-
-
-BY_NAME: Final[dict[str, Flops]] = {
-    "add sub neg": _sum_of_numbers,
-    "mul": _product_of_numbers,
+_BY_NAME: Final[dict[str, Flops]] = {
+    # what only moves elements
+    "concatenate gather scatter replace_slice convert conj join part iota": _nothing,
+    "scatter_add add_slice": _second_operand,
     "select": _results,
-    "modulus": _elementwise(5),
-    _INTEGRALS: _elementwise(QUADRATURE),
-    # what moves elements, or passes them on
-    "reshape permute broadcast slice sliding_windows reverse concatenate iota convert gather "
-    "scatter replace_slice real imag conj join part last_writes stop_gradient tap "
-    "spectral spectral_sum singular_function singular_sum singular_derivative "
-    "radial known": _nothing,
-    "scatter_add add_slice": lambda eq: eq.operands[1].type.size,
-    # reductions, and checks, which look at every element once
-    "accumulate reduce_sum reduce_prod reduce_max reduce_min reduce_all reduce_any reduce_count "
-    "argmax argmin cumsum cumprod running_maximum running_minimum running_fmax running_fmin "
-    "masked_sum sum_from overlap_add partition argpartition order_statistics gauge reflected "
-    "leaving regular existing complement divergent vanishing constant_rank distinct": _each_operand,
     "contract masked_contract": _contract,
     "convolve masked_convolve": _convolve,
     "recurrence": _recurrence,
@@ -285,25 +249,14 @@ BY_NAME: Final[dict[str, Flops]] = {
     "svd": _svd,
     "svdvals": _svdvals,
     "lstsq pinv": _through_svd,
-    "tied entangled": _squared,
-    "shared settled blocks aligned": _operands,
-    # functions of which nothing is known, and equations of which the programs inside count
-    "opaque root linear_solve custom custom_tangent checkpoint cond scan while_loop": _nothing,
 }
 
-FLOPS: Final[dict[Primitive[Any], Flops]] = {
-    **{op.primitive: _elementwise(SPECIAL) for op in by_name.values()},
-    **{
-        primitives[name]: _elementwise(weight)
-        for weight, names in WEIGHTS.items()
-        for name in names.split()
-        if name in primitives
-    },
-    **{
-        primitives[name]: entry
-        for names, entry in BY_NAME.items()
-        for name in names.split()
-        if name in primitives
-    },
+FORMULAS: Final[dict[Primitive[Any], Flops]] = {
+    primitives[name]: formula for names, formula in _BY_NAME.items() for name in names.split()
 }
-"""Operations by primitive."""
+"""Operations to leading order, of what facts do not tell.  Default: see `flops`."""
+
+_WEIGHT: Final[dict[Primitive[Any], int]] = {
+    **{op.primitive: _SPECIAL for op in by_name.values()},
+    **{primitives[name]: weight for weight, names in WEIGHTS.items() for name in names.split()},
+}

@@ -9,19 +9,38 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.core.primitive import primitives
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.errors import InputError
 from funcdiff.reading.costs import Cost
-from funcdiff.reading.flops import BY_NAME, FLOPS, WEIGHTS
 from tests.reading.readable import KEPT, network
 
 X, W = np.ones((20, 30)), np.ones((30, 40))
 
 
-def test_every_primitive_has_an_entry_and_every_entry_a_primitive() -> None:
-    assert sorted(name for name, p in primitives.items() if p not in FLOPS) == []
-    names = " ".join([*WEIGHTS.values(), *BY_NAME]).split()
-    assert sorted(name for name in names if name not in primitives) == []
+@pytest.mark.parametrize(
+    ("facts", "f", "flops"),
+    [
+        (Facts(), lambda x: x[:2, :3], 6),
+        (Facts(pointwise=True), lambda x: x, 600),
+        (Facts(pointwise=True), lambda x: 1j * x, 4 * 600),
+        (Facts(pointwise=True, linear=slice(None)), lambda x: 1j * x, 2 * 600),
+        (Facts(view=True), lambda x: x, 0),
+        (Facts(calls_user=True), lambda x: x, 0),
+    ],
+)
+def test_an_operation_of_no_entry_is_counted_by_its_facts(
+    facts: Facts, f: Any, flops: float
+) -> None:
+    some = Primitive(
+        "some_operation", Params, lambda _p, x: (x,), lambda _p: np.positive, facts=facts
+    )
+    try:
+        cost = fd.cost(lambda x: bind(some, NONE, f(x)))(X)
+        before = fd.cost(f)(X)
+    finally:
+        primitives.pop("some_operation")
+    assert cost.flops - before.flops == flops
 
 
 def test_a_product_of_matrices_takes_two_operations_for_each_term() -> None:
