@@ -22,16 +22,16 @@ def part(x: Any, lower: Lower) -> Any:
 
 
 @pytest.mark.parametrize("n", [4, 7, 19])
-@pytest.mark.parametrize(("left", "right", "wanted"), list(itertools.product(KINDS, KINDS, KINDS)))
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(KINDS, KINDS)))
 def test_zeros_are_left_out(
-    n: int, left: Lower, right: Lower, wanted: Lower, monkeypatch: pytest.MonkeyPatch
+    n: int, left: Lower, right: Lower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(triangles, "WORTHWHILE", 3)
     random = np.random.default_rng(n)
     x, y = (part(random.normal(size=(n, n)), kind) for kind in (left, right))
     out = np.full((n, n), np.nan)
-    triangular_product(left, right, wanted)(x, y, out)
-    np.testing.assert_allclose(part(out, wanted), part(x @ y, wanted), rtol=1e-12, atol=1e-12)
+    triangular_product(left, right)(x, y, out)
+    np.testing.assert_allclose(out, x @ y, rtol=1e-12, atol=1e-12)
 
 
 def test_the_derivative_of_a_cholesky_factor_multiplies_triangles() -> None:

@@ -13,7 +13,6 @@ from funcdiff.backend.code.triangles import (
     WORTHWHILE,
     triangles,
     triangular_product,
-    wanted_triangles,
 )
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
@@ -30,7 +29,6 @@ class ProductWriter(Writer):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._triangles = triangles(program)
-        self._wanted = wanted_triangles(program)
 
     def _product(self, eq: Equation, place: str) -> str:
         """Return the product of matrices or vectors, written to memory if some is given."""
@@ -58,7 +56,7 @@ class ProductWriter(Writer):
             lower = kinds.get(text.removesuffix(".T"))
             return not lower if lower is not None and text.endswith(".T") else lower
 
-        key = (kind(made.left), kind(made.right), self._wanted.get(eq.results[0].number))
+        key = (kind(made.left), kind(made.right))
         if all(lower is None for lower in key) or not _are_large_squares(eq):
             return self._numpy("matmul")
         return self._numbered(("product", *key), "product_", triangular_product(*key))

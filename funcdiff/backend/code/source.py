@@ -18,9 +18,6 @@ from funcdiff.core.overwriting import choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.space import Axes
 
-_OUT_BY_KEYWORD: Final = (np.maximum, np.minimum)
-"""NumPy deprecates a third argument by position for these."""
-
 _OF_NUMPY: Final = re.compile(r"np\.(\w+)")
 
 _LARGE: Final = 1 << 15
@@ -66,6 +63,8 @@ class Writer:
 
     def _call(self, eq: Equation) -> str:
         """Return the call that computes the results of an equation in new memory."""
+        if is_ufunc(eq):
+            return self._elementwise(eq)
         operands = [self._operand(atom) for atom in eq.operands]
         plain = self._choices[eq.results[0].number].function is eq.operation.function
         if plain and eq.primitive in FORMULAS:
@@ -85,15 +84,17 @@ class Writer:
             arguments.append(self._dtype(dtype))
         return f"{function}({', '.join([*arguments, *filter(None, [place])])})"
 
-    def _elementwise(self, eq: Equation) -> str:
-        """Return the call of a ufunc without the closing parenthesis."""
+    def _elementwise(self, eq: Equation, place: str = "") -> str:
+        """Return the call of a ufunc, which writes to given memory if there is some."""
         operands = [
             self._constant(eq, atom) if isinstance(atom, Literal) else self._name(atom)
             for atom in eq.operands
         ]
         if all(isinstance(atom, Literal) for atom in eq.operands):
             operands[0] = self._operand(eq.operands[0])
-        return f"{self._function(eq)}({', '.join(operands)}"
+        if place:
+            operands.append(f"out={place}" if _is_out_by_keyword(eq) else place)
+        return f"{self._function(eq)}({', '.join(operands)})"
 
     def _view(self, eq: Equation) -> str:
         """Return the statement for a broadcast that is left to NumPy."""
@@ -157,9 +158,9 @@ class Writer:
         return self._known[key]
 
 
-def target(eq: Equation, name: str) -> str:
-    """Return the argument of a ufunc that makes it write to given memory."""
-    return f"out={name}" if eq.operation.function in _OUT_BY_KEYWORD else name
+def _is_out_by_keyword(eq: Equation) -> bool:
+    """Whether NumPy deprecates the memory for the result by position."""
+    return eq.operation.function in (np.maximum, np.minimum)
 
 
 def source(program: Program) -> Source:
@@ -197,11 +198,10 @@ class _Faithful(Writer):
         number = eq.results[0].number
         if number in self._views:
             return self._view(eq)
-        if not is_ufunc(eq):
-            return f"{', '.join(self._name(v) for v in eq.results)} = {self._call(eq)}"
-        name, call = self._name(eq.results[0]), self._elementwise(eq)
-        written = self._buffer.get(number, number) != number
-        return f"{call}, {target(eq, name)})" if written else f"{name} = {call})"
+        names = ", ".join(self._name(v) for v in eq.results)
+        if self._buffer.get(number, number) != number:
+            return self._elementwise(eq, names)
+        return f"{names} = {self._call(eq)}"
 
     def _name(self, v: Var) -> str:
         return super()._name(Var(self._buffer.get(v.number, v.number), v.type))

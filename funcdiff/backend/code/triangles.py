@@ -8,13 +8,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.program import Program
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv_p
-from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.structural import Permutation, permute_p
 
 WORTHWHILE: Final = 128
@@ -35,9 +33,9 @@ def triangles(program: Program) -> dict[int, bool]:
         elif eq.primitive is triangular_inv_p:
             found[made] = True
         elif eq.primitive is part_p:
-            side = _side(eq.params_as(Part))
-            if side is not None:
-                found[made] = side
+            p = eq.params_as(Part)
+            if p.below != p.above:
+                found[made] = bool(p.below)
         elif operand in found and eq.primitive is conj_p:
             found[made] = found[operand]
         elif operand in found and eq.primitive is permute_p:
@@ -48,37 +46,8 @@ def triangles(program: Program) -> dict[int, bool]:
     return found
 
 
-def _side(p: Part) -> Lower:
-    """Return which triangle of a matrix is kept."""
-    return bool(p.below) if p.below != p.above else None
-
-
-def wanted_triangles(program: Program) -> dict[int, bool]:
-    """Return for each product of which one triangle only is looked at whether it is the lower."""
-    products = {eq.results[0] for eq in program.equations if eq.primitive is contract_p}
-    looked_at: dict[Atom, set[Lower]] = {v: set() for v in products}
-    for eq in program.equations:
-        one = _side(eq.params_as(Part)) if eq.primitive is part_p else None
-        for atom in products.intersection(eq.operands):
-            looked_at[atom].add(one)
-    for atom in products.intersection(program.outputs):
-        looked_at[atom].add(None)
-    return {
-        v.number: lower
-        for v, uses in looked_at.items()
-        if isinstance(v, Var) and len(uses) == 1 and (lower := next(iter(uses))) is not None
-    }
-
-
-def triangular_product(left: Lower, right: Lower, wanted: Lower) -> Callable[..., Any]:
+def triangular_product(left: Lower, right: Lower) -> Callable[..., Any]:
     """Return a function like `numpy.matmul` of two square matrices, given where these have zeros.
-
-    Parameters
-    ----------
-    left, right
-        Where the operands may differ from zero.
-    wanted
-        Which part of the result is needed; where it is not, there are zeros or parts of sums.
 
     Notes
     -----
@@ -87,14 +56,14 @@ def triangular_product(left: Lower, right: Lower, wanted: Lower) -> Callable[...
     """
 
     def function(x: Any, y: Any, out: Any) -> Any:
-        _multiply(x, y, out, left, right, wanted)
+        _multiply(x, y, out, left, right)
         return out
 
     return function
 
 
-def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower) -> None:
-    if left is right is wanted is None or len(x) < WORTHWHILE:
+def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower) -> None:
+    if left is right is None or len(x) < WORTHWHILE:
         np.matmul(x, y, out)
         return
     rows, sums, columns = map(_halves, (len(x), len(y), len(y.T)))
@@ -103,9 +72,8 @@ def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower
         inner = [
             k for k in range(2) if _is_nonzero_block(i, k, left) and _is_nonzero_block(k, j, right)
         ]
-        if not inner or not _is_nonzero_block(i, j, wanted):
+        if not inner:
             place[...] = 0.0
-            continue
         for k in inner:
             target = place if k == inner[0] else np.empty_like(place)
             _multiply(
@@ -114,7 +82,6 @@ def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower, wanted: Lower
                 target,
                 left if i == k else None,
                 right if k == j else None,
-                wanted if i == j else None,
             )
             if target is not place:
                 place += target

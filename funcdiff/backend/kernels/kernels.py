@@ -20,7 +20,7 @@ from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.memory import between_calls, bytes_of
 from funcdiff.backend.code.products import ProductWriter, is_product
-from funcdiff.backend.code.source import Source, target
+from funcdiff.backend.code.source import Source
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
 from funcdiff.backend.numbers.scalars import Attempt
@@ -190,7 +190,7 @@ class _KernelWriter(ProductWriter):
     def _write(self, eq: Equation, place: str = "") -> str:
         """Return the call that writes the result of an equation to memory, if some is given."""
         if is_ufunc(eq):
-            return f"{self._elementwise(eq)}{f', {target(eq, place)}' if place else ''})"
+            return self._elementwise(eq, place)
         if reduction_ufunc(eq) is not None:
             return self._sum_by_product(eq, place) or self._reduction(eq, place)
         return self._product(eq, place)
