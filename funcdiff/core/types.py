@@ -95,6 +95,11 @@ class ArrayType:
         return math.prod(self.shape)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def differentiable(self) -> bool:
         """Whether values of this type have tangents: floating and complex ones do."""
         return self.dtype.kind in "fc"

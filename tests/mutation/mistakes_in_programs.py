@@ -107,8 +107,8 @@ PASSES: Final = (
 
 BACKEND: Final = (
     Planted("backend/blocks/schedule.py",
-            "users[atom.number].add(None)",
-            "users[atom.number].clear()",
+            "set(program.outputs).union(*others)",
+            "set[Atom]().union(*others)",
             "an output that a region makes is not stored"),
     Planted("backend/blocks/schedule.py",
             "elif blocked and value.in_rows and rows_there == length:",

@@ -85,33 +85,26 @@ class Region(NamedTuple):
         Its inputs are those blocked, then those needed whole; its outputs those stored, then
         those combined.
         """
-        combined = {v.number for v, _ in self.combined}
-        names: dict[tuple[int, bool], Var] = {}
-        for v in self.blocked:
-            names[v.number, True] = Var(len(names), _cut(v.type, count))
-        for v in self.whole:
-            names[v.number, False] = Var(len(names), v.type)
+        combined = {v for v, _ in self.combined}
+        names = {(v, True): Var(k, _cut(v.type, count)) for k, v in enumerate(self.blocked)}
+        names |= {(v, False): Var(len(names) + k, v.type) for k, v in enumerate(self.whole)}
         inputs = tuple(names.values())
         made: list[Equation] = []
-        number = len(inputs)
 
         def operand(atom: Atom, blocked: bool) -> Atom:  # noqa: FBT001
             if isinstance(atom, Literal):
                 return Literal(atom.value, _cut(atom.type, count)) if blocked else atom
-            return names[atom.number, blocked]
+            return names[atom, blocked]
 
         for eq in self.equations:
             how = rows(eq)
             assert how is not None
             operands = tuple(map(operand, eq.operands, how.blocked))
             (v,) = eq.results
-            type_ = v.type if v.number in combined else _cut(v.type, count)
-            result = Var(number, type_)
-            number += 1
-            names[v.number, True] = result
+            type_ = v.type if v in combined else _cut(v.type, count)
+            names[v, True] = result = Var(len(names), type_)
             made.append(Equation(eq.primitive, of_rows(eq, count), operands, (result,)))
-        outputs = tuple(names[v.number, True] for v in self.results)
-        return Program(inputs, tuple(made), outputs)
+        return Program(inputs, tuple(made), tuple(names[v, True] for v in self.results))
 
 
 def _cut(type_: ArrayType, count: int) -> ArrayType:
@@ -140,12 +133,15 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
     members: dict[_Place, list[Equation]] = defaultdict(list)
     for eq, place in zip(program.equations, places, strict=True):
         members[place].append(eq)
-    users = _users(program, places)
+    used = {
+        place: {a for eq in equations for a in eq.operands} for place, equations in members.items()
+    }
     steps: list[Step] = []
     for place in sorted(members):
         equations = members[place]
         if place[1] and len(equations) > 1:
-            region = _region(place, equations, users, limits)
+            others = (atoms for other, atoms in used.items() if other != place)
+            region = _region(place[1], equations, set(program.outputs).union(*others), limits)
             if _bytes_saved(region) >= limits.saved:
                 steps.append(region)
                 continue
@@ -157,20 +153,12 @@ def schedule(program: Program, limits: Limits | None = None) -> list[Step]:
 
 def _lengths(program: Program, limits: Limits) -> set[int]:
     """Return the lengths of first axes along which there is much to do."""
+    types = {a.type for eq in program.equations for a in (*eq.operands, *eq.results)}
     return {
-        shape[0]
-        for eq in program.equations
-        for shape in (atom.type.shape for atom in (*eq.operands, *eq.results))
-        if len(shape) and shape[0] > 1
-        if limits.array <= _size(shape) <= shape[0] * limits.row
+        t.shape[0]
+        for t in types
+        if t.shape and t.shape[0] > 1 and limits.array <= t.size <= t.shape[0] * limits.row
     }
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
 
 
 def _places(program: Program, lengths: set[int]) -> list[_Place]:
@@ -223,37 +211,21 @@ def _first_stage(values: dict[int, _Value], eq: Equation, how: Rows, length: int
     return stage
 
 
-def _users(program: Program, places: Sequence[_Place]) -> dict[int, set[_Place | None]]:
-    """Return where each variable is used; None stands for the outputs."""
-    users: dict[int, set[_Place | None]] = defaultdict(set)
-    for eq, place in zip(program.equations, places, strict=True):
-        for atom in eq.operands:
-            if isinstance(atom, Var):
-                users[atom.number].add(place)
-    for atom in program.outputs:
-        if isinstance(atom, Var):
-            users[atom.number].add(None)
-    return users
-
-
 def _bytes_saved(region: Region) -> int:
     """Return how many bytes of what the equations read and write stay in the cache."""
-    moved = sum(_bytes(a) for eq in region.equations for a in (*eq.operands, *eq.results))
-    return moved - sum(map(_bytes, (*region.operands, *region.results)))
+    moved = [a for eq in region.equations for a in (*eq.operands, *eq.results)]
+    return _bytes(moved) - _bytes((*region.operands, *region.results))
 
 
-def _bytes(atom: Atom) -> int:
-    return 0 if isinstance(atom, Literal) else atom.type.size * atom.type.dtype.itemsize
+def _bytes(atoms: Sequence[Atom]) -> int:
+    return sum(atom.type.nbytes for atom in atoms if isinstance(atom, Var))
 
 
 def _region(
-    place: _Place,
-    equations: Sequence[Equation],
-    users: dict[int, set[_Place | None]],
-    limits: Limits,
+    length: int, equations: Sequence[Equation], needed: set[Atom], limits: Limits
 ) -> Region:
-    length = place[1]
-    made = {eq.results[0].number for eq in equations}
+    """Return equations as a region; `needed` is what others use."""
+    made = {eq.results[0] for eq in equations}
     blocked, whole = dict[Var, None](), dict[Var, None]()
     stored: list[Var] = []
     combined: list[tuple[Var, np.ufunc]] = []
@@ -262,14 +234,14 @@ def _region(
         how = rows(eq)
         assert how is not None
         for atom, flag in zip(eq.operands, how.blocked, strict=True):
-            if isinstance(atom, Var) and atom.number not in made:
+            if isinstance(atom, Var) and atom not in made:
                 (blocked if flag else whole)[atom] = None
         (v,) = eq.results
         if how.combine is not None:
             combined.append((v, how.combine))
             continue
         longest = max(longest, v.type.size // length)
-        if users[v.number] - {place}:
+        if v in needed:
             stored.append(v)
     block = max(1, min(length, limits.block // longest))
     return Region(

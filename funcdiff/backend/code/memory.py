@@ -79,12 +79,9 @@ def between_calls(
     keeps
         Whether a step may hold on to its operands after the call.
     """
-    return _assign(program, steps, writes, lambda v: v.type.shape and bytes_of(v), keeps, kept=True)
-
-
-def bytes_of(v: Var) -> int:
-    """Return how much memory an array takes."""
-    return v.type.size * v.type.dtype.itemsize
+    return _assign(
+        program, steps, writes, lambda v: v.type.shape and v.type.nbytes, keeps, kept=True
+    )
 
 
 def _layouts(program: Program) -> list[int]:

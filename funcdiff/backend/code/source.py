@@ -11,7 +11,7 @@ import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
 from funcdiff.backend.code.formulas import FORMULAS, is_ufunc, reduction_ufunc, with_new_axes
-from funcdiff.backend.code.memory import bytes_of, in_calls
+from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import choices
@@ -104,7 +104,7 @@ class Writer:
 
     def _deletions(self, dying: Iterable[Var]) -> list[str]:
         """Return the statement that frees large arrays."""
-        large = dict.fromkeys(self._name(v) for v in dying if bytes_of(v) >= _LARGE)
+        large = dict.fromkeys(self._name(v) for v in dying if v.type.nbytes >= _LARGE)
         return [f"del {', '.join(large)}"] if large else []
 
     # ---- names -----------------------------------------------------------------------------

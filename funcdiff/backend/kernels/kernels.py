@@ -18,7 +18,7 @@ from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
-from funcdiff.backend.code.memory import between_calls, bytes_of
+from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
 from funcdiff.backend.code.source import Source
 from funcdiff.backend.code.triangles import WORTHWHILE
@@ -275,7 +275,7 @@ def _has_number_result(eq: Equation) -> bool:
 
 def _sizes(places: _Places) -> dict[int, int]:
     """Return how many bytes each slot has."""
-    return {slot: bytes_of(v) for slot, v in places.values()}
+    return {slot: v.type.nbytes for slot, v in places.values()}
 
 
 def _memory(places: _Places) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def _memory(places: _Places) -> dict[str, Any]:
     for slot, v in places.values():
         # one array for all results of a type: NumPy is quicker if operand and result are the same
         if (slot, v.type) not in made:
-            taken = slots[slot].view(np.uint8)[: bytes_of(v)]
+            taken = slots[slot].view(np.uint8)[: v.type.nbytes]
             made[slot, v.type] = taken.view(v.type.dtype).reshape(v.type.shape)
     return {name: made[slot, v.type] for name, (slot, v) in places.items()}
 

@@ -180,7 +180,7 @@ class Array(Methods, metaclass=StandsFor):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self.type.size * self.type.dtype.itemsize
+        return self.type.nbytes
 
     @property
     def T(self) -> Any:

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from funcdiff.reading.text.expressions import is_simple, name, text_of
 from funcdiff.reading.text.layout import on_one_line, wrap
-from funcdiff.reading.text.names import LocalNames
+from funcdiff.reading.text.names import Names
 
 
 class Lines:
     """The statements of a function, one after the other."""
 
-    def __init__(self, names: LocalNames) -> None:
+    def __init__(self, names: Names) -> None:
         self._names = names
         self._lines: list[str] = []
         self._depth = 1

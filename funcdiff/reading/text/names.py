@@ -12,53 +12,41 @@ _TAKEN: Final = frozenset({"np", "scipy", "math", *keyword.kwlist, *dir(builtins
 
 
 class Names:
-    """The names of a module.
+    """The names of a module, or those of a function in it.
+
+    Functions may have the same names, but not those of the module.
 
     >>> names = Names()
     >>> [names.new(word) for word in ("w", "w", "lambda", "params['w']")]
     ['w', 'w_2', 'lambda_', 'params_w']
+    >>> names.scope().new("w")
+    'w_3'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: Names | None = None) -> None:
         self._own: set[str] = set()
-        self._local: set[str] = set()
+        self._others: set[str] = set() if module is None else module._own
+        self._all: set[str] = set() if module is None else module._others
 
     def new(self, wanted: str) -> str:
         """Return a name that nothing else has, the wanted one if it is free."""
-        found = free(wanted, self._own | self._local)
-        self._own.add(found)
+        found = free(wanted, self._own | self._others)
+        self.reserve(found)
         return found
 
     def imported_name(self, word: str) -> str:
         """Return a name for something that is imported: its own, if nothing else has it."""
-        given = self._own | self._local
-        found = free(word, given) if word in given else word
-        self._own.add(found)
-        return found
+        return self.new(word) if word in self._own | self._others else self.reserve(word)
 
-    def scope(self) -> LocalNames:
-        """Return the names of a function of the module."""
-        return LocalNames(self._own, self._local)
-
-
-class LocalNames:
-    """The names of a function: other functions may have the same ones, but not the module."""
-
-    def __init__(self, outside: set[str], local: set[str]) -> None:
-        self._outside = outside
-        self._local = local
-        self._own: set[str] = set()
-
-    def new(self, wanted: str) -> str:
-        """Return a name that nothing else has, the wanted one if it is free."""
-        found = free(wanted, self._own | self._outside)
-        self.reserve(found)
-        return found
-
-    def reserve(self, word: str) -> None:
+    def reserve(self, word: str) -> str:
         """Take a name, that of a parameter."""
         self._own.add(word)
-        self._local.add(word)
+        self._all.add(word)
+        return word
+
+    def scope(self) -> Names:
+        """Return the names of a function of the module."""
+        return Names(self)
 
 
 def identifier(text: str) -> str:
