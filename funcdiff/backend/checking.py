@@ -1,8 +1,8 @@
-"""Compares compiled programs with the interpreter the first time that they run, on request.
+"""Compares compiled programs and tapes with the interpreter, on request.
 
-``FUNCDIFF_CHECK=1`` in the environment asks for it, as the test suite does.  Results must have the
-types that the program states, and the interpreter's values: its bits, or, of kernels, which add up
-in another order, these up to rounding.
+``FUNCDIFF_CHECK=1`` in the environment asks for it, as the test suite does.  The first results of
+compiled code, and all of a tape, must have the types that the program states, and the interpreter's
+values: its bits, or, of kernels and tapes, which add up in another order, these up to rounding.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from funcdiff.errors import InternalError
 Run: TypeAlias = Callable[..., list[Any]]
 
 
+def is_asked_for() -> bool:
+    """Whether results are to be compared."""
+    return os.environ.get("FUNCDIFF_CHECK") == "1"
+
+
 def with_check(program: Program, run: Run, *, exact: bool) -> Run:
     """Return compiled code that compares its first results, if that is asked for.
 
@@ -34,7 +39,7 @@ def with_check(program: Program, run: Run, *, exact: bool) -> Run:
     exact
         Whether it computes the interpreter's bits.
     """
-    if os.environ.get("FUNCDIFF_CHECK") != "1" or not is_repeatable(program.equations):
+    if not is_asked_for() or not is_repeatable(program.equations):
         return run  # effects of the user's code must happen once
     return _Checked(program, run, exact=exact)
 
@@ -51,22 +56,25 @@ class _Checked:
         results = self._run(*arrays)
         if self._pending:
             self._pending = False
-            with np.errstate(all="ignore"):
-                expected = Executable(self._program).interpret(*arrays)
-                self._compare(results, expected, arrays)
+            compare(self._program, results, arrays, exact=self._exact)
         return results
 
-    def _compare(
-        self, results: Sequence[Any], expected: Sequence[Any], arrays: Sequence[Any]
-    ) -> None:
-        tolerance = 0.0 if self._exact else _tolerance(self._program, [*arrays, *expected])
-        types = self._program.output_types
-        for k, (type_, y, z) in enumerate(zip(types, results, expected, strict=True)):
+
+def compare(
+    program: Program, results: Sequence[Any], arrays: Sequence[Any], *, exact: bool
+) -> None:
+    """Raise InternalError if results for some inputs are not those of the interpreter."""
+    with np.errstate(all="ignore"):
+        expected = Executable(program).interpret(*arrays)
+        tolerance = 0.0 if exact else _tolerance(program, [*arrays, *expected])
+        for k, (type_, y, z) in enumerate(
+            zip(program.output_types, results, expected, strict=True)
+        ):
             found = _difference(type_, np.asarray(y), np.asarray(z), tolerance)
             if found is not None:
                 raise InternalError(
                     f"compiled code and the interpreter disagree in result {k}, {type_}: {found}. "
-                    f"This is a bug in funcdiff\n{self._program}"
+                    f"This is a bug in funcdiff\n{program}"
                 )
 
 

@@ -64,6 +64,13 @@ class _Store:
         self.clock = count()
         self._bound = 0  # of the weight of all results, until they are weighed again
 
+    def find(self, key: tuple[Any, ...]) -> _Kept | None:
+        """Return what is kept, noting that it is used."""
+        found = self.results.get(key)
+        if found is not None:
+            found.used = next(self.clock)
+        return found
+
     def enter(self, key: tuple[Any, ...], result: Any, weight: int) -> None:
         """Keep a result, and forget what was not used for the longest time instead."""
         self.results.setdefault(key, _Kept(result, weight, next(self.clock)))
@@ -121,13 +128,16 @@ class Memoised(Generic[P, R]):
         In a context of its own: however that ends, no builder stays open.
         """
         key = (self, *args, *kwargs.items())
-        found = _store.results.get(key)
+        found = _store.find(key)
         if found is not None:
-            found.used = next(_store.clock)
             return cast("R", found.result)
         result = copy_context().run(self._derive, *args, **kwargs)
         _store.enter(key, result, _weight(args[0]))
         return result
+
+    def keeps(self, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Whether the result is kept, so that asking for it computes nothing."""
+        return _store.find((self, *args, *kwargs.items())) is not None
 
     def _derive(self, *args: P.args, **kwargs: P.kwargs) -> R:
         pause()

@@ -34,7 +34,8 @@ class Params:
     @property
     def equation_count(self) -> int:
         """How many equations the programs among them have."""
-        return sum(_equations_in(getattr(self, f.name)) for f in fields(self))
+        names: tuple[str, ...] = self.__match_args__  # `fields` looks at them one by one
+        return sum([_equations_in(getattr(self, name)) for name in names])
 
     def batched(self: Q, size: int) -> Q:  # noqa: ARG002
         """Return the same for operands that all have a further axis in front, of that length.
@@ -197,14 +198,16 @@ class Operation:
     """A primitive applied to parameters and operand types: an equation without its variables.
 
     Interned by `operation`, so that a recording is compared and hashed by identity.  The front end
-    sets `handle`, the class of the tracer of the result, where it records the operation directly.
+    sets `handle`, the class of the tracer of the result, where it records the operation directly;
+    the backend keeps derivatives in `steps`.
     """
 
     handle: Callable[..., Any]
+    steps: Any
 
     __slots__ = (
         "__weakref__", "calls_user", "equation_count", "function", "handle", "operands", "params",
-        "primitive", "result", "results",
+        "primitive", "result", "result_count", "results", "steps",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -217,6 +220,8 @@ class Operation:
         self.equation_count = 1 + params.equation_count
         # or may call it, in a program among the parameters
         self.calls_user = primitive.facts.calls_user or self.equation_count > 1
+        self.result_count = len(self.results)
+        self.steps = None
 
 
 _EQUATIONS_KEPT: Final = 1 << 16

@@ -52,21 +52,28 @@ def program_of(
 
 def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:
     """Return the numbers of the equations that the outputs need, in order."""
+    needed = needed_variables(entries, outputs)
+    return [
+        number
+        for number, entry in enumerate(entries)
+        if needed[number] and entry and type(entry[0]) is Operation
+    ]
+
+
+def needed_variables(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[bool]:
+    """Return, by number, whether the outputs need a variable; of several results, the first too."""
     needed = [False] * len(entries)
     for ref in outputs:
         if type(ref) is int:
             needed[ref] = True
-    live = []
     for number in range(len(entries) - 1, -1, -1):
-        entry = entries[number]
         if not needed[number]:
             continue
+        entry = entries[number]
         if not entry:  # a further result: its equation is at the first
             needed[number - 1] = True
         elif type(entry[0]) is Operation:
-            live.append(number)
             for ref in entry[1:]:
                 if type(ref) is int:
                     needed[ref] = True
-    live.reverse()
-    return live
+    return needed

@@ -1,7 +1,8 @@
 """The first call of a function, the later ones and the compiled ones compute the same.
 
-A derivative that comes back is compiled after a few calls, and a jitted function is traced in the
-first call and runs directly from the second one on; so one call tells little about the next.
+A derivative goes by a tape at first, as a program when it comes back, and is compiled after a few
+calls; a jitted function is traced in the first call and runs directly from the second one on.  So
+one call tells little about the next.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff as fd
-from funcdiff.core.evaluate import executable
 from funcdiff.testing.differences import disagreement, rounding
 
 EAGER: Final = 8
@@ -22,11 +22,11 @@ JITTED: Final = 3
 
 
 def every_call(f: Callable[..., Any], *xs: Any) -> Any:
-    """Return the interpreter's results, and require all later calls and jitted ones to agree.
+    """Return the first results, and require all later calls and jitted ones to agree.
 
-    Shapes, dtypes and bits are those of the first call; of jitted calls, which may add up in
-    another order, bits up to rounding.  Whether a leaf without axes is an array or a number stays
-    as it was, too.
+    Shapes, dtypes and bits are those of the first call; of derivatives when they come back, and of
+    jitted calls, which may add up in another order, bits up to rounding.  Whether a leaf without
+    axes is an array or a number stays as it was, too.
     """
     first = every_eager_call(f, *xs)
     expected = fd.pytree.flatten(first)[0]
@@ -39,14 +39,20 @@ def every_call(f: Callable[..., Any], *xs: Any) -> Any:
 
 
 def every_eager_call(f: Callable[..., Any], *xs: Any) -> Any:
-    """Return the interpreter's results, and require that all later plain calls agree."""
-    executable.cache_clear()  # what has run before is interpreted again
+    """Return the first results, and require that all later plain calls agree.
+
+    A tape adds up in another order than a program, which then keeps its bits.
+    """
+    fd.clear_caches()  # what has run before goes by a tape, and is interpreted, again
     first = f(*xs)
-    expected = fd.pytree.flatten(first)[0]
-    for _ in range(EAGER - 1):
+    tape = expected = fd.pytree.flatten(first)[0]
+    for k in range(EAGER - 1):
         found = fd.pytree.flatten(f(*xs))[0]
+        if k == 0:
+            _require_same(found, tape, rounding([*fd.pytree.flatten(xs)[0], *tape]))
+            expected = found
         _require_same(found, expected, tolerance=0.0)
-        assert list(map(type, found)) == list(map(type, expected))
+        assert list(map(type, found)) == list(map(type, tape))
     return first
 
 

@@ -332,4 +332,14 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
 
 def lasting(captures: Sequence[Any]) -> list[Any]:
     """Return captures that stay as they are when the trace has ended, whoever writes to what."""
-    return [x.copy() if isinstance(x, np.ndarray) else x for x in captures]
+    return [x.copy(order="K") if isinstance(x, np.ndarray) else x for x in captures]
+
+
+def split_residuals(results: list[Any], trace: Trace) -> tuple[list[Any], list[Any]]:
+    """Separate the outputs from the residuals, which must not change if an output is changed."""
+    count = len(trace.recording[1])
+    outputs, residuals = results[:count], results[count:]
+    ours = {id(x) for x in outputs}
+    return outputs, [
+        x.copy() if isinstance(x, np.ndarray) and id(x) in ours else x for x in residuals
+    ]

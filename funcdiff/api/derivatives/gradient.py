@@ -10,6 +10,7 @@ from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.derivatives import first_sight
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.functions import Grad, ValueAndGrad
 from funcdiff.api.signatures.typed import typed_as
@@ -190,21 +191,18 @@ def parts_of(
         If the result is not a scalar, or of the wrong kind.
     """
     inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
-    count = len(inputs.operands)
-    program, output = gradient_program(
-        trace.recording,
-        count,
-        holomorphic=holomorphic,
-        wants_value=wants_value,
-        elementwise=elementwise,
-    )
-    if program is None or not trace.is_array:
-        raise _unsuitable(
-            selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
-        )
+    count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
+    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
+    results = first_sight.gradient(trace, count, operands, **kind)
+    if results is None:
+        program, output = gradient_program(trace.recording, count, **kind)
+        if program is None or not trace.is_array:
+            raise _unsuitable(
+                selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+            )
+        results = run(program, operands, trace)
     if holomorphic:
         check_holomorphic(inputs, trace, selection)
-    results = run(program, [*inputs.operands, *trace.captures], trace)
     trees = inputs.rebuild(like_inputs(results[:count], inputs))
     aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
     return Parts(selection.of(trees), results[count] if wants_value else None, aux)

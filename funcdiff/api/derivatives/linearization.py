@@ -7,11 +7,10 @@ from typing import Any
 
 from funcdiff.api.calls.differentiated import call_traced
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import rebuild, run
+from funcdiff.api.calls.tracing import rebuild, run, split_residuals
 from funcdiff.api.derivatives.products import (
     check_point,
     checked_per_argument,
-    split_residuals,
     with_aux,
 )
 from funcdiff.api.derivatives.programs import linearize_programs

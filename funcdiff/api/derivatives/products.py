@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.cotangents import checked_cotangents, checked_tangents
 from funcdiff.api.calls.differentiated import Inputs, call_parts, call_traced, like_inputs
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, rebuild, record, run
-from funcdiff.api.derivatives.programs import jvp_program, vjp_programs
+from funcdiff.api.derivatives.first_sight import Pullback, pushforward
+from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.signatures.products import Jvp, Vjp
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import (
@@ -81,9 +80,7 @@ def vjp(
     check_point("vjp", primals, kwargs)
     selection = Selection(f, "vjp", argnums, argnames, every=True)
     inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
-    programs = vjp_programs(trace.recording, len(inputs.operands), sum(trace.numeric))
-    results = run(programs.primal, [*inputs.operands, *trace.captures], trace)
-    outputs, residuals = split_residuals(results, trace)
+    pull = Pullback(trace, len(inputs.operands), [*inputs.operands, *trace.captures])
 
     def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
         if named:
@@ -91,22 +88,11 @@ def vjp(
                 f"f_vjp takes the cotangent by position, but {', '.join(named)}= was given, at "
                 f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
             )
-        cts = checked_cotangents(cotangent, trace, programs.types, FunctionName(f))
-        needed = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
-        pulled = run(programs.pullback, [*residuals, *needed], trace)
-        return inputs.rebuild(like_inputs(pulled, inputs))
+        types = [y.type for y in trace.outputs[: sum(trace.numeric)]]
+        cts = checked_cotangents(cotangent, trace, types, FunctionName(f))
+        return inputs.rebuild(like_inputs(pull(cts), inputs))
 
-    return with_aux(trace, outputs, f_vjp)
-
-
-def split_residuals(results: list[Any], trace: Trace) -> tuple[list[Any], list[Any]]:
-    """Separate the outputs from the residuals, which must not change if an output is changed."""
-    count = len(trace.recording[1])
-    outputs, residuals = results[:count], results[count:]
-    ours = {id(x) for x in outputs}
-    return outputs, [
-        x.copy() if isinstance(x, np.ndarray) and id(x) in ours else x for x in residuals
-    ]
+    return with_aux(trace, pull.outputs, f_vjp)
 
 
 def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
@@ -177,8 +163,10 @@ def jvp(
     inputs, call = call_parts(f, selection, primals, kwargs)
     ts = checked_per_argument(tangents, inputs)
     trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
-    program = jvp_program(trace.recording, len(inputs.operands), sum(trace.numeric))
-    results = run(program, [*inputs.operands, *trace.captures, *ts], trace)
+    operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
+    results = pushforward(trace, operands, ts, sizes[1])
+    if results is None:
+        results = run(jvp_program(trace.recording, *sizes), [*operands, *ts], trace)
     count = len(trace.recording[1])
     tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
     return with_aux(trace, results[:count], tangent)

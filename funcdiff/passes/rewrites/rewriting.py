@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,10 +26,30 @@ Kind: TypeAlias = "Primitive[Any] | tuple[Primitive[Any], Primitive[Any]]"
 Rules: TypeAlias = Mapping[Kind, Sequence[Rule]]
 """By primitive, or by that and the primitive that one of the operands was made by."""
 
+_Rules: TypeAlias = dict[Primitive[Any], list[Rule]]
+_RulesByMaker: TypeAlias = dict[Primitive[Any], dict[Primitive[Any], list[Rule]]]
+
 
 def is_same(x: Tracer, y: Tracer) -> bool:
     """Whether two handles are on one atom."""
     return x.builder is y.builder and x.atom == y.atom
+
+
+_merged: Final[dict[tuple[int, ...], tuple[Any, _Rules, _RulesByMaker]]] = {}
+"""Tables, which are constants, put together: by their identities."""
+
+
+def _merge(tables: Sequence[Rules]) -> tuple[_Rules, _RulesByMaker]:
+    rules: _Rules = {}
+    by_maker: _RulesByMaker = {}
+    for table in tables:
+        for kind, found in table.items():
+            if isinstance(kind, Primitive):
+                rules.setdefault(kind, []).extend(found)
+            else:
+                primitive, maker_ = kind
+                by_maker.setdefault(primitive, {}).setdefault(maker_, []).extend(found)
+    return rules, by_maker
 
 
 class Rewriter:
@@ -39,16 +59,10 @@ class Rewriter:
     """
 
     def __init__(self, *tables: Rules) -> None:
-        self._rules: dict[Primitive[Any], list[Rule]] = {}
-        self._rules_by_maker: dict[Primitive[Any], dict[Primitive[Any], list[Rule]]] = {}
-        for table in tables:
-            for kind, rules in table.items():
-                if isinstance(kind, Primitive):
-                    self._rules.setdefault(kind, []).extend(rules)
-                else:
-                    primitive, maker_ = kind
-                    by_maker = self._rules_by_maker.setdefault(primitive, {})
-                    by_maker.setdefault(maker_, []).extend(rules)
+        key = tuple(map(id, tables))
+        if key not in _merged:
+            _merged[key] = (tables, *_merge(tables))
+        _, self._rules, self._rules_by_maker = _merged[key]
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it."""

@@ -1,0 +1,183 @@
+"""Computes derivatives of what was not traced before on a tape, with no program derived.
+
+A program costs as much to derive as some twenty runs of a tape: one that comes back often enough
+is derived, and is faster from then on.  The results are the same, but for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff.api.calls.tracing import Trace, lasting, run, split_residuals
+from funcdiff.api.derivatives.programs import Pullback as Programs
+from funcdiff.api.derivatives.programs import gradient_program, jvp_program, vjp_programs
+from funcdiff.backend import checking
+from funcdiff.backend.tape.sightings import comes_back
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite
+from funcdiff.core.computed import computed
+from funcdiff.core.evaluate import copy_aliased
+from funcdiff.core.memo import Memoised
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+
+
+def gradient(
+    trace: Trace,
+    count: int,
+    operands: Sequence[Any],
+    *,
+    holomorphic: bool,
+    wants_value: bool,
+    elementwise: bool,
+) -> list[Any] | None:
+    """Return what `gradient_program` computes of the values of all inputs.
+
+    None if the program is derived already, or is to be: here, and of the functions below.
+    """
+    kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
+    if not trace.is_array or not _is_new(gradient_program, trace, operands, count, **kind):
+        return None
+    type_ = trace.outputs[0].type
+    if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
+        return None
+
+    def by_tape() -> list[Any]:
+        tape = Tape(trace.recording, count, operands)
+        cts = tape.pull([np.ones(type_.shape, type_.dtype)[()]])
+        check_finite(cts)
+        if not holomorphic:
+            cts = list(map(_conjugate, cts))
+        return [
+            *_filled(cts, tape.input_types[:count]),
+            *(tape.outputs if wants_value else tape.outputs[1:]),
+        ]
+
+    return _checked(
+        attempt(by_tape), lambda: gradient_program(trace.recording, count, **kind)[0], operands
+    )
+
+
+class _Derived(NamedTuple):
+    """Programs, outputs and residuals; these do not change if outputs do."""
+
+    programs: Programs
+    outputs: list[Any]
+    residuals: list[Any]
+
+
+class Pullback:
+    """The outputs of a trace, and the pullback of its results.
+
+    Parameters
+    ----------
+    trace
+        What was traced.
+    count
+        By how many of its inputs it is differentiated.
+    operands
+        The values of all inputs.
+
+    Attributes
+    ----------
+    outputs
+        The values of the outputs, auxiliary ones included.
+    """
+
+    def __init__(self, trace: Trace, count: int, operands: Sequence[Any]) -> None:
+        self._trace, self._count, self._operands = trace, count, operands
+        self._size = (count, sum(trace.numeric))
+        self._tape: Tape | None = None
+        if _is_new(vjp_programs, trace, operands, *self._size):
+            self._operands = lasting(operands)
+            self._tape = attempt(Tape, trace.recording, count, self._operands)
+        if self._tape is None:
+            self.outputs = self._derived.outputs
+        else:
+            self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
+
+    def __call__(self, cts: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the inputs for those of all results."""
+        found = None
+        if self._tape is not None and not any(isinstance(ct, Tracer) for ct in cts):
+            found = attempt(self._pulled, self._tape, cts)
+        if found is not None and not checking.is_asked_for():
+            return found
+        programs, _, residuals = self._derived
+        given = [*residuals, *(ct for ct, flag in zip(cts, programs.mask, strict=True) if flag)]
+        if found is None:
+            return run(programs.pullback, given, self._trace)
+        checking.compare(programs.pullback, found, given, exact=False)
+        return found
+
+    def _pulled(self, tape: Tape, cts: Sequence[Any]) -> list[Any]:
+        found = tape.pull(list(map(_conjugate, cts)))
+        check_finite(found)
+        completed = _filled(list(map(_conjugate, found)), tape.input_types[: self._count])
+        return copy_aliased(completed, [*cts, *tape.values])
+
+    @computed
+    def _derived(self) -> _Derived:
+        """The programs, and what the first of them computes."""
+        programs = vjp_programs(self._trace.recording, *self._size)
+        results = run(programs.primal, self._operands, self._trace)
+        outputs, residuals = split_residuals(results, self._trace)
+        return _Derived(programs, outputs, residuals)
+
+
+def pushforward(
+    trace: Trace, operands: Sequence[Any], tangents: Sequence[Any], results: int
+) -> list[Any] | None:
+    """Return what `jvp_program` computes: all outputs, and the tangents of the first ones."""
+    if not _is_new(jvp_program, trace, [*operands, *tangents], len(tangents), results):
+        return None
+
+    def by_tape() -> list[Any]:
+        tape = Tape(trace.recording, len(tangents), operands)
+        pushed = tape.push(tangents)[:results]
+        check_finite(pushed)
+        types = [y.type for y in trace.outputs[:results]]
+        return [*tape.outputs, *_filled(pushed, types)]
+
+    return _checked(
+        attempt(by_tape),
+        lambda: jvp_program(trace.recording, len(tangents), results),
+        [*operands, *tangents],
+    )
+
+
+def _is_new(
+    programs: Memoised[..., Any], trace: Trace, operands: Sequence[Any], *args: Any, **kwargs: Any
+) -> bool:
+    """Whether a trace has values, and came too seldom to derive its programs; nobody reads them."""
+    if programs.keeps(trace.recording, *args, **kwargs) or trace.calls or trace.recording[2]:
+        return False
+    if any(isinstance(x, Tracer) for x in operands):
+        return False
+    return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
+
+
+def _checked(
+    results: list[Any] | None, program: Callable[[], Program | None], operands: Sequence[Any]
+) -> list[Any] | None:
+    """Return results that share no memory, compared with those of the program if that is asked."""
+    if results is None:
+        return None
+    if checking.is_asked_for():
+        derived = program()
+        assert derived is not None
+        checking.compare(derived, results, operands, exact=False)
+    return copy_aliased(results, operands)
+
+
+def _filled(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """Return tangents or cotangents with zeros in the place of None."""
+    pairs = zip(xs, types, strict=True)
+    return [np.zeros(t.shape, t.dtype)[()] if x is None else x for x, t in pairs]
+
+
+def _conjugate(x: Any) -> Any:
+    return x.conj() if x is not None and x.dtype.kind == "c" else x

@@ -1,0 +1,1 @@
+"""Derivatives of recordings at first sight: on values, with no program derived."""

@@ -1,0 +1,160 @@
+"""Derives the tangents and cotangents of single operations, as functions of values.
+
+By the rules and the transforms that whole programs go through: an operation is a program of one
+equation.  What is derived is kept with the operation, so that a loop of ten thousand equations of
+ten kinds asks for ten derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from funcdiff.core.atoms import Literal
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.evaluate import Executable
+from funcdiff.core.policy import CLOSED, SHARED
+from funcdiff.core.primitive import NONE, Operation, operation
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import walk
+from funcdiff.ops.linalg.degeneracy import eigen_differential_p
+from funcdiff.passes.simplify import inline_simplified_linear
+from funcdiff.passes.spectra import spectra
+from funcdiff.transforms.jvp import Mask
+from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
+
+_PATIENCE: Final = 16
+"""To compile the derivative of an operation costs as much as some hundred runs of it."""
+
+
+class NeedsProgramError(Exception):
+    """A derivative is not that of one operation after the other: the program has to be derived."""
+
+
+class Step(NamedTuple):
+    """The derivative of an operation.
+
+    Attributes
+    ----------
+    run
+        Of operands, results, and tangents or cotangents, to the cotangents or tangents.
+    places
+        The operands or results that these are of; the others have none.
+    """
+
+    run: Executable
+    places: tuple[int, ...]
+
+
+Steps: TypeAlias = "dict[tuple[Mask, Mask | None], Step]"
+"""The derivatives of an operation, by which operands are active and which results have cotangents;
+None for tangents."""
+
+
+def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
+    """Return the cotangents of an operation's active operands, given those of its results."""
+    return _steps(op).get((active, present)) or _keep(op, active, present)
+
+
+def push_step(op: Operation, active: Mask) -> Step:
+    """Return the tangents of an operation's results, given those of its active operands."""
+    return _steps(op).get((active, None)) or _keep(op, active, None)
+
+
+def _steps(op: Operation) -> Steps:
+    if op.steps is None:
+        op.steps = {}
+    steps: Steps = op.steps
+    return steps
+
+
+def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
+    shape = op.operands[0].shape
+    if op.primitive.facts.pointwise and op.params is NONE and shape:
+        numbers = tuple([t.with_shape(()) for t in op.operands])
+        model = operation(op.primitive, NONE, numbers)
+        found = _spread(
+            _steps(model).get((active, present)) or _keep(model, active, present), shape
+        )
+    else:
+        found = _push(op, active) if present is None else _pull(op, active, present)
+    _steps(op)[active, present] = found
+    return found
+
+
+def _spread(step: Step, shape: tuple[int, ...]) -> Step:
+    """Return the derivative of an elementwise operation for arrays, given that for numbers."""
+
+    def filled(x: Tracer) -> Tracer:
+        if not isinstance(x.atom, Literal):
+            return x
+        return constant(x.atom.value, x.type.with_shape(shape))
+
+    program = step.run.program
+    with Builder("spread", SHARED) as builder:
+        xs = [builder.input(t.with_shape(shape)) for t in program.input_types]
+        ys = walk(program, xs, lambda eq, zs: bind(eq.primitive, eq.params, *map(filled, zs)))
+        spread = builder.program(list(map(filled, ys)))
+    return Step(Executable(spread, patience=_PATIENCE), step.places)
+
+
+def _pull(op: Operation, active: Mask, present: Mask) -> Step:
+    split = _linearized(op, active)
+    known = (False,) * split.residuals
+    turned = transpose.__wrapped__(split.linear, (True,) * sum(active) + known, present)
+    with Builder("pull", SHARED) as builder:
+        residuals = _residuals(split, op, builder)
+        cts = [builder.input(t) for t, flag in zip(op.results, present, strict=True) if flag]
+        linear = (*known, *(True for _ in cts))
+        outputs = inline_simplified_linear(turned, [*residuals, *cts], linear)
+        return _step(builder, outputs, [k for k, flag in enumerate(active) if flag])
+
+
+def _push(op: Operation, active: Mask) -> Step:
+    split = _linearized(op, active)
+    with Builder("push", SHARED) as builder:
+        residuals = _residuals(split, op, builder)
+        ts = [builder.input(t) for t, flag in zip(op.operands, active, strict=True) if flag]
+        linear = (*(True for _ in ts), *(False for _ in residuals))
+        outputs = inline_simplified_linear(split.linear, [*ts, *residuals], linear)
+        return _step(builder, outputs, range(len(op.results)))
+
+
+def _linearized(op: Operation, active: Mask) -> Linearized:
+    if op.calls_user or op.primitive in spectra.primitives:
+        raise NeedsProgramError
+    with Builder("operation", CLOSED) as builder:
+        xs = [builder.input(t) for t in op.operands]
+        program = builder.program(bind(op.primitive, op.params, *xs))
+    split = linearize.__wrapped__(program, active, (True,) * len(program.outputs))
+    if any(eq.primitive is eigen_differential_p for eq in split.linear.equations):
+        raise NeedsProgramError
+    return split
+
+
+def _residuals(split: Linearized, op: Operation, builder: Builder) -> list[Tracer]:
+    """Add operands and results as inputs, and record what the derivative needs beside them."""
+    xs = [builder.input(t) for t in op.operands]
+    ys = [builder.input(t) for t in op.results]
+    atoms = [x.atom for x in xs]
+
+    def rule(eq: Equation, operands: list[Tracer]) -> Sequence[Tracer]:
+        is_given = [x.atom for x in operands] == atoms
+        if is_given and eq.primitive is op.primitive and eq.params == op.params:
+            return ys
+        return bind(eq.primitive, eq.params, *operands)
+
+    primal: Program = split.primal
+    return walk(primal, xs, rule)[len(ys) :]
+
+
+def _step(builder: Builder, outputs: Sequence[Tracer], places: Sequence[int]) -> Step:
+    """Return the derivative without its structural zeros."""
+    kept = [
+        (place, y) for place, y in zip(places, outputs, strict=True)
+        if not (isinstance(y.atom, Literal) and y.atom.value == 0)
+    ]  # fmt: skip
+    program = builder.program([y for _, y in kept])
+    return Step(Executable(program, patience=_PATIENCE), tuple(place for place, _ in kept))

@@ -1,0 +1,233 @@
+"""At first sight derivatives go by a tape: the same numbers, and no program derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.api.derivatives.programs import gradient_program, jvp_program, vjp_programs
+from funcdiff.backend.tape import sightings, tape
+from funcdiff.backend.tape.steps import NeedsProgramError
+from funcdiff.errors import InternalError
+
+X = np.array([0.5, -1.2, 2.0])
+PROGRAMS = (gradient_program, jvp_program, vjp_programs)
+
+
+@pytest.fixture(autouse=True)
+def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FUNCDIFF_CHECK")  # which derives the program at once, to compare
+    fd.clear_caches()
+
+
+def derived() -> int:
+    """How many programs of derivatives there are."""
+    return sum(len(programs) for programs in PROGRAMS)
+
+
+def loss(x: Any) -> Any:
+    y = np.concatenate([np.sin(x) * x, x[::-1] / (1 + x**2)])
+    return np.sum(np.linalg.norm(y.reshape(2, 3) @ x)) + np.max(y) + y[1] ** 2
+
+
+def results(f: Callable[[Any], Any], x: Any) -> list[Any]:
+    """What every derivative of the first order gives for a function of one array."""
+    y, f_vjp = fd.vjp(f, x)
+    value, gradient = fd.value_and_grad(f)(x)
+    return [fd.grad(f)(x), value, gradient, y, *f_vjp(2.5), *fd.jvp(f, (x,), (np.cos(x),))]
+
+
+def test_a_program_is_derived_when_it_comes_back_and_computes_the_same() -> None:
+    first = results(loss, X)
+    assert derived() == 0
+    for _ in range(8):
+        for y, z in zip(results(loss, X), first, strict=True):
+            np.testing.assert_allclose(y, z, rtol=1e-14, atol=1e-15)
+            assert type(y) is type(z)
+    assert derived() == 4  # with and without the value
+
+
+def test_long_programs_wait_longer() -> None:
+    def long(x: Any) -> Any:
+        for _ in range(100):
+            x = np.sin(x) + 0.1
+        return np.sum(x)
+
+    calls = 0
+    while not derived():
+        fd.grad(long)(X)
+        calls += 1
+    assert calls == 202 // 64 + 1
+    sightings.forget_sightings()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.where(x > 0, np.log(x), 0.0)),
+        lambda x: np.sum(np.where(x != 0, np.sin(x) / x, 1.0)),
+        lambda x: np.linalg.norm(x[1:2]),
+        lambda x: np.sum(np.sqrt(np.abs(x)) ** 2),
+        lambda x: np.sum(np.exp(-1 / x**2)),
+        lambda x: np.sum(np.exp(1e4 * x) / (1 + np.exp(1e4 * x))),
+    ],
+)
+def test_where_something_is_not_finite_the_program_decides(f: Callable[[Any], Any]) -> None:
+    x = np.array([1.0, 0.0, 2.0])
+    expected = fd.jit(fd.grad(f))(x)
+    np.testing.assert_array_equal(fd.grad(f)(x), expected)
+    assert derived() >= 1
+
+
+def test_equal_eigenvalues_are_left_to_the_program() -> None:
+    def f(a: Any) -> Any:
+        values, vectors = np.linalg.eigh(a + a.T)
+        return np.sum((vectors * np.exp(values)) @ vectors.T)
+
+    a = np.diag([1.0, 1.0 + 1e-13, 2.0])
+    np.testing.assert_allclose(fd.grad(f)(a), fd.jit(fd.grad(f))(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_axes_of_every_length(size: int) -> None:
+    x = np.linspace(0.3, 1.5, size)
+
+    def f(x: Any) -> Any:
+        grid = x[:, None] * np.sin(x)
+        return np.sum(grid @ np.ones((size, 2))) + np.sum(np.cumsum(x)[::-1])
+
+    first = results(f, x)
+    assert derived() == 0
+    for y, z in zip(results(f, x), first, strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_every_dtype_and_the_complex_convention(dtype: Any) -> None:
+    x = (X + 1j * X[::-1]).astype(dtype) if np.dtype(dtype).kind == "c" else X.astype(dtype)
+
+    def f(x: Any) -> Any:
+        return np.sum(np.abs(np.exp(x) * x.conj())) + np.sum(x.imag * 2 + x.real**2)
+
+    first = fd.grad(f)(x)
+    second = fd.grad(f)(x)
+    assert first.dtype == x.dtype == second.dtype
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+def test_results_that_do_not_depend_on_the_input_are_zeros() -> None:
+    y, f_vjp = fd.vjp(lambda x, z: (np.floor(x), 3.0, z * 2), X, 1.5)
+    np.testing.assert_array_equal(y[0], np.floor(X))
+    gx, gz = f_vjp((X, 1.0, 2.0))
+    np.testing.assert_array_equal(gx, np.zeros(3))
+    assert gz == 4.0
+    value, tangent = fd.jvp(lambda x: (np.floor(x), 3.0), (X,), (X,))
+    np.testing.assert_array_equal(tangent[0], np.zeros(3))
+    assert (value[1], tangent[1]) == (3.0, 0.0)
+    assert derived() == 0
+
+
+def test_operations_of_several_results_and_cotangents_of_some() -> None:
+    def f(a: Any) -> Any:
+        q, r = np.linalg.qr(a)
+        return r, q[0]
+
+    a = np.array([[2.0, 1.0], [0.5, -1.0], [1.0, 3.0]])
+    for pick in (lambda a: np.sum(f(a)[0] ** 3), lambda a: f(a)[1][0] * 2, lambda a: f(a)[0][0, 1]):
+        first = fd.grad(pick)(a)
+        np.testing.assert_allclose(fd.grad(pick)(a), first, rtol=1e-12)
+    assert derived() == 3
+
+
+def test_a_pullback_stays_what_it_was_whatever_is_written_to() -> None:
+    x, scale = X.copy(), np.array([1.0, 2.0, 3.0])
+
+    def f(x: Any) -> Any:
+        y = np.sin(x) * scale
+        return y, y * x
+
+    outputs, f_vjp = fd.vjp(f, x)
+    cts = (np.ones(3), np.ones(3))
+    (expected,) = f_vjp(cts)
+    kept = expected.copy()
+    x[:] = 0
+    scale[:] = 0
+    expected[:] = 7
+    for y in outputs:
+        y[:] = 7
+    (again,) = f_vjp(cts)
+    np.testing.assert_array_equal(again, kept)
+
+
+def test_gradients_are_arrays_of_their_own() -> None:
+    c = np.array([1.0, 2.0, 3.0])
+    gradient = fd.grad(lambda x: np.sum(x * c))(X)
+    gradient[:] = 0
+    np.testing.assert_array_equal(c, [1.0, 2.0, 3.0])
+    x, y = fd.grad(lambda x, y: np.sum(x + y), argnums=(0, 1))(X, X)
+    x += 1
+    np.testing.assert_array_equal(y, np.ones(3))
+    assert np.sum(fd.grad(np.sum)(np.ones((2, 3)))) == 6
+
+
+def test_a_pullback_of_the_first_call_takes_traced_cotangents() -> None:
+    _, f_vjp = fd.vjp(lambda x: np.sin(x) * x, X)
+    (rows,) = fd.vmap(f_vjp)(np.eye(3))
+    np.testing.assert_allclose(rows, np.diag(np.sin(X) + X * np.cos(X)), rtol=1e-15)
+    (second,) = (fd.grad(lambda v: np.sum(f_vjp(v * v)[0]))(X),)
+    np.testing.assert_allclose(second, 2 * X * (np.sin(X) + X * np.cos(X)), rtol=1e-14)
+
+
+def test_loops_of_a_length_that_differs_derive_nothing() -> None:
+    def root(x: Any) -> Any:
+        y = x
+        while np.max(np.abs(y * y - x) / x) > 1e-12:
+            y = (y + x / y) / 2
+        return np.sum(y)
+
+    for k in range(1, 9):
+        x = np.array([1.0, 10.0**k])
+        np.testing.assert_allclose(fd.grad(root)(x), 0.5 / np.sqrt(x), rtol=1e-9)
+    assert derived() == 0
+
+
+def test_code_of_the_users_is_not_run_twice() -> None:
+    calls = []
+
+    def counted(x: Any) -> Any:
+        calls.append(1)
+        return np.cos(x)
+
+    f = fd.custom_vjp(counted)
+    f.defvjp(lambda x: (counted(x), x), lambda x, ct: (-np.sin(x) * ct,))
+    np.testing.assert_allclose(fd.grad(lambda x: np.sum(f(x)))(X), -np.sin(X))
+    assert len(calls) <= 2
+
+
+def test_a_disagreement_of_the_two_ways_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUNCDIFF_CHECK", "1")
+    right = tape.Tape.pull
+    monkeypatch.setattr(tape.Tape, "pull", lambda self, cts: [2 * ct for ct in right(self, cts)])
+    with pytest.raises(InternalError, match="disagree"):
+        fd.grad(lambda x: np.sum(x * x))(X)
+    _, f_vjp = fd.vjp(lambda x: np.sum(x * x), X)
+    with pytest.raises(InternalError, match="disagree"):
+        f_vjp(1.0)
+
+
+def test_an_attempt_tells_failures_of_ours_from_others() -> None:
+    def fails(error: type[Exception]) -> None:
+        raise error("here")
+
+    assert tape.attempt(fails, ZeroDivisionError) is None
+    assert tape.attempt(fails, NeedsProgramError) is None
+    with pytest.raises(InternalError):
+        tape.attempt(fails, InternalError)
+    assert tape.attempt(lambda: np.divide(1.0, 0.0)) is None
+    with np.errstate(all="ignore"):
+        assert tape.attempt(lambda: np.exp(np.float64(1e4))) is None
+        assert np.exp(np.float64(1e4)) == np.inf  # outside everything is as it was
