@@ -10,22 +10,20 @@ import ast
 import builtins
 import dis
 import inspect
-import keyword
 import re
 import sys
 import textwrap
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import pairwise
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
-from funcdiff.errors import FuncdiffError, InternalError
+from funcdiff.errors import FuncdiffError
 from funcdiff.ops.special.family import Routine, scipy_function
 from funcdiff.pytree.statics import static_key
 from funcdiff.reading.text.expressions import call, name, public_name, text_of
@@ -34,14 +32,15 @@ from funcdiff.reading.text.literals import array
 from funcdiff.reading.text.names import Names
 from funcdiff.reading.text.symbols import Symbol, UnwritableError, expression_of
 
-Token: TypeAlias = tokenize.TokenInfo
-Place: TypeAlias = tuple[int, int]
-"""Line and column."""
-
 _OUTSIDE: Final = {"numpy", *sys.stdlib_module_names}
 """Packages that a text may import."""
 _COMMENT: Final = re.compile(r"  # (type: ignore|fmt: skip|noqa).*$", re.MULTILINE)
 """Comments for tools."""
+
+_HEAD: Final = re.compile(
+    r"^(?:class|def \w+\(.*?\)(?: -> [^\n]*)?:[^\n]*\n)", re.MULTILINE | re.DOTALL
+)
+"""Where a definition begins, with its decorators before: up to the body of a function."""
 
 _WRITTEN: Final[dict[Any, tuple[str, str]]] = {
     inspect.unwrap(scipy_function): (
@@ -147,16 +146,15 @@ class Helpers:
             line, text = _WRITTEN[f]
             self.imports.add(line)
             return text.replace(f.__name__, written, 1)
-        if isinstance(f, type):  # whose fields are annotated
-            self.imports.add("from __future__ import annotations")
         source = textwrap.dedent(inspect.getsource(f))
-        source = source[re.search(r"^(def|class) ", source, re.MULTILINE).start() :]  # type: ignore[union-attr]
         words = {f.__name__: written}
         for word, value, is_constant in _outside(f):
             words[word] = self._meaning(word, value, f.__module__ if is_constant else "")
-            if isinstance(value, Params):
-                words |= _properties(word, value, source)
-        return _COMMENT.sub("", _renamed(source, words))
+        head = f"{_signature(f)}\n" if isinstance(f, FunctionType) else "class"
+        (body,) = _HEAD.split(source, 1)[1:]
+        if isinstance(f, type) or "def " in body:  # which has annotations
+            self.imports.add("from __future__ import annotations")
+        return _COMMENT.sub("", _renamed(head + body, words))
 
     def _meaning(self, word: str, value: Any, module: str) -> str:
         """Return what the text has for something outside of a function.
@@ -208,6 +206,13 @@ def _has_statements(code: CodeType) -> bool:
     )
 
 
+def _signature(f: FunctionType) -> str:
+    """Return the first line of a definition, without annotations."""
+    parts = inspect.signature(f).parameters.values()
+    plain = inspect.Signature([part.replace(annotation=part.empty) for part in parts])
+    return f"def {f.__name__}{plain}:"
+
+
 def _key_of(f: FunctionType | type) -> Any:
     """Return what tells a function apart: its code and what it closes over."""
     if isinstance(f, type):
@@ -249,87 +254,22 @@ def _global_names(code: CodeType) -> set[str]:
     return found.union(*map(_global_names, inner))
 
 
-def _properties(word: str, p: Params, source: str) -> dict[str, str]:
-    """Return what a source text asks of parameters beside their fields."""
-    stored = {f.name for f in fields(p)}
-    asked = set(re.findall(rf"\b{word}\.(\w+)", source)) - stored
-    return {f"{word}.{attr}": ast.unparse(expression_of(getattr(p, attr))) for attr in asked}
-
-
 def _renamed(source: str, words: Mapping[str, str]) -> str:
-    """Return a definition with other words for names and for attributes as ``p.x``.
-
-    Annotations of functions and their variables go.
-    """
+    """Return a source text with other words for names."""
     lines = source.splitlines(keepends=True)
     tokens = list(tokenize.generate_tokens(iter(lines).__next__))
-    gone = [] if source.startswith("class") else list(_annotations(tokens))
-    edits = [(start, end, "") for start, end in gone]
-    depth = 0
-    for k, token in enumerate(tokens[:-2]):
-        after, last = tokens[k + 1 : k + 3]
-        if any(start <= token.start < end for start, end in gone):
-            continue
-        depth += _nesting(token)
-        if token.type == tokenize.STRING and "f" in token.string[:2].lower():
-            edits.append((token.start, token.end, _renamed_in_braces(token.string, words)))
-        elif token.type == tokenize.NAME and (k == 0 or tokens[k - 1].string != "."):
-            attribute = f"{token.string}.{last.string}" if after.string == "." else ""
+    depth, edits = 0, []
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        word = token.string
+        if token.type == tokenize.OP:
+            depth += (word in "([{") - (word in ")]}")
+        elif token.type == tokenize.STRING and "f" in word[:2].lower():  # before Python 3.12
+            word = re.sub(r"{(\w+)", lambda found: f"{{{words.get(found[1], found[1])}", word)
+        elif token.type == tokenize.NAME and before.string != ".":
             is_keyword = depth > 0 and after.string == "="
-            if attribute in words:
-                edits.append((token.start, last.end, words[attribute]))
-            elif token.string in words and not is_keyword:
-                edits.append((token.start, token.end, words[token.string]))
-    for (first, left), (end, right), text in sorted(edits, reverse=True):
-        lines[first - 1 : end] = [lines[first - 1][:left] + text + lines[end - 1][right:]]
+            word = word if is_keyword else words.get(word, word)
+        if word != token.string:
+            edits.append((token.start, token.end, word))
+    for (first, left), (end, right), word in reversed(edits):
+        lines[first - 1 : end] = [lines[first - 1][:left] + word + lines[end - 1][right:]]
     return "".join(lines)
-
-
-def _nesting(token: Token) -> int:
-    """Return 1 for a bracket that opens, -1 for one that closes."""
-    is_operator = token.type == tokenize.OP
-    return is_operator * ((token.string in "([{") - (token.string in ")]}"))
-
-
-def _annotations(tokens: Sequence[Token]) -> Iterator[tuple[Place, Place]]:
-    """Give where annotations of parameters, results and local variables are."""
-    depth, head = 0, -1  # head: how deep the `def` is whose parameters these are
-    for k, token in enumerate(tokens):
-        name, before = tokens[k - 1], tokens[k - 2].type
-        if token.string == "def":
-            head = depth
-        elif token.string == "->":
-            yield name.end, _end(tokens, k)
-        elif token.string == ":" and depth == head + 1 and head >= 0:
-            yield token.start, _end(tokens, k)
-        elif token.string == ":" and depth == head:
-            head = -1
-        elif token.string == ":" and depth == 0 and name.type == tokenize.NAME:
-            is_variable = before in _STARTS and not keyword.iskeyword(name.string)
-            if is_variable:
-                yield token.start, _end(tokens, k)
-        depth += _nesting(token)
-
-
-_STARTS: Final = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
-"""What comes before a statement."""
-
-
-def _end(tokens: Sequence[Token], k: int) -> Place:
-    """Return where an annotation ends that a token begins."""
-    depth = 0
-    for before, token in pairwise(tokens[k:]):
-        if depth == 0 and (token.string in ",=):" or token.type == tokenize.NEWLINE):
-            return before.end
-        depth += _nesting(token)
-    raise InternalError("an annotation has no end")
-
-
-def _renamed_in_braces(text: str, words: Mapping[str, str]) -> str:
-    """Return a formatted string, which may be one token, with other words for what it computes."""
-    word = re.compile(r"(?<![\w.])([^\W\d]\w*)(\.\w+)?")
-
-    def other(found: re.Match[str]) -> str:
-        return words.get(found[0]) or words.get(found[1], found[1]) + (found[2] or "")
-
-    return re.sub(r"\{[^{}]*\}", lambda braces: word.sub(other, braces[0]), text)
