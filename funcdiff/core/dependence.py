@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
 
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Program
-
-Flow: TypeAlias = Callable[[Any, Sequence[bool]], list[bool]]
-
-FLOWS: Final[dict[Primitive[Any], Flow]] = {}
-"""``flow(params, flags)``: which results depend on the marked operands.
-
-Default: every result on every operand.
-"""
 
 
 def dependent(program: Program, flags: Sequence[bool]) -> list[bool]:
@@ -23,7 +13,7 @@ def dependent(program: Program, flags: Sequence[bool]) -> list[bool]:
     for eq in program.equations:
         arriving = [atom in reached for atom in eq.operands]
         if any(arriving):
-            flow = FLOWS.get(eq.primitive)
+            flow = eq.primitive.facts.flow
             leaving = flow(eq.params, arriving) if flow else [True for _ in eq.results]
             reached.update(v for v, flag in zip(eq.results, leaving, strict=True) if flag)
     return [atom in reached for atom in program.outputs]

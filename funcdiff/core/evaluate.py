@@ -12,7 +12,6 @@ from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import functions
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import DTYPE_NAMES
@@ -21,10 +20,6 @@ from funcdiff.errors import InputError, InternalError, user_location
 
 Runner: TypeAlias = Callable[[Program], Callable[..., list[Any]]]
 """What makes a function of a program, as `executable` does."""
-
-NESTED: Final[dict[Primitive[Any], Callable[[Any, Runner], Callable[..., Any]]]] = {}
-"""``implementation(params, runner)`` of operations whose parameters hold programs: `impl` is that
-with `executable`."""
 
 Step: TypeAlias = tuple[Callable[..., Any], Any, Any, Any]
 

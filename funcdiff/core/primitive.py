@@ -108,6 +108,11 @@ class Facts:
         The results are the first operands; the others say what their derivatives are.
     calls_user
         It calls the user's code when it is run, whose effects must happen once.
+    nested
+        As `impl`, of parameters that hold programs: ``nested(p, runner) -> function``, where the
+        runner makes functions of them.
+    flow
+        ``flow(p, flags)``: which results depend on the marked operands; by default all.
     """
 
     fresh: bool = False
@@ -123,6 +128,8 @@ class Facts:
     reduces: np.ufunc | None = None
     hands_on: bool = False
     calls_user: bool = False
+    nested: Callable[[Any, Any], Callable[..., Any]] | None = None
+    flow: Callable[[Any, Sequence[bool]], Sequence[bool]] | None = None
 
 
 _UNKNOWN: Final = Facts()

@@ -62,3 +62,8 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
                 (ys[k],) = align(size, [ys[k]], [False])
                 mask[k] = True
         return builder.program(ys), tuple(mask)
+
+
+def mapped(program: Program, size: int, batched: Sequence[bool]) -> Program:
+    """Return the batched program of which every output has the batch axis."""
+    return vmap(program, size, tuple(batched), (True,) * len(program.outputs))[0]

@@ -26,7 +26,7 @@ from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writab
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
-from funcdiff.core.evaluate import NESTED, is_repeatable
+from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
@@ -202,8 +202,8 @@ class _KernelWriter(ProductWriter):
         elif eq.primitive is solve_p and (lower := self._triangle(eq)) is not None:
             substitute = triangular_solve_p.impl(Triangle(lower))
             return self._numbered(("substitute", lower), "substitute_", substitute)
-        elif eq.primitive in NESTED:
-            value = NESTED[eq.primitive](eq.params, kernel)
+        elif (nested := eq.primitive.facts.nested) is not None:
+            value = nested(eq.params, kernel)
         else:
             return super()._function(eq)
         return self._numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)

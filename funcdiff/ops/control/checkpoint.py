@@ -5,26 +5,23 @@ The derivative computes the others once more where it needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from funcdiff.core.atoms import Var
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged, walk
+from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
 from funcdiff.ops.control.tap import Tap, tap_p
-from funcdiff.ops.families import several
 from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +30,6 @@ class Checkpoint(Params):
 
     body: Program
     keep: tuple[str, ...] = ()
-
-
-def _abstract_checkpoint(p: Checkpoint, *xs: ArrayType) -> Types:
-    if xs != p.body.input_types:
-        raise TypeError(f"checkpoint takes {p.body.input_types}, got {xs}")
-    return p.body.output_types
 
 
 def _checkpoint_jvp(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
@@ -121,30 +112,22 @@ def _checkpoint_transpose(p: Checkpoint, _types: Types, cts: Tangents, xs: Tange
 
 
 def _checkpoint_batch(p: Checkpoint, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    every = (True,) * len(p.body.outputs)
-    return checkpoint(vmap(p.body, size, tuple(batched), every)[0], xs, p.keep)
-
-
-def _checkpoint_impl(p: Checkpoint, runner: Runner = executable) -> Callable[..., Any]:
-    return several(runner(p.body))
+    return checkpoint(mapped(p.body, size, batched), xs, p.keep)
 
 
 checkpoint_p: Final = Primitive(
     "checkpoint",
     Checkpoint,
-    _abstract_checkpoint,
-    _checkpoint_impl,
+    abstract_body,
+    run_body,
     _checkpoint_jvp,
     _checkpoint_transpose,
     _checkpoint_batch,
     _checkpoint_linearize,
+    OF_BODY,
 )
-NESTED[checkpoint_p] = _checkpoint_impl
 
 
 def checkpoint(body: Program, operands: Tracers, keep: tuple[str, ...] = ()) -> Tracers:
     """Apply a program whose derivatives compute it again, but for the taps named in `keep`."""
     return bind(checkpoint_p, Checkpoint(body, keep), *operands) if body.outputs else []
-
-
-FLOWS[checkpoint_p] = lambda p, flags: dependent(p.body, flags)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import NESTED, Runner, executable
+from funcdiff.core.dependence import dependent
+from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
@@ -23,14 +23,14 @@ from funcdiff.ops.elementwise.logic import operations
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import align, broadcast, zeros
-from funcdiff.transforms.jvp import Mask, jvp, present, spread
+from funcdiff.transforms.jvp import jvp, present, spread
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 
-def _either(*masks: Mask) -> Mask:
-    return tuple(any(flags) for flags in zip(*masks, strict=True))
+def _either(*masks: Sequence[bool]) -> list[bool]:
+    return [any(flags) for flags in zip(*masks, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _cond_impl(p: Cond, runner: Runner = executable) -> Callable[..., Any]:
 
 def _cond_jvp(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:
     active = tuple(t is not None for t in ts[1:])
-    mask = _either(*(jvp(branch, active)[1] for branch in p.branches))
+    mask = tuple(_either(*(jvp(branch, active)[1] for branch in p.branches)))
     branches = tuple(jvp(branch, active, mask)[0] for branch in p.branches)
     results = cond(xs[0], branches, [*xs[1:], *present(ts[1:])])
     return results[: len(mask)], spread(results[len(mask) :], mask)
@@ -69,7 +69,7 @@ def _cond_jvp(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:
 
 def _cond_linearize(p: Cond, xs: Tracers, ts: Tangents) -> Pushed:
     active = tuple(t is not None for t in ts[1:])
-    mask = _either(*(linearize(branch, active).mask for branch in p.branches))
+    mask = tuple(_either(*(linearize(branch, active).mask for branch in p.branches)))
     splits = [linearize(branch, active, mask) for branch in p.branches]
     slots, places = _residual_slots(splits)
     primal = tuple(
@@ -135,17 +135,13 @@ def _cond_transpose(p: Cond, _types: Types, cts: Tangents, xs: Tangents) -> Tang
 
 
 def _cond_batch(p: Cond, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    every = (True,) * len(p.branches[0].outputs)
     if not batched[0]:
-        flags = tuple(batched[1:])
-        branches = tuple(vmap(branch, size, flags, every)[0] for branch in p.branches)
+        branches = tuple(mapped(branch, size, batched[1:]) for branch in p.branches)
         return cond(xs[0], branches, xs[1:])
     # every example chooses for itself: run all branches and select
     index, *operands = align(size, xs, batched)
     flags = (True,) * len(operands)
-    results, *others = [
-        inline(vmap(branch, size, flags, every)[0], operands) for branch in p.branches
-    ]
+    results, *others = [inline(mapped(branch, size, flags), operands) for branch in p.branches]
     for k, candidate in enumerate(others, 1):
         chosen = operations["greater_equal"](index, constant(k, index.type))
         results = [
@@ -153,6 +149,12 @@ def _cond_batch(p: Cond, size: int, xs: Tracers, batched: Sequence[bool]) -> Tra
             for y, z in zip(candidate, results, strict=True)
         ]
     return results
+
+
+def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:
+    if flags[0]:
+        return [True for _ in p.branches[0].outputs]
+    return _either(*(dependent(branch, flags[1:]) for branch in p.branches))
 
 
 cond_p: Final = Primitive(
@@ -164,18 +166,8 @@ cond_p: Final = Primitive(
     _cond_transpose,
     _cond_batch,
     _cond_linearize,
+    Facts(nested=_cond_impl, flow=_through_cond),
 )
-NESTED[cond_p] = _cond_impl
-
-
-def _through_cond(p: Cond, flags: Sequence[bool]) -> list[bool]:
-    if flags[0]:
-        return [True for _ in p.branches[0].outputs]
-    branches = [dependent(branch, flags[1:]) for branch in p.branches]
-    return [any(answers) for answers in zip(*branches, strict=True)]
-
-
-FLOWS[cond_p] = _through_cond
 
 
 def cond(index: Tracer, branches: tuple[Program, ...], operands: Tracers) -> Tracers:

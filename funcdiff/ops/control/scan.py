@@ -15,10 +15,10 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dependence import FLOWS, dependent
+from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -29,7 +29,7 @@ from funcdiff.space import Maybe, add, align, instantiate, zeros
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.linearize import linearize
 from funcdiff.transforms.transpose import is_zero, transpose
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ def _scan_batch(p: Scan, size: int, operands: Tracers, batched: Sequence[bool]) 
     bconstants, bcarry, bxs = p.split(batched)
     carry = align(size, carry, bcarry)
     flags = (*bconstants, *(True for _ in carry), *bxs)
-    body, _ = vmap(p.body, size, flags, (True,) * len(p.body.outputs))
+    body = mapped(p.body, size, flags)
     rows = [_swap_first(x) if flag else x for x, flag in zip(xs, bxs, strict=True)]
     results = scan(
         Scan(body, p.constants, p.carries, p.length, p.reverse), [*constants, *carry, *rows]
@@ -315,6 +315,11 @@ def _swap_first(x: Tracer) -> Tracer:
     return permute(x, (1, 0, *range(2, x.ndim)))
 
 
+def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
+    reached = _input_flags(p, flags, dependent)
+    return [*p.split(reached)[1], *dependent(p.body, reached)[p.carries :]]
+
+
 scan_p: Final = Primitive(
     "scan",
     Scan,
@@ -324,15 +329,8 @@ scan_p: Final = Primitive(
     _scan_transpose,
     _scan_batch,
     _scan_linearize,
+    Facts(flow=_through_scan),
 )
-
-
-def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
-    reached = _input_flags(p, flags, dependent)
-    return [*p.split(reached)[1], *dependent(p.body, reached)[p.carries :]]
-
-
-FLOWS[scan_p] = _through_scan
 
 
 def scan(p: Scan, operands: Tracers) -> Tracers:

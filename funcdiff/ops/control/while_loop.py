@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
-from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import NESTED, Runner, executable
-from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.dependence import dependent
+from funcdiff.core.evaluate import Runner, executable
+from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
@@ -306,6 +306,14 @@ def _masked_step(body: Program, n: int, test: Program | None) -> Step:
 # ---- the primitive ---------------------------------------------------------------------------
 
 
+def _through_while(p: While, flags: Sequence[bool]) -> list[bool]:
+    reached = input_flags(p, flags, dependent)
+    carries = [flag for k, f in enumerate(reached) for flag in f[p.constants :][: p.carries[k]]]
+    if any(dependent(p.test, reached[0])):  # so does how often anything changes
+        return [True for _ in carries]
+    return carries
+
+
 while_p: Final = Primitive(
     "while_loop",
     While,
@@ -315,19 +323,8 @@ while_p: Final = Primitive(
     _while_transpose,
     _while_batch,
     _while_linearize,
+    Facts(nested=_while_impl, flow=_through_while),
 )
-NESTED[while_p] = _while_impl
-
-
-def _through_while(p: While, flags: Sequence[bool]) -> list[bool]:
-    reached = input_flags(p, flags, dependent)
-    carries = [flag for k, f in enumerate(reached) for flag in f[p.constants :][: p.carries[k]]]
-    if any(dependent(p.test, reached[0])):  # so does how often anything changes
-        return [True for _ in carries]
-    return carries
-
-
-FLOWS[while_p] = _through_while
 
 
 def while_loop(p: While, operands: Tracers) -> Tracers:

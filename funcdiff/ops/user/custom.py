@@ -6,39 +6,25 @@ either rule has every mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.dependence import FLOWS, dependent
-from funcdiff.core.evaluate import NESTED, Runner, executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program, used_atoms
-from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.families import several
-from funcdiff.ops.user.custom_rules import Custom, Tangent, smooth
+from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
+from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, smooth
 from funcdiff.ops.user.custom_tangent import tangent_p
-from funcdiff.ops.user.linear_part import linear_part
+from funcdiff.ops.user.linear_part import linear_part, transpose_rule
 from funcdiff.space import Maybe, align, instantiate, zeros
 from funcdiff.transforms.jvp import present, spread
-from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
 
 # ---- the function --------------------------------------------------------------------------------
-
-
-def _abstract_custom(p: Custom, *types: ArrayType) -> Types:
-    if types != p.body.input_types:
-        raise TypeError(f"{p.name} takes {p.body.input_types}, got {types}")
-    return p.body.output_types
-
-
-def _custom_impl(p: Custom, runner: Runner = executable) -> Callable[..., Any]:
-    return several(runner(p.body))
 
 
 def _custom_jvp(p: Custom, xs: Tracers, ts: Tangents, *, split: bool = False) -> Pushed:
@@ -153,16 +139,12 @@ def _custom_transpose(p: Custom, _types: Types, cts: Tangents, xs: Tangents) -> 
         residuals = inline(forward, at)[len(outputs) :]
         pulled = inline(backward, [*residuals, *at[p.primals :], *arrived])
     elif p.jvp:
-        part = linear_part(p.jvp[0], len(types), len(outputs))
-        if part is None:
+        linear = transpose_rule(p.jvp[0], at, arrived, len(outputs))
+        if linear is None:
             raise NotDifferentiableError(
                 f"{p.name} was transposed, but its JVP rule is not linear in its tangents."
             )
-        tangents = [zeros(types[k]) for k in places]
-        residuals = inline(part.primal, [*at, *tangents])[len(p.jvp[0].outputs) :]
-        linear = (True,) * len(places) + (False,) * part.residuals
-        kept = [ct for ct, has in zip(arrived, part.mask[len(outputs) :], strict=True) if has]
-        pulled = inline(transpose(part.linear, linear), [*residuals, *kept])
+        pulled = linear
     else:
         raise NotDifferentiableError(
             f"{p.name} was transposed, for which it needs a derivative rule. Define "
@@ -176,29 +158,17 @@ def _custom_transpose(p: Custom, _types: Types, cts: Tangents, xs: Tangents) -> 
 
 
 def _custom_batch(p: Custom, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    captures = tuple(batched[p.primals :])
-    every = (True,) * p.primals
-    tangents = (True,) * len(smooth(p.body.input_types[: p.primals]))
+    captures = batched[p.primals :]
 
-    def mapped(program: Program, flags: tuple[bool, ...]) -> Program:
-        return vmap(program, size, flags, (True,) * len(program.outputs))[0]
+    def for_all(program: Program, first: int = p.primals) -> Program:
+        return batched_rule(program, size, first, captures)
 
     vjp = p.vjp
     if vjp:
         forward, backward = vjp
         kept = len(backward.inputs) - len(captures) - len(smooth(p.body.output_types))
-        cotangents = (True,) * len(smooth(p.body.output_types))
-        vjp = (
-            mapped(forward, every + captures),
-            mapped(backward, (True,) * kept + captures + cotangents),
-        )
-    rule = Custom(
-        p.name,
-        mapped(p.body, every + captures),
-        p.primals,
-        tuple(mapped(program, every + captures + tangents) for program in p.jvp),
-        vjp,
-    )
+        vjp = for_all(forward), for_all(backward, kept)
+    rule = replace(p, body=for_all(p.body), jvp=tuple(map(for_all, p.jvp)), vjp=vjp)
     primals = align(size, xs[: p.primals], batched[: p.primals])
     return bind(custom_p, rule, *primals, *xs[p.primals :])
 
@@ -206,13 +176,11 @@ def _custom_batch(p: Custom, size: int, xs: Tracers, batched: Sequence[bool]) ->
 custom_p: Final = Primitive(
     "custom",
     Custom,
-    _abstract_custom,
-    _custom_impl,
+    abstract_body,
+    run_body,
     _custom_jvp,
     _custom_transpose,
     _custom_batch,
     _custom_linearize,
+    OF_BODY,
 )
-NESTED[custom_p] = _custom_impl
-
-FLOWS[custom_p] = lambda p, flags: dependent(p.body, flags)

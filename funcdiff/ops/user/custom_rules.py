@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
+from funcdiff.transforms.vmap import mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,10 @@ class Tangent(Params):
 def smooth(types: Sequence[ArrayType]) -> list[int]:
     """Return which of the types have tangents."""
     return [k for k, t in enumerate(types) if t.differentiable]
+
+
+def batched_rule(program: Program, size: int, first: int, captures: Sequence[bool]) -> Program:
+    """Return a body or a rule for a batch; only captures, from an input on, may have no axis."""
+    flags = [True for _ in program.inputs]
+    flags[first : first + len(captures)] = captures
+    return mapped(program, size, flags)

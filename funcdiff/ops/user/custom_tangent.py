@@ -7,6 +7,7 @@ user wrote it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind
@@ -20,12 +21,10 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import several
-from funcdiff.ops.user.custom_rules import Tangent
-from funcdiff.ops.user.linear_part import linear_part
-from funcdiff.space import align, instantiate, zeros
+from funcdiff.ops.user.custom_rules import Tangent, batched_rule
+from funcdiff.ops.user.linear_part import transpose_rule
+from funcdiff.space import align, instantiate
 from funcdiff.transforms.jvp import push
-from funcdiff.transforms.transpose import transpose
-from funcdiff.transforms.vmap import vmap
 
 
 def _cotangents(p: Tangent) -> tuple[ArrayType, ...]:
@@ -62,18 +61,13 @@ def pushed_forward(backward: Program, p: Tangent) -> Program:
 
 def _turned(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]:
     """Emit the tangents of the results: the backward rule, linear in its cotangents, transposed."""
-    cotangents = _cotangents(p)
-    part = linear_part(p.backward, len(known))
-    if part is None:
+    pushed = transpose_rule(p.backward, known, ts)
+    if pushed is None:
         raise NotDifferentiableError(
             f"forward mode was asked of {p.name}, whose backward rule is not linear in its "
             f"cotangent. Give it a forward rule, too: {p.name}.defjvp(rule)."
         )
-    at_zero = inline(part.primal, [*known, *(zeros(t) for t in cotangents)])
-    linear = (True,) * len(cotangents) + (False,) * part.residuals
-    arrived = [t for t, has in zip(ts, part.mask, strict=True) if has]
-    residuals = at_zero[len(p.backward.outputs) :]
-    return inline(transpose(part.linear, linear), [*residuals, *arrived])
+    return pushed
 
 
 def _tangent_jvp(p: Tangent, xs: Tracers, ts: Tangents) -> Pushed:
@@ -93,20 +87,11 @@ def _tangent_transpose(p: Tangent, _types: Types, cts: Tangents, xs: Tangents) -
 
 def _tangent_batch(p: Tangent, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
     first, second = p.residuals, p.residuals + p.captures
-    captures = tuple(batched[first:second])
-    kept = (True,) * p.residuals + captures
-    tangents = (True,) * len(p.backward.outputs)
-
-    def mapped(program: Program, flags: tuple[bool, ...]) -> Program:
-        return vmap(program, size, flags, (True,) * len(program.outputs))[0]
-
-    rule = Tangent(
-        p.name,
-        p.residuals,
-        p.captures,
-        p.primals,
-        tuple(mapped(program, (True,) * p.primals + captures + tangents) for program in p.jvp),
-        mapped(p.backward, kept + (True,) * len(_cotangents(p))),
+    captures = batched[first:second]
+    rule = replace(
+        p,
+        jvp=tuple(batched_rule(program, size, p.primals, captures) for program in p.jvp),
+        backward=batched_rule(p.backward, size, first, captures),
     )
     return bind(
         tangent_p,

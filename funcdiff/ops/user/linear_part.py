@@ -10,17 +10,20 @@ from collections.abc import Iterator, Sequence
 
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program
-from funcdiff.core.walk import needed_equations, nested
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import inline, needed_equations, nested
 from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While, input_flags
 from funcdiff.ops.control.vanishing import vanishing
 from funcdiff.ops.user.custom_rules import Custom, Tangent
+from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask, jvp
 from funcdiff.transforms.linearize import Linearized, linearize
+from funcdiff.transforms.transpose import transpose
 
 
 @memoised
@@ -39,6 +42,23 @@ def linear_part(rule: Program, known: int, values: int = 0) -> Linearized | None
     if not all(vanishing(rule, active, active).zero[values:]):
         return None
     return split
+
+
+def transpose_rule(
+    rule: Program, known: Tracers, cts: Tracers, values: int = 0
+) -> list[Tracer] | None:
+    """Emit the cotangents of the inputs of a rule behind those known; None if it is not linear.
+
+    Cotangents arrive for the outputs behind the first `values`.
+    """
+    part = linear_part(rule, len(known), values)
+    if part is None:
+        return None
+    moving = rule.input_types[len(known) :]
+    residuals = inline(part.primal, [*known, *map(zeros, moving)])[len(rule.outputs) :]
+    arrived = [ct for ct, has in zip(cts, part.mask[values:], strict=True) if has]
+    flags = (True,) * len(moving) + (False,) * part.residuals
+    return inline(transpose(part.linear, flags), [*residuals, *arrived])
 
 
 def hides(

@@ -32,7 +32,7 @@ from funcdiff.ops.user.looped_batch import Batches
 from funcdiff.space import add, instantiate, mul, neg
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.transpose import transpose as transposed_program
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,7 @@ def dense_solve(program: Program, unknowns: int, name: str) -> Program:
         square = ArrayType((size, size), _real_dtype(types, name))
         unit = _from_columns(identity(square), types)
         flags = (*(False for _ in given), *(True for _ in right))
-        every = (True,) * unknowns
-        rows = inline(vmap(program, size, flags, every)[0], [*given, *unit])
+        rows = inline(mapped(program, size, flags), [*given, *unit])
         matrix = transposed(_columns(rows, square.dtype))
         wide = [reshape(b, (1, *b.shape)) for b in right]
         column = transposed(_columns(wide, square.dtype))

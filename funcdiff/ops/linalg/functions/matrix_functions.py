@@ -47,7 +47,7 @@ from funcdiff.space import (
     zeros,
 )
 from funcdiff.transforms.jvp import present, push
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 Direction: TypeAlias = Tangents
 """The blocks of a direction, None where one is a structural zero."""
@@ -68,7 +68,7 @@ class MatrixFunction(Params, ABC):
 
     def batched(self, size: int) -> Self:
         """Return the function of a batch of values and parameters."""
-        return replace(self, body=_batched(self.body, size))
+        return replace(self, body=mapped(self.body, size, (True,) * len(self.body.inputs)))
 
     @abstractmethod
     def values(self, a: ArrayType) -> ArrayType:
@@ -273,10 +273,6 @@ def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
     return per_matrix(convert(factor, type_.dtype), type_.shape)
 
 
-def _batched(body: Program, size: int) -> Program:
-    return vmap(body, size, (True,) * len(body.inputs), (True,))[0]
-
-
 # ---- parameters ----------------------------------------------------------------------------------
 
 
@@ -317,7 +313,8 @@ class MatrixSum(Params, ABC):
     def batched(self, size: int) -> Self:
         """Return the sum over the same axes behind a further one."""
         p: Any = self
-        return replace(p, body=_batched(self.body, size), axes=shifted(self.axes))  # type: ignore[no-any-return]
+        body = mapped(self.body, size, (True,) * len(self.body.inputs))
+        return replace(p, body=body, axes=shifted(self.axes))  # type: ignore[no-any-return]
 
     @abstractmethod
     def function(self, body: Program) -> MatrixFunction:
