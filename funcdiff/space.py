@@ -19,7 +19,17 @@ import numpy as np
 
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Facts, Params, Primitive
+from funcdiff.core.primitive import (
+    NONE,
+    Facts,
+    Params,
+    Primitive,
+    Pushed,
+    Tangents,
+    Tracers,
+    Types,
+    shifted,
+)
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 
@@ -40,7 +50,7 @@ def instantiate(t: Maybe, type_: ArrayType) -> Tracer:
     return zeros(type_) if t is None else t
 
 
-def sum_tangents(ts: Sequence[Maybe]) -> Maybe:
+def sum_tangents(ts: Tangents) -> Maybe:
     """Return the sum of tangents of one type, None if all are structural zeros."""
     total: Maybe = None
     for t in ts:
@@ -57,14 +67,14 @@ def splat(x: Tracer) -> Any:
 # ---- addition, negation, scaling: z = x + y, -x, x·y elementwise --------------------------------
 
 
-def same_types(_p: Params, *types: ArrayType) -> tuple[ArrayType, ...]:
+def same_types(_p: Params, *types: ArrayType) -> Types:
     """Type rule of operations whose operands and result have one type."""
     if any(t is not types[0] for t in types):
         raise TypeError(f"operands must have equal types, got {', '.join(map(repr, types))}")
     return types[:1]
 
 
-def align(size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Tracer]:
+def align(size: int, xs: Tracers, batched: Sequence[bool]) -> list[Tracer]:
     """Give every operand the batch axis that some carry already."""
     return [
         x if flag else broadcast(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
@@ -72,21 +82,11 @@ def align(size: int, xs: Sequence[Tracer], batched: Sequence[bool]) -> list[Trac
     ]
 
 
-def _batch_add(
-    _p: Params, size: int, xs: Sequence[Tracer], batched: Sequence[bool]
-) -> Sequence[Tracer]:
-    return [add(*align(size, xs, batched))]
-
-
-def _jvp_add(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp_add(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     return [add(*xs)], [sum_tangents(ts)]
 
 
-def _transpose_add(
-    _p: Params, _types: Sequence[ArrayType], cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_add(_p: Params, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     return [cts[0] if x is None else None for x in xs]
 
 
@@ -97,7 +97,6 @@ add_p: Final = Primitive(
     impl=lambda _p: np.add,
     jvp=_jvp_add,
     transpose=_transpose_add,
-    batch=_batch_add,
     facts=Facts(pointwise=True, linear=slice(None)),
 )
 
@@ -107,7 +106,7 @@ def add(x: Tracer, y: Tracer) -> Tracer:
     return bind(add_p, NONE, x, y)[0]
 
 
-def _abstract_neg(_p: Params, x: ArrayType) -> tuple[ArrayType, ...]:
+def _abstract_neg(_p: Params, x: ArrayType) -> Types:
     if x.dtype == BOOL:
         raise TypeError(f"NumPy does not negate booleans, got {x}: use logical_not")
     return (x,)
@@ -120,7 +119,6 @@ neg_p: Final = Primitive(
     impl=lambda _p: np.negative,
     jvp=lambda _p, xs, ts: ([neg(*xs)], [neg(t) for t in ts if t is not None]),
     transpose=lambda _p, _types, cts, _xs: [neg(ct) for ct in cts if ct is not None],
-    batch=lambda _p, _size, xs, _batched: [neg(*xs)],
     facts=Facts(pointwise=True, linear=slice(None)),
 )
 
@@ -133,17 +131,13 @@ def neg(x: Tracer) -> Tracer:
     return bind(neg_p, NONE, x)[0]
 
 
-def _jvp_mul(
-    _p: Params, xs: Sequence[Tracer], ts: Sequence[Maybe]
-) -> tuple[Sequence[Tracer], Sequence[Maybe]]:
+def _jvp_mul(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     (x, y), (tx, ty) = xs, ts
     terms = [None if tx is None else mul(tx, y), None if ty is None else mul(x, ty)]
     return [mul(x, y)], [sum_tangents(terms)]
 
 
-def _transpose_mul(
-    _p: Params, _types: Sequence[ArrayType], cts: Sequence[Maybe], xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_mul(_p: Params, _types: Types, cts: Tangents, xs: Tangents) -> Tangents:
     (ct,), (x, y) = cts, xs
     assert ct is not None
     assert (x is None) != (y is None), "mul is linear in one operand at a time"
@@ -157,7 +151,6 @@ mul_p: Final = Primitive(
     impl=lambda _p: np.multiply,
     jvp=_jvp_mul,
     transpose=_transpose_mul,
-    batch=lambda _p, size, xs, batched: [mul(*align(size, xs, batched))],
     facts=Facts(pointwise=True, product=True),
 )
 
@@ -180,8 +173,12 @@ class Broadcast(Params):
     shape: tuple[int, ...]
     axes: tuple[int, ...]
 
+    def batched(self, size: int) -> Broadcast:
+        """Return the same with a further axis in front, which the operand has, too."""
+        return Broadcast((size, *self.shape), (0, *shifted(self.axes)))
 
-def _abstract_broadcast(p: Broadcast, x: ArrayType) -> tuple[ArrayType, ...]:
+
+def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
     kept = tuple(p.shape[axis] for axis in p.axes)
     if kept != x.shape or sorted(set(p.axes)) != list(p.axes):
         raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
@@ -197,12 +194,6 @@ def _broadcast_impl(p: Broadcast) -> Any:
     return lambda x: np.broadcast_to(np.asarray(x)[expand], p.shape)
 
 
-def _batch_broadcast(
-    p: Broadcast, size: int, xs: Sequence[Tracer], _batched: Sequence[bool]
-) -> Sequence[Tracer]:
-    return [broadcast(xs[0], (size, *p.shape), (0, *(axis + 1 for axis in p.axes)))]
-
-
 broadcast_p: Final = Primitive(
     "broadcast",
     Broadcast,
@@ -215,7 +206,6 @@ broadcast_p: Final = Primitive(
     transpose=lambda p, _types, cts, _xs: [
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
-    batch=_batch_broadcast,
     facts=Facts(view=True, rearranges=True, linear=slice(None)),
 )
 
@@ -247,16 +237,14 @@ def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(axis for axis in range(ndim) if axis not in axes)
 
 
-def abstract_reduction(p: Axes, x: ArrayType) -> tuple[ArrayType, ...]:
+def abstract_reduction(p: Axes, x: ArrayType) -> Types:
     """Type rule of reductions: the axes go, the dtype stays."""
     if sorted(set(p.axes)) != list(p.axes) or not all(0 <= a < x.ndim for a in p.axes):
         raise TypeError(f"cannot reduce {x} over axes {p.axes}")
     return (x.with_shape(without(x.shape, p.axes)),)
 
 
-def _transpose_sum(
-    p: Axes, types: Sequence[ArrayType], cts: Sequence[Maybe], _xs: Sequence[Maybe]
-) -> Sequence[Maybe]:
+def _transpose_sum(p: Axes, types: Types, cts: Tangents, _xs: Tangents) -> Tangents:
     (x,) = types
     return [broadcast(ct, x.shape, kept_axes(x.ndim, p.axes)) for ct in cts if ct is not None]
 
@@ -275,7 +263,6 @@ reduce_sum_p: Final = Primitive(
         [reduce_sum(t, p.axes) for t in ts if t is not None],
     ),
     transpose=_transpose_sum,
-    batch=lambda p, _size, xs, _batched: [reduce_sum(xs[0], tuple(axis + 1 for axis in p.axes))],
     facts=Facts(fresh=True, linear=slice(None), reduces=np.add),
 )
 
