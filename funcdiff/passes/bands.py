@@ -16,21 +16,19 @@ import numpy as np
 
 from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Primitive
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import copying_from, hand_on, made_by
-from funcdiff.ops.elementwise.mathematics import div, sub
+from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
 from funcdiff.ops.structure.structural import (
     Shape,
-    convert_p,
     permute,
     reshape,
     reshape_p,
-    select_p,
 )
 from funcdiff.space import (
     Axes,
@@ -39,9 +37,7 @@ from funcdiff.space import (
     broadcast,
     broadcast_p,
     mul,
-    mul_p,
     neg,
-    neg_p,
     reduce_sum_p,
     splat,
     zeros,
@@ -137,7 +133,7 @@ def images(program: Program, operands: Sequence[Value]) -> list[Tracer]:
 def _image(eq: Equation, xs: Sequence[Value]) -> Value | None:
     """Return the result of an equation if it can be had from diagonals."""
     stacks = [x for x in xs if isinstance(x, Bands)]
-    rule = _rules.get(eq.primitive)
+    rule = _rules.get(eq.primitive, _pointwise if eq.primitive.facts.pointwise else None)
     if rule is None or not stacks or not all(x.type.size for x in stacks):
         return None
     y = rule(stacks[0].size, eq, *xs)
@@ -159,26 +155,22 @@ def _repeated_array(x: Value, shape: tuple[int, ...]) -> Tracer | None:
 # ---- what is elementwise -------------------------------------------------------------------------
 
 
-def _mul(_size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
-    stack, other = (x, y) if isinstance(x, Bands) else (y, x)
+def _pointwise(_size: int, eq: Equation, *xs: Value) -> Value | None:
+    """Apply an operation, linear in one stack, to every diagonal, if all else is repeated."""
+    place, *more = (k for k, x in enumerate(xs) if isinstance(x, Bands))
+    stack, others = xs[place], [*xs[:place], *xs[place + 1 :]]
     assert isinstance(stack, Bands)
-    factor = _repeated_array(other, stack.type.shape)
-    return None if factor is None else stack.map_diagonals(lambda v: mul(v, factor))
-
-
-def _div(_size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
-    if not isinstance(x, Bands):
+    arrays = [array for x in others if (array := _repeated_array(x, stack.type.shape)) is not None]
+    terms = range(len(xs))[eq.primitive.facts.linear or slice(0)]
+    added = [x for k, x in enumerate(xs) if k in terms and isinstance(x, Tracer)]
+    if more or len(arrays) < len(others) or any(splat(x) != 0 for x in added):
         return None
-    divisor = _repeated_array(y, x.type.shape)
-    return None if divisor is None else x.map_diagonals(lambda v: div(v, divisor))
 
+    def image(v: Tracer) -> Tracer:
+        operands = (*arrays[:place], v, *arrays[place:])
+        return bind(eq.primitive, eq.params, *operands)[0]
 
-def _neg(_size: int, _eq: Equation, x: Bands) -> Value:
-    return x.map_diagonals(neg)
-
-
-def _convert(_size: int, eq: Equation, x: Bands) -> Value:
-    return x.map_diagonals(lambda v: bind(eq.primitive, eq.params, v)[0])
+    return stack.map_diagonals(image)
 
 
 def _add(size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
@@ -192,22 +184,6 @@ def _add(size: int, _eq: Equation, x: Value, y: Value) -> Value | None:
 
 def _sub(size: int, eq: Equation, x: Value, y: Value) -> Value | None:
     return _add(size, eq, x, y.map_diagonals(neg)) if isinstance(y, Bands) else None
-
-
-def _select(_size: int, _eq: Equation, mask: Value, x: Value, y: Value) -> Value | None:
-    """Keep the chosen elements of a stack, with zeros for the others."""
-    stack, other, swapped = (x, y, False) if isinstance(x, Bands) else (y, x, True)
-    if not isinstance(stack, Bands) or isinstance(other, Bands) or splat(other) != 0:
-        return None
-    chosen = _repeated_array(mask, stack.type.shape)
-    if chosen is None:
-        return None
-
-    def masked(v: Tracer) -> Tracer:
-        pair = (zeros(v.type), v) if swapped else (v, zeros(v.type))
-        return bind(select_p, NONE, chosen, *pair)[0]
-
-    return stack.map_diagonals(masked)
 
 
 # ---- what moves ----------------------------------------------------------------------------------
@@ -298,17 +274,13 @@ def _add_at(x: Tracer, part: Tracer, axis: int, start: int) -> Tracer:
 
 
 _rules: Final[dict[Primitive[Any], Callable[..., Value | None]]] = {
-    mul_p: _mul,
-    div.primitive: _div,
-    neg_p: _neg,
-    convert_p: _convert,
     add_p: _add,
     sub.primitive: _sub,
-    select_p: _select,
     reshape_p: _reshape,
     slice_p: _slice,
     add_slice_p: _add_slice,
     reduce_sum_p: _reduce_sum,
     contract_p: _contract,
 }
-"""By primitive, what it makes of stacks; of the number of arrays, the equation, its operands."""
+"""By primitive, what it makes of stacks; of the number of arrays, the equation, its operands.
+The others are `_pointwise`, if they are pointwise, or take arrays."""

@@ -30,7 +30,7 @@ NUMBERS = [
         """,
     ),
     Rewrite(
-        "_accumulate_scattered",
+        "accumulate",
         "%0: f64[4], %1: f64[2], %2: f64[3]",
         """
         %3: f64[4] = replace_slice{starts=(1,), stops=(3,), steps=(1,)} %0, %1
@@ -117,7 +117,7 @@ NUMBERS = [
         """,
     ),
     Rewrite(
-        "_accumulate_slice",
+        "accumulate",
         "%0: f64[4], %1: f64[2], %2: f64[3]",
         """
         %3: f64[4] = add_slice{starts=(1,), stops=(3,), steps=(1,)} %0, %1

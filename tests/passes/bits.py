@@ -76,7 +76,7 @@ ALGEBRA = [
         """,
     ),
     Rewrite(
-        "_negate_twice",
+        "undone",
         "%0: f64[3], %1: u8[3], %2: c128[2]",
         """
         %3: f64[3] = neg %0
@@ -90,7 +90,7 @@ ALGEBRA = [
         "return %0, %1, %2",
     ),
     Rewrite(
-        "_conjugate_twice",
+        "undone",
         "%0: c128[3]",
         """
         %1: c128[3] = conj %0
@@ -137,7 +137,7 @@ LOGIC = [
         """,
     ),
     Rewrite(
-        "_not_twice",
+        "undone",
         "%0: bool[3], %1: f64[3]",
         """
         %2: bool[3] = logical_not %0

@@ -34,7 +34,7 @@ STRUCTURE = [
         """,
     ),
     Rewrite(
-        "_reverse_twice",
+        "undone",
         "%0: f64[2,3]",
         """
         %1: f64[2,3] = reverse{axes=(0,)} %0

@@ -492,3 +492,13 @@ def test_roots_that_are_not_used_contribute_true_zeros(
     np.testing.assert_array_equal(fd.jacfwd(f)(x), first)
     np.testing.assert_array_equal(fd.jacfwd(fd.grad(f))(x), second)
     np.testing.assert_array_equal(fd.jacrev(fd.jacfwd(f))(x), second)
+
+
+def test_places_that_a_convolution_with_strides_leaves_out_contribute_true_zeros() -> None:
+    def f(x: Any) -> Any:
+        return fd.nn.conv(np.sqrt(x)[None, None], np.ones((1, 1, 2)), stride=3)[0, 0]
+
+    x = np.array([1.0, 4.0, 0.0, 1.0, 1.0, 0.0, 4.0, 1.0])
+    slopes = np.array([0.5, 0.25, 0, 0.5, 0.5, 0, 0.25, 0.5])
+    (gradient,) = fd.vjp(f, x)[1](np.array([1.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(gradient, slopes * [1, 1, 0, 2, 2, 0, 4, 4])

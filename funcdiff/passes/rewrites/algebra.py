@@ -12,10 +12,9 @@ from typing import Any, Final
 from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.elementwise.mathematics import div, square
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
@@ -58,22 +57,10 @@ def is_power_of_two(number: Any) -> bool:
     return abs(mantissa) == 0.5 and abs(exponent) < 14
 
 
-def _negate_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
-    """-(-x) = x."""
-    found = made_by(x, neg_p)
-    return found[1][0] if found else None
-
-
-def _conjugate_twice(_emit: Emit, _p: Params, z: Tracer) -> Tracer | None:
-    """conj(conj(z)) = z."""
-    found = made_by(z, conj_p)
-    return found[1][0] if found else None
-
-
 rules: Final[Rules] = {
     add_p: (_add_nothing,),
     mul_p: (_scale_by_one, _square),
     div.primitive: (_divide_by_power_of_two,),
-    (neg_p, neg_p): (_negate_twice,),
-    (conj_p, conj_p): (_conjugate_twice,),
+    (neg_p, neg_p): (undone_rule(neg_p),),
+    (conj_p, conj_p): (undone_rule(conj_p),),
 }

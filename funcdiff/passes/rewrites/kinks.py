@@ -7,33 +7,22 @@ differentiated.  What is smooth in spite of a root is found by `funcdiff.passes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise.complex import conj_p, real_p
 from funcdiff.ops.elementwise.extrema import maximum
 from funcdiff.ops.elementwise.mathematics import div, power, root_of_squares, sqrt, square
-from funcdiff.ops.linalg.radial import known_p, radial_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.products.masked import masked_sum_p
-from funcdiff.ops.structure.slicing import slice_p
-from funcdiff.ops.structure.structural import convert_p, permute_p, reshape_p, reverse_p
+from funcdiff.ops.structure.structural import convert_p, reshape_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
 from funcdiff.space import add_p, broadcast_p, mul_p, reduce_sum_p, splat
 
-_SUMS: Final[dict[Primitive[Any], slice]] = {
-    add_p: slice(None),
-    **dict.fromkeys(
-        (
-            reduce_sum_p, reshape_p, permute_p, reverse_p, broadcast_p, slice_p, convert_p,
-            masked_sum_p, radial_p, known_p,
-        ),
-        slice(1),
-    ),
-}  # fmt: skip
-"""Operations that keep sums of squares what they are, and in which operands."""
+_LIKE_FIRST: Final = frozenset({reduce_sum_p, masked_sum_p, convert_p})
+"""With what moves elements or hands them on: of a sum of squares, they make sums of squares."""
 
 
 def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
@@ -42,8 +31,11 @@ def is_sum_of_squares(x: Tracer, depth: int = 12) -> bool:
     if head is None or depth == 0 or x.dtype.kind != "f":
         return False
     xs = operands_of(x, head)
-    if head.primitive in _SUMS:
-        return all(is_sum_of_squares(y, depth - 1) for y in xs[_SUMS[head.primitive]])
+    facts = head.primitive.facts
+    if head.primitive in _LIKE_FIRST or facts.rearranges or facts.hands_on:
+        return is_sum_of_squares(xs[0], depth - 1)
+    if head.primitive is add_p:
+        return all(is_sum_of_squares(y, depth - 1) for y in xs)
     if head.primitive is square.primitive:
         return True
     if head.primitive is power.primitive:

@@ -10,7 +10,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.structure.structural import select_p
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
 from funcdiff.space import splat
 
 _and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not.primitive
@@ -34,12 +34,6 @@ def _decide(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
         if value is not None:
             return other if bool(value) == neutral else known
     return x if is_same(x, y) else None
-
-
-def _not_twice(_emit: Emit, _p: Params, x: Tracer) -> Tracer | None:
-    """¬¬x = x."""
-    found = made_by(x, _not_p)
-    return found[1][0] if found and found[1][0].dtype == BOOL else None
 
 
 def _select_same(_emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
@@ -81,7 +75,7 @@ def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer)
 rules: Final[Rules] = {
     _and_p: (_and,),
     _or_p: (_or,),
-    (_not_p, _not_p): (_not_twice,),
+    (_not_p, _not_p): (undone_rule(_not_p),),
     select_p: (_select_same, _select_booleans),
     (select_p, _not_p): (_select_negated,),
     (select_p, select_p): (_select_nested,),

@@ -120,23 +120,16 @@ def _sum_of_repeated(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
 # ---- sums of pieces ------------------------------------------------------------------------------
 
 
-def _accumulate_slice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """x + add_slice(0, u) = add_slice(x, u), which accumulates in place."""
-    return _accumulate(emit, add_slice_p, x, y)
+def _accumulate_rule(primitive: Primitive[Any]) -> Rule:
+    def accumulate(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+        """x + add_slice(0, u) = add_slice(x, u), in place if x can be; so for scatter_add."""
+        for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
+            found = made_by(padded, primitive)
+            if found and splat(found[1][0]) == 0:
+                return emit(primitive, found[0], total, *found[1][1:])
+        return None
 
-
-def _accumulate_scattered(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """x + scatter_add(0, u, i) = scatter_add(x, u, i): likewise."""
-    return _accumulate(emit, scatter_add_p, x, y)
-
-
-def _accumulate(emit: Emit, primitive: Any, x: Tracer, y: Tracer) -> Tracer | None:
-    """Add into the operand that can be overwritten, if there is one."""
-    for total, padded in ((x, y), (y, x)) if _is_written(x) else ((y, x), (x, y)):
-        found = made_by(padded, primitive)
-        if found and splat(found[1][0]) == 0:
-            return emit(primitive, found[0], total, *found[1][1:])
-    return None
+    return accumulate
 
 
 def _is_written(x: Tracer) -> bool:
@@ -193,7 +186,6 @@ rules: Final[Rules] = {
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
     (mul_p, mul_p): (_scale_twice,),
     (reduce_sum_p, broadcast_p): (_sum_of_repeated,),
-    (add_p, add_slice_p): (_accumulate_slice,),
-    (add_p, scatter_add_p): (_accumulate_scattered,),
+    **{(add_p, p): (_accumulate_rule(p),) for p in (add_slice_p, scatter_add_p)},
     (add_slice_p, add_slice_p): (_join_slices,),
 }

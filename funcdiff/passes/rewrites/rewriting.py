@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.builder import bind, constant
 from funcdiff.core.primitive import P, Params, Primitive
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import maker
+from funcdiff.core.walk import made_by, maker
 from funcdiff.space import splat
 
 
@@ -50,6 +50,20 @@ def _merge(tables: Sequence[Rules]) -> tuple[_Rules, _RulesByMaker]:
                 primitive, maker_ = kind
                 by_maker.setdefault(primitive, {}).setdefault(maker_, []).extend(found)
     return rules, by_maker
+
+
+def undone_rule(primitive: Primitive[Any]) -> Rule:
+    """Return the rule of an operation that undoes itself."""
+
+    def undone(_emit: Emit, p: Params, x: Tracer) -> Tracer | None:
+        """f(f(x)) = x, if the inner result is of the type of the outer one."""
+        found = made_by(x, primitive)
+        if not found or found[0] != p:
+            return None
+        (origin,) = found[1]
+        return origin if origin.type is primitive.abstract(p, x.type)[0] else None
+
+    return undone
 
 
 class Rewriter:

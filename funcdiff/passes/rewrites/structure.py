@@ -22,7 +22,6 @@ from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
     Dtype,
     Permutation,
-    Reversal,
     Shape,
     concatenate_p,
     convert_p,
@@ -31,7 +30,7 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, undone_rule
 from funcdiff.space import Axes, Broadcast, broadcast_p, mul_p, reduce_sum_p, splat, without
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -54,12 +53,6 @@ def _permute_twice(emit: Emit, p: Permutation, x: Tracer) -> Tracer | None:
         return None
     axes = tuple(found[0].axes[axis] for axis in p.axes)
     return emit(permute_p, Permutation(axes), found[1][0])
-
-
-def _reverse_twice(_emit: Emit, p: Reversal, x: Tracer) -> Tracer | None:
-    """reverse(reverse(x)) = x along the same axes."""
-    found = made_by(x, reverse_p)
-    return found[1][0] if found and found[0] == p else None
 
 
 def _broadcast_twice(emit: Emit, p: Broadcast, x: Tracer) -> Tracer | None:
@@ -199,7 +192,7 @@ _EXACT: Final = (np.dtype(np.float32), np.dtype(np.float64))
 rules: Final[Rules] = {
     reshape_p: (_reshape_twice,),
     permute_p: (_permute_twice,),
-    (reverse_p, reverse_p): (_reverse_twice,),
+    (reverse_p, reverse_p): (undone_rule(reverse_p),),
     (broadcast_p, broadcast_p): (_broadcast_twice,),
     slice_p: (_slice_twice,),
     (slice_p, concatenate_p): (_slice_joined,),

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker, operands_of
 from funcdiff.ops.elementwise import mathematics
-from funcdiff.ops.elementwise.complex import conj, conj_p, imag_p, real_p
-from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.linalg.radial import radial_p
-from funcdiff.ops.structure.structural import convert, convert_p, reshape, reshape_p, select_p
+from funcdiff.ops.structure.structural import convert, reshape, reshape_p
 from funcdiff.space import broadcast, broadcast_p, mul, splat
 
 _LONGEST: Final = 200
@@ -33,13 +30,6 @@ class Scale:
     value: Tracer
     inverse: bool = False
     conjugate: bool = False
-
-
-@lru_cache(maxsize=1)
-def _pointwise() -> frozenset[Primitive[Any]]:
-    lone = (mathematics.root_of_squares,)
-    single: tuple[Primitive[Any], ...] = (convert_p, select_p, real_p, imag_p, conj_p)
-    return frozenset((*single, *(op.primitive for op in (*by_ufunc.values(), *lone))))
 
 
 class Body:
@@ -99,7 +89,7 @@ class Body:
         if head is None:
             return None
         reshapes = head.primitive is reshape_p
-        if not reshapes and head.primitive not in _pointwise():
+        if not reshapes and not head.primitive.facts.pointwise:
             return None
         operands = []
         for y in operands_of(x, head):
@@ -145,7 +135,7 @@ def values_of(x: Tracer, recognise: Callable[[Tracer], object]) -> Tracer | None
         head = maker(y)
         if head is not None and head.primitive is radial_p:
             waiting.append(operands_of(y, head)[0])
-        elif head is not None and (head.primitive is reshape_p or head.primitive in _pointwise()):
+        elif head is not None and (head.primitive is reshape_p or head.primitive.facts.pointwise):
             waiting += operands_of(y, head)
         elif recognise(y):
             return y

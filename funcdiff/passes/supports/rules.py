@@ -262,7 +262,7 @@ def shifted(support: Support, axis: int) -> Support:
 
 
 def _added(primitive: Primitive[Any]) -> Rule:
-    """Return the rule of adding to parts of an array: one without zeros has none after it."""
+    """Return the rule of adding to an array, that needs no mask for a slice if it has no zeros."""
     rule = _sums(primitive)
     return lambda p, ys, xs, supports: [True] if supports[0] is True else rule(p, ys, xs, supports)
 
