@@ -42,12 +42,17 @@ class Source(NamedTuple):
     text: str
     names: dict[str, Any]
 
-    def function(self, name: str = "program") -> Callable[..., Any]:
-        """Return a function that the text defines."""
+    def function(self) -> Callable[..., Any]:
+        """Return the function that the text defines."""
         names = dict(self.names)
         exec(compile(self.text, f"<funcdiff program {next(_numbers)}>", "exec"), names)
-        function: Callable[..., Any] = names[name]
-        return function
+        defined: Callable[..., Any] = names["program"]
+        return defined
+
+
+def function(name: str, parameters: Iterable[str], lines: Iterable[str]) -> str:
+    """Return the text of a function."""
+    return "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines]) + "\n"
 
 
 class Writer:
@@ -184,15 +189,12 @@ class _Faithful(Writer):
 
     def source(self) -> Source:
         program = self._program
-        inputs = ", ".join(self._name(v) for v in program.inputs)
-        lines = [f"def program({inputs}):"]
+        lines: list[str] = []
         for eq, dying in zip(program.equations, self._memory.dying, strict=True):
             atoms = {a.number: a for a in (*eq.operands, *eq.results) if isinstance(a, Var)}
-            lines.append(f"    {self._statement(eq)}")
-            lines += [f"    {line}" for line in self._deletions(atoms[k] for k in dying)]
-        outputs = ", ".join(self._operand(atom) for atom in program.outputs)
-        lines.append(f"    return [{outputs}]")
-        return Source("\n".join(lines) + "\n", self._names)
+            lines += [self._statement(eq), *self._deletions(atoms[k] for k in dying)]
+        lines.append(f"return [{', '.join(map(self._operand, program.outputs))}]")
+        return Source(function("program", map(self._name, program.inputs), lines), self._names)
 
     def _statement(self, eq: Equation) -> str:
         number = eq.results[0].number

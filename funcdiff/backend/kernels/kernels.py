@@ -20,7 +20,7 @@ from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
-from funcdiff.backend.code.source import Source
+from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
 from funcdiff.backend.numbers.scalars import Attempt
@@ -103,7 +103,7 @@ class _KernelWriter(ProductWriter):
             for k, atom in enumerate(program.outputs[place] for place in stored)
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
-        self._stored = stored
+        self._stored = len(stored)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
         self._names.update(zip(map(self._name, held), constants, strict=True))
@@ -119,29 +119,22 @@ class _KernelWriter(ProductWriter):
 
     def source(self) -> Source:
         program = self._program
-        given = [f"o{k}" for k in range(len(self._stored))]
-        inputs = ", ".join([*map(self._name, self._operands), *given])
-        lines = []
-        constants = self._program.inputs[len(self._operands) :]
-        for what, names in (
-            ("constants", [*map(self._name, constants)]),
-            ("memory kept from call to call", [f"v{k}" for k in self._slots]),
-        ):
-            if names:
-                lines += wrap(", ".join(names), 98, initial_indent=f"# {what}: ",
-                              subsequent_indent="# ")  # fmt: skip
-        lines.append(f"def program({inputs}):")
+        constants = [self._name(v) for v in program.inputs[len(self._operands) :]]
+        comments = _comment("constants", constants)
+        comments += _comment("memory kept from call to call", self.places)
+        lines: list[str] = []
         for step, dying in zip(self._steps, self._dying, strict=True):
             made = self._region(step) if isinstance(step, Region) else self._equation(step)
             gone = (self._variables[k] for k in dying if k not in self._given)
-            lines += [f"    {line}" for line in (*made, *self._deletions(gone))]
+            lines += [*made, *self._deletions(gone)]
         numbers = {eq.results[0] for eq in program.equations if _has_number_result(eq)}
         outputs = [
             f"{self._operand(atom)}{'' if atom.type.shape or atom in numbers else '[()]'}"
             for atom in program.outputs
         ]
-        lines.append(f"    return [{', '.join(outputs)}]")
-        return Source("\n".join(lines) + "\n", self._names)
+        lines.append(f"return [{', '.join(outputs)}]")
+        parameters = [*map(self._name, self._operands), *(f"o{k}" for k in range(self._stored))]
+        return Source(comments + function("program", parameters, lines), self._names)
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -153,10 +146,10 @@ class _KernelWriter(ProductWriter):
         if v.number in self._views:
             return [self._view(eq)]
         names = ", ".join(self._own_name(r) for r in eq.results)
-        place = self._given.get(v.number) or (names if v.number in self._slots else None)
-        if place is not None and self._is_written_in_place(eq):
-            return [self._write(eq, place)]
-        if eq.primitive is add_slice_p and place is None:
+        placed = v.number in self._given or v.number in self._slots
+        if placed and self._is_written_in_place(eq):
+            return [self._write(eq, self._name(v))]
+        if eq.primitive is add_slice_p and not placed:
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
                 added = self._operand(eq.operands[1])
@@ -171,7 +164,7 @@ class _KernelWriter(ProductWriter):
             return self._operand(x)
         if not isinstance(x, Literal) or x.value != 0:
             return None
-        return f"{self._numpy('zeros')}({x.type.shape}, {self._dtype(x.type.dtype)})"
+        return self._allocated("zeros", x.type)
 
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
@@ -233,7 +226,11 @@ class _KernelWriter(ProductWriter):
         )
         name = self._numbered(("blocks", region.results), "blocks_", blocks)
         ready = self._slots.keys() | self._given.keys()
-        lines = [self._new(v) for v in region.stored if v.number not in ready]
+        lines = [
+            f"{self._name(v)} = {self._allocated('empty', v.type)}"
+            for v in region.stored
+            if v.number not in ready
+        ]
         groups = [
             "".join(f"{self._name(v)}, " for v in group)
             for group in (region.blocked, region.whole, region.stored)
@@ -243,10 +240,9 @@ class _KernelWriter(ProductWriter):
         delivered = self._copies_to_given(v for v, _ in region.combined)
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
-    def _new(self, v: Var) -> str:
-        """Return the allocation of a result."""
-        empty, dtype = self._numpy("empty"), self._dtype(v.type.dtype)
-        return f"{self._name(v)} = {empty}({v.type.shape}, {dtype})"
+    def _allocated(self, function: str, type_: ArrayType) -> str:
+        """Return the allocation of an array."""
+        return f"{self._numpy(function)}({type_.shape}, {self._dtype(type_.dtype)})"
 
     def _name(self, v: Var) -> str:
         return self._given.get(v.number) or self._own_name(v)
@@ -254,6 +250,12 @@ class _KernelWriter(ProductWriter):
     def _own_name(self, v: Var) -> str:
         """Return the name of a variable before it is where it belongs."""
         return super()._name(v)
+
+
+def _comment(what: str, names: Iterable[str]) -> str:
+    """Return a comment that lists names, if there are any."""
+    lines = wrap(", ".join(names), 98, initial_indent=f"# {what}: ", subsequent_indent="# ")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _flat(steps: Sequence[Step]) -> Iterator[Equation]:

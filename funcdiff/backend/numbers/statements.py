@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from funcdiff.backend.code.source import function
+
 PART: Final = 4000
 """Statements in one function."""
 
@@ -26,11 +28,6 @@ class Statement(NamedTuple):
     def text(self) -> str:
         """Return the statement."""
         return f"{self.name} = {self.template.format(*self.operands)}"
-
-
-def function(name: str, parameters: Sequence[str], lines: Iterable[str]) -> str:
-    """Return the text of a function."""
-    return "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines]) + "\n"
 
 
 class Parts:

@@ -17,10 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.backend.code.formulas import reduction_ufunc
-from funcdiff.backend.code.source import Source
+from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.numbers.estimates import is_rearranging, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
-from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement, function
+from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
