@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.core.types import BOOL
 from funcdiff.errors import ProgramError
 from funcdiff.ops.control.checkpoint import checkpoint_p
 from funcdiff.ops.control.cond import Cond, cond_p
@@ -34,7 +34,7 @@ from funcdiff.reading.text.expressions import (
     name,
     text_of,
 )
-from funcdiff.reading.text.literals import dtype_of, shape_of
+from funcdiff.reading.text.literals import allocated
 from funcdiff.reading.text.writer import Body, Statements, Writing
 
 # ---- functions -----------------------------------------------------------------------------------
@@ -130,12 +130,10 @@ def _scan(b: Body, eq: Equation) -> None:
     names = _start(b, p.body, p.constants, [*map(b.whole, carry)], eq.results[: p.carries])
     stacks = []
     for v, y in zip(eq.results[p.carries :], p.body.outputs[p.carries :], strict=True):
-        t, row = y.type, label_of(p.body, y).name if isinstance(y, Var) else ""
+        row = label_of(p.body, y).name if isinstance(y, Var) else ""
         word = b.label(v).name
         stacks.append(b.writer.new(f"{row}s" if row and word in ("", row) else word or "rows"))
-        shape = shape_of((p.length, *t.shape))
-        dtype = [] if t.dtype == FLOAT else [dtype_of(t.dtype)]
-        b.writer.assign(stacks[-1], call("np.empty", shape, *dtype))
+        b.writer.assign(stacks[-1], allocated("np.empty", v.type))
     k = b.writer.new("k")
     with _loop(b, k, f"range({p.length})", reverse=p.reverse):
         own = [_row(b, x, k, word) for x, word in zip(arrays, words, strict=True)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 WIDTH: Final = 92
 _INDENT: Final = "    "
-_PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def wrap(text: str, depth: int) -> list[str]:
@@ -26,59 +26,42 @@ def wrap(text: str, depth: int) -> list[str]:
     line = _INDENT * depth + text
     if len(line) <= WIDTH or text.startswith("#"):
         return [line]
-    span = _outermost(text)
-    if span is None:
+    cuts = _longest_bracket(text)
+    if not cuts:
         return [line]
-    start, stop = span
-    parts = _split(text[start + 1 : stop])
+    parts = [text[start + 1 : stop].strip() for start, stop in pairwise(cuts)]
     # a call, a list or a dict may end with a comma, what is in mere parentheses must not
-    trailing = len(parts) > 1 or text[start + 1 : stop].rstrip().endswith(",")
-    inner = _fill(parts, depth + 1, trailing=trailing)
-    return [
-        _INDENT * depth + text[: start + 1],
-        *inner,
-        _INDENT * depth + text[stop:],
-    ]
+    inner = _fill([part for part in parts if part], depth + 1, trailing=len(parts) > 1)
+    return [_INDENT * depth + text[: cuts[0] + 1], *inner, _INDENT * depth + text[cuts[-1] :]]
 
 
 def _fill(parts: list[str], depth: int, *, trailing: bool) -> list[str]:
     """Return parts one to a line, numbers as many as fit."""
     comma = "," if trailing else ""
     if all(len(part) < 25 and part[:1] in "-0123456789n" for part in parts):
-        lines, line = [], ""
+        lines = [""]
         for part in parts:
-            if line and len(line) + len(part) + 2 > WIDTH - len(_INDENT) * depth:
-                lines.append(line)
-                line = ""
-            line += f"{' ' if line else ''}{part}{comma}"
-        return [_INDENT * depth + text for text in [*lines, line]]
+            if lines[-1] and len(lines[-1]) + len(part) + 2 > WIDTH - len(_INDENT) * depth:
+                lines.append("")
+            lines[-1] += f"{' ' if lines[-1] else ''}{part}{comma}"
+        return [_INDENT * depth + text for text in lines]
     return [text for part in parts for text in wrap(f"{part}{comma}", depth)]
 
 
-def _outermost(text: str) -> tuple[int, int] | None:
-    """Return where the longest outermost bracket opens and closes."""
-    found: list[tuple[int, int]] = []
-    opened: list[int] = []
+def _longest_bracket(text: str) -> list[int]:
+    """Return the places of the longest outermost bracket: opening, commas in it, closing."""
+    found: list[list[int]] = [[]]
+    cuts: list[int] = []
+    depth = 0
     for k, sign in _signs(text):
-        if sign in _PAIRS:
-            opened.append(k)
-        elif sign in _PAIRS.values():
-            start = opened.pop()
-            if not opened and k > start + 1:
-                found.append((start, k))
-    return max(found, key=lambda span: span[1] - span[0], default=None)
-
-
-def _split(text: str) -> list[str]:
-    """Split at commas outside of brackets and strings."""
-    parts, depth, start = [], 0, 0
-    for k, sign in _signs(text):
-        depth += (sign in _PAIRS) - (sign in _PAIRS.values())
-        if sign == "," and not depth:
-            parts.append(text[start:k].strip())
-            start = k + 1
-    rest = text[start:].strip()
-    return [*parts, rest] if rest else parts
+        opens, closes = sign in "([{", sign in ")]}"
+        depth += opens
+        if depth == 1 and (opens or closes or sign == ","):
+            cuts = [k] if opens else [*cuts, k]
+            if closes and k > cuts[0] + 1:
+                found.append(cuts)
+        depth -= closes
+    return max(found, key=lambda cuts: cuts[-1] - cuts[0] if cuts else 0)
 
 
 def _signs(text: str) -> Iterator[tuple[int, str]]:

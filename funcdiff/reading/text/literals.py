@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.types import FLOAT, INT, ArrayType
+from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
+from funcdiff.pytree.bits import scalar_bits
 from funcdiff.reading.text.expressions import build, call, constant, items
 
 _LARGEST: Final = 1 << 4096
@@ -74,7 +75,7 @@ def _python_number(value: Any) -> ast.expr | None:
 def _is_exact(value: Any, candidate: float) -> bool:
     """Whether a Python number converts to exactly this scalar."""
     with np.errstate(all="ignore"):
-        return _bytes(value.dtype.type(candidate)) == _bytes(value)
+        return scalar_bits(value.dtype.type(candidate)) == scalar_bits(value)
 
 
 def _from_bits(value: Any) -> ast.expr:
@@ -96,18 +97,22 @@ def filled(literal: Literal) -> ast.expr:
     >>> ast.unparse(filled(zero))
     'np.zeros((2, 3))'
     """
-    shape, dtype = literal.type.shape, literal.type.dtype
-    if not shape:
+    type_ = literal.type
+    if not type_.shape:
         return number(literal.value, weak=False)
     for value, function in ((0, "np.zeros"), (1, "np.ones")):
-        if _bytes(literal.value) == _bytes(dtype.type(value)):
-            return call(function, shape_of(shape), *([] if dtype == FLOAT else [dtype_of(dtype)]))
-    return call("np.full", shape_of(shape), number(literal.value, weak=dtype == FLOAT))
+        if literal.bits == scalar_bits(type_.dtype.type(value)):
+            return allocated(function, type_)
+    return call("np.full", _shape(type_), number(literal.value, weak=type_.dtype == FLOAT))
 
 
-def shape_of(shape: tuple[int, ...]) -> ast.expr:
-    """Return a shape, of one axis as its length."""
-    return constant(shape[0] if len(shape) == 1 else shape)
+def allocated(function: str, type_: ArrayType) -> ast.expr:
+    """Return a call of a function of a shape and a dtype, which is that of floats by default."""
+    return call(function, _shape(type_), *([] if type_.dtype == FLOAT else [dtype_of(type_.dtype)]))
+
+
+def _shape(type_: ArrayType) -> ast.expr:
+    return constant(type_.shape[0] if type_.ndim == 1 else type_.shape)
 
 
 def repeated(literal: Literal) -> ast.expr:
@@ -116,12 +121,6 @@ def repeated(literal: Literal) -> ast.expr:
     if not literal.type.shape:
         return number(literal.value, weak=False)
     return call("np.broadcast_to", value, constant(literal.type.shape))
-
-
-def _bytes(value: Any) -> bytes:
-    """Return the bits of a scalar, without padding."""
-    value = np.asarray(value)[()]
-    return Literal(value, ArrayType((), value.dtype)).bits
 
 
 def array(values: Any) -> ast.expr:
@@ -137,18 +136,15 @@ def array(values: Any) -> ast.expr:
     values = np.asarray(values)
     if not values.shape:
         return number(values[()], weak=False)
+    if not values.size:
+        return allocated("np.empty", ArrayType(values.shape, values.dtype))
     found = regular(values)
     if found is not None:
         return found
     if values.flags.f_contiguous and not values.flags.c_contiguous:  # sums follow the layout
         return build("x.T", x=array(values.T))
-    nested = _nested(values)
-    plain = values.size and values.dtype in (FLOAT, np.dtype(np.int64), np.dtype(bool))
-    if plain and values.dtype == np.asarray(values.tolist()).dtype:
-        return call("np.array", nested)
-    if not values.size:
-        return call("np.empty", constant(values.shape), dtype_of(values.dtype))
-    return call("np.array", nested, dtype_of(values.dtype))
+    plain = values.dtype in (FLOAT, INT, BOOL) and values.dtype == np.array(values.tolist()).dtype
+    return call("np.array", _nested(values), *([] if plain else [dtype_of(values.dtype)]))
 
 
 def regular(values: Any) -> ast.expr | None:
@@ -162,13 +158,12 @@ def regular(values: Any) -> ast.expr | None:
     values = np.asarray(values)
     if values.size < 2 or not values.flags.c_contiguous:
         return None
-    kind = [] if values.dtype == FLOAT else [dtype_of(values.dtype)]
     same = np.full(values.shape, values.flat[0])
     if _have_same_bits(values, same):
         return filled(Literal(values.flat[0], ArrayType(values.shape, values.dtype)))
     if values.ndim == 2 and _have_same_bits(values, np.eye(*values.shape, dtype=values.dtype)):
         shape = values.shape[:1] if values.shape[0] == values.shape[1] else values.shape
-        words = {"dtype": kind[0]} if kind else {}
+        words = {} if values.dtype == FLOAT else {"dtype": dtype_of(values.dtype)}
         return call("np.eye", *map(constant, shape), **words)
     if values.ndim == 1 and values.dtype in (INT, FLOAT):
         stop = values.dtype.type(values.size).item()
@@ -213,17 +208,12 @@ def python_value(value: Any) -> ast.expr | None:
         return constant(value) if abs(value) < _LARGEST else None
     if kind.__module__ == "numpy" and isinstance(value, np.generic) and value.dtype.kind in "biufc":
         return number(value, weak=False)
-    if kind in (range, slice):
-        return _call_of(kind, (value.start, value.stop, value.step))
-    if kind in (tuple, frozenset):
-        parts = [python_value(part) for part in value]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        return items(known) if kind is tuple else call("frozenset", items(known))
-    return None
-
-
-def _call_of(kind: type, values: tuple[Any, ...]) -> ast.expr | None:
-    parts = [python_value(part) for part in values]
-    return call(kind.__name__, *[p for p in parts if p is not None]) if None not in parts else None
+    if kind not in (range, slice, tuple, frozenset):
+        return None
+    inner = (value.start, value.stop, value.step) if kind in (range, slice) else value
+    parts = [part for part in map(python_value, inner) if part is not None]
+    if len(parts) < len(inner):
+        return None
+    if kind is tuple:
+        return items(parts)
+    return call(kind.__name__, *(parts if kind is not frozenset else [items(parts)]))
