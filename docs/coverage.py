@@ -202,7 +202,7 @@ def function_row(name: str, handler: Callable[..., Any]) -> list[str]:
         "zero" if name in LOCALLY_CONSTANT else "yes",
         keywords(handler),
         refused(handler),
-        "" if is_numpys(handler) else first_sentence(handler.__doc__),
+        first_sentence(handler.__doc__),
     ]
 
 

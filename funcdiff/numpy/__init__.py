@@ -17,7 +17,7 @@ from typing import Any
 
 import funcdiff.numpy.linalg.einsum
 import funcdiff.numpy.traced.array  # noqa: F401
-from funcdiff.numpy import convolution, fourier, inspection, polynomials  # noqa: F401
+from funcdiff.numpy import composed, convolution, fourier, inspection, polynomials  # noqa: F401
 from funcdiff.numpy.choosing import placing, positions, selecting, sets, sorting  # noqa: F401
 from funcdiff.numpy.creation import like  # noqa: F401
 from funcdiff.numpy.linalg import (  # noqa: F401

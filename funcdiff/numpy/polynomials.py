@@ -35,18 +35,6 @@ def _like(given: tuple[Any, ...], coefficients: Any) -> Any:
     return coefficients
 
 
-@implements(np.polyval)
-def polyval(p: Any, x: Any) -> Any:
-    """Return the polynomial in `x`, a number, an array or a polynomial, by Horner's rule."""
-    value: Any = 0
-    if not isinstance(x, np.poly1d):
-        x = array(x)
-        value = np.zeros_like(x)
-    for coefficient in p.coeffs if isinstance(p, np.poly1d) else array(p):
-        value = value * x + coefficient
-    return value
-
-
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """Return the polynomial of these roots, or the characteristic polynomial of a matrix."""
@@ -75,6 +63,9 @@ def _in_conjugate_pairs(zeros: Any) -> bool:
     return bool(np.all(ordered))
 
 
+# ---- arithmetic --------------------------------------------------------------------------------
+
+
 @implements(np.roots)
 def roots(p: Any) -> Any:
     """Return the roots of a polynomial: the eigenvalues of its companion matrix.
@@ -97,9 +88,6 @@ def roots(p: Any) -> Any:
         below = np.eye(p.shape[0] - 2, p.shape[0] - 1, dtype=p.dtype)
         found = np.linalg.eigvals(np.concatenate([first, below]))
     return np.hstack((found, np.zeros(at_zero, found.dtype)))
-
-
-# ---- arithmetic --------------------------------------------------------------------------------
 
 
 @implements(np.polyadd)
@@ -180,18 +168,6 @@ def _without_leading_zeros(p: Any) -> Any:
     large = np.flatnonzero(np.logical_not(np.isclose(p, 0, rtol=1e-14)))
     first = int(large[0]) if len(large) else len(p) - 1
     return p[first:]
-
-
-@implements(np.polyder)
-def polyder(p: Any, m: int = 1) -> Any:
-    """Return the derivative of order `m` of a polynomial."""
-    order = int(m)
-    if order < 0:
-        raise ValueError("Order of derivative must be positive (see polyint)")
-    result = p.coeffs if isinstance(p, np.poly1d) else array(p)
-    for _ in range(order):
-        result = result[:-1] * np.arange(len(result) - 1, 0, -1)
-    return _like((p,), result)
 
 
 @implements(np.polyint)

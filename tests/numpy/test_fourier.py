@@ -160,7 +160,7 @@ def test_what_numpy_deprecates_warns_and_works(name: str, given: dict[str, Any])
 
     with pytest.warns(DeprecationWarning, match="NumPy 2.0"):
         expected = f(X)
-    with pytest.warns(DeprecationWarning, match=rf"np.fft.{name}: .*test_fourier.*axes|-1"):
+    with pytest.warns(DeprecationWarning, match="NumPy 2.0"):
         np.testing.assert_array_equal(value_under_trace(f, X), expected)
 
 
@@ -265,9 +265,16 @@ def test_the_operand_may_be_overwritten() -> None:
     assert_value(f, Z)
 
 
+INNER = {
+    "ihfft": "rfft", "fft2": "fft", "fftn": "fft", "ifftn": "ifft", "rfft2": "rfft",
+    "rfftn": "rfft", "irfftn": "irfft",
+}  # fmt: skip
+"""Which function of one axis refuses for those that NumPy composes of such."""
+
+
 @pytest.mark.parametrize("name", [*LINES, *PLANES, *BOXES])
 def test_an_ordinary_array_does_not_take_the_result(name: str) -> None:
-    with pytest.raises(UnsupportedNumPyError, match=rf"np\.fft\.{name}\(out=\)"):
+    with pytest.raises(UnsupportedNumPyError, match=rf"np\.fft\.{INNER.get(name, name)}\(out=\)"):
         fd.vjp(lambda x: getattr(FFT, name)(x, out=np.empty((3, 4, 5), complex)), X)
 
 
@@ -287,20 +294,28 @@ WRONG: list[tuple[Function, type[Exception], str]] = [
     (lambda x: FFT.fft(x, n=2.0), TypeError, "cannot be interpreted as an integer"),
     (lambda x: FFT.fft(x, axis=3), IndexError, "axis 3 is out of bounds"),
     (lambda x: FFT.fft(x[0, 0, 0]), IndexError, "out of bounds for array of dimension 0"),
-    (lambda x: FFT.fft2(x[0, 0]), IndexError, "axis -2 is out of bounds"),
-    (lambda x: FFT.fftn(x, axes=(0, 5)), IndexError, "axis 5 is out of bounds"),
-    (lambda x: FFT.fftshift(x, axes=4), IndexError, "axis 4 is out of bounds"),
+    (lambda x: FFT.fft2(x[0, 0]), IndexError, "index -2 is out of bounds"),
+    (lambda x: FFT.fftn(x, axes=(0, 5)), IndexError, "index 5 is out of bounds"),
+    (lambda x: FFT.fftshift(x, axes=4), IndexError, r"in np.fft.fftshift\(f64\[3,4,5\], axes=4"),
     (lambda x: FFT.rfft(x * 1j), TypeError, "np.fft.rfft takes real numbers, not complex128"),
-    (lambda x: FFT.ihfft(x * 1j), TypeError, "np.fft.ihfft takes real numbers"),
-    (lambda x: FFT.rfftn(x * 1j), TypeError, "np.fft.rfftn takes real numbers"),
+    (lambda x: FFT.ihfft(x * 1j), TypeError, "takes real numbers, not complex128"),
+    (lambda x: FFT.rfftn(x * 1j), TypeError, "np.fft.rfft takes real numbers"),
     (lambda x: FFT.fft(x, norm="unit"), ValueError, "Invalid norm value unit; should be"),
     (lambda x: FFT.hfft(x, norm="unit"), ValueError, "Invalid norm value unit; should be"),
     (lambda x: FFT.ifftn(x, norm=2), ValueError, "Invalid norm value 2; should be"),
     (lambda x: FFT.fftn(x, s=(3,), axes=(0, 1)), ValueError, "different lengths"),
-    (lambda x: FFT.fftn(x, s=3, axes=(0,)), TypeError, "s is a sequence of integers, not 3"),
-    (lambda x: FFT.fftn(x, axes=0), TypeError, "axes is a sequence of integers, not 0"),
-    (lambda x: FFT.rfftn(x, axes=()), IndexError, "np.fft.rfftn needs an axis"),
-    (lambda x: FFT.irfftn(x, s=(), axes=()), IndexError, "np.fft.irfftn needs an axis"),
+    (
+        lambda x: FFT.fftn(x, s=3, axes=(0,)),
+        TypeError,
+        r"not iterable\s.*np.fft.fftn\(.*s=3",
+    ),
+    (
+        lambda x: FFT.fftn(x, axes=0),
+        TypeError,
+        r"not iterable\s.*np.fft.fftn\(.*axes=0",
+    ),
+    (lambda x: FFT.rfftn(x, axes=()), IndexError, r"in np.fft.rfftn\(f64\[3,4,5\], axes=\(\)"),
+    (lambda x: FFT.irfftn(x, s=(), axes=()), IndexError, r"in np.fft.irfftn\(f64\[3,4,5\], s=\(\)"),
     (lambda x: FFT.fft(x, out=np.zeros_like(x)), TypeError, "cannot cast the result"),
     (lambda x: FFT.irfft(x, 4, out=np.zeros_like(x)), ValueError, "out= has shape"),
 ]
@@ -312,7 +327,8 @@ def test_what_numpy_refuses_is_refused(f: Function, error: type[Exception], mess
         f(X)
     with pytest.raises(error, match=message) as raised:
         fd.vjp(f, X)
-    assert "test_fourier.py" in str(raised.value) or message[:4] in ("axis", "out ", "cann")
+    notes = getattr(raised.value, "__notes__", [])
+    assert "test_fourier.py" in "\n".join([str(raised.value), *notes])
 
 
 # ---- batches, the namespace, cost ----------------------------------------------------------------

@@ -96,24 +96,6 @@ def put(a: Tracer, ind: Any, v: Any, mode: Any = "raise") -> None:
         flat.write(a, np.reshape(places, -1), values)
 
 
-@_into_traced(np.fill_diagonal)
-def fill_diagonal(a: Tracer, val: Any, wrap: bool = False) -> None:
-    """Put values on the main diagonal; of a tall matrix, with `wrap`, again after each block."""
-    if a.ndim < 2:
-        raise ValueError(f"array must be at least 2-d, at {user_location()}")
-    end = None
-    if a.ndim == 2:
-        step = a.shape[1] + 1
-        end = None if wrap else a.shape[1] * a.shape[1]
-    else:
-        if len(set(a.shape)) > 1:
-            raise ValueError(
-                f"All dimensions of input must be of equal length, at {user_location()}"
-            )
-        step = 1 + int(np.cumprod(a.shape[:-1]).sum())
-    flat.write(a, slice(None, end, step), val)
-
-
 @_into_traced(np.put_along_axis)
 def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> None:
     """Put a value, at each place, where the position along the axis stands."""

@@ -31,8 +31,6 @@ from funcdiff.numpy.memory import indexing, mutation, views
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.joining import stack
 from funcdiff.numpy.shapes.shape import (
-    as_ints,
-    expand_dims,
     moveaxis,
     normalized_axis,
     ravel,
@@ -158,12 +156,6 @@ def nonzero(a: Any) -> tuple[np.ndarray[Any, Any], ...]:
     return np.nonzero(_true_places(a))
 
 
-@implements(np.argwhere)
-def argwhere(a: Any) -> np.ndarray[Any, Any]:
-    """Return the positions of the elements that are not zero, one a row."""
-    return np.argwhere(_true_places(a))
-
-
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> np.ndarray[Any, Any]:
     """Return the positions, in the flat array, of the elements that are not zero."""
@@ -181,12 +173,6 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     if mask.ndim != 1:
         raise ValueError(f"condition must be a 1-d array, at {user_location()}")
     return take(a, np.flatnonzero(mask), axis, out)
-
-
-@implements(np.extract)
-def extract(condition: Any, arr: Any) -> Any:
-    """Take the elements of the flat array where the flat condition is true."""
-    return take(arr, np.flatnonzero(_true_places(condition)))
 
 
 # ---- by position -------------------------------------------------------------------------------
@@ -260,21 +246,6 @@ def _valid(numbers: Any, count: int) -> Any:
     return numbers
 
 
-@implements(np.ix_)
-def ix_(*args: Any) -> tuple[Any, ...]:
-    """Return index arrays that together pick out a grid of elements."""
-    grid = []
-    for k, value in enumerate(args):
-        positions = array(value)
-        if positions.ndim != 1:
-            raise ValueError(f"Cross index must be 1 dimensional, at {user_location()}")
-        if positions.dtype == BOOL:
-            positions = array(flatnonzero(positions))
-        along = [-1 if j == k else 1 for j in range(len(args))]
-        grid.append(reshape(positions, along))
-    return tuple(grid)
-
-
 # ---- applying a function along axes ------------------------------------------------------------
 
 
@@ -301,20 +272,3 @@ def apply_along_axis(
     table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]
     return views.fresh(transpose(table, order))
-
-
-@implements(np.apply_over_axes)
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """Apply a function of an array and an axis over several axes, one after the other."""
-    value = array(a)
-    for axis in as_ints(axes):
-        place = axis + value.ndim if axis < 0 else axis
-        result = array(func(value, place))
-        if result.ndim != value.ndim:
-            result = expand_dims(result, place)
-        if result.ndim != value.ndim:
-            raise ValueError(
-                f"function is not returning an array of the correct shape, at {user_location()}"
-            )
-        value = result
-    return value

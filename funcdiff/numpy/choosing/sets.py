@@ -117,12 +117,6 @@ def intersect1d(
     return (common, left, right) if assume_unique else (common, first[left], second[right])
 
 
-@implements(np.union1d)
-def union1d(ar1: Any, ar2: Any) -> Any:
-    """Return the elements that are in any of two arrays, sorted."""
-    return unique(np.concatenate((ar1, ar2), axis=None))  # numbers are weak
-
-
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """Return the elements of the first array that are not in the second one."""

@@ -99,13 +99,6 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
     return positions
 
 
-@implements(np.sort_complex)
-def sort_complex(a: Any) -> Any:
-    """Return the elements sorted along the last axis, converted to complex."""
-    (dtype,) = {np.sort_complex(np.zeros(0, a.dtype)).dtype}
-    return np.sort(a).astype(dtype)
-
-
 @implements(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) -> Tracer:
     """Return the positions at which values belong in a sorted array."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.linalg.singular import svdvals
-from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.axes.reductions import reduce_max, reduce_min
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.mathematics import root_of_squares
@@ -124,23 +123,3 @@ def _of_matrices(x: Any, ord: Any, row: int, column: int) -> Any:
 def _matrices_last(x: Tracer, row: int, column: int) -> Tracer:
     rest = tuple(k for k in range(x.ndim) if k not in (row, column))
     return permute(x, (*rest, row, column))
-
-
-@implements(np.linalg.vector_norm)
-def vector_norm(x: Tracer, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tracer:
-    """Return a norm of vectors, which may lie along several axes."""
-    if axis is None or isinstance(axis, tuple):
-        axes = tuple(range(x.ndim)) if axis is None else axis
-        places = tuple(normalized_axis(k, x.ndim) for k in axes)
-        normalized_axes(axes, x.ndim)
-        rest = tuple(k for k in range(x.ndim) if k not in places)
-        size = prod(x.shape[k] for k in places)
-        flat = reshape(permute(x, (*places, *rest)), (size, *(x.shape[k] for k in rest)))
-        return _kept(norm(flat, ord, 0), x, places, keepdims)
-    return norm(x, ord, axis, keepdims)
-
-
-@implements(np.linalg.matrix_norm)
-def matrix_norm(x: Tracer, /, *, keepdims: bool = False, ord: Any = "fro") -> Tracer:
-    """Return a norm of matrices."""
-    return norm(array(x), ord, (-2, -1), keepdims)

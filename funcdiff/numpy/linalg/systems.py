@@ -110,19 +110,10 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tracer:
     return reshape(x, shape)
 
 
-@implements(np.linalg.tensorinv)
-def tensorinv(a: Tracer, ind: int = 2) -> Tracer:
-    """Return the inverse for ``tensordot(·, ·, ind)``."""
-    if ind <= 0:
-        raise ValueError("Invalid ind argument.")
-    rows, columns = a.shape[:ind], a.shape[ind:]
-    size = int(np.prod(columns, dtype=int))
-    if a.type.size != size**2:
-        raise LinAlgError("Last 2 dimensions of the array must be square")
-    return reshape(inv(reshape(a, (size, size))), (*columns, *rows))
-
-
 # ---- powers and chains ---------------------------------------------------------------------------
+
+
+# ---- the array API's spellings -------------------------------------------------------------------
 
 
 @implements(np.linalg.matrix_power)
@@ -193,67 +184,3 @@ def _chain(xs: list[Any], splits: dict[tuple[int, int], int]) -> Any:
         return xs[i] if i == k else product(i, splits[i, k]) @ product(splits[i, k] + 1, k)
 
     return product(0, len(xs) - 1)
-
-
-# ---- the array API's spellings -------------------------------------------------------------------
-
-
-@implements(np.linalg.matmul)
-def matmul(x1: Any, x2: Any, /) -> Any:
-    """Return the matrix product."""
-    return np.matmul(x1, x2)
-
-
-@implements(np.linalg.outer)
-def outer(x1: Any, x2: Any, /) -> Any:
-    """Return the outer product of two vectors."""
-    x, y = array(x1), array(x2)
-    if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(
-            f"Input arrays must be one-dimensional, but they are x1.ndim={x.ndim} and "
-            f"x2.ndim={y.ndim}."
-        )
-    return np.outer(x1, x2)
-
-
-@implements(np.linalg.tensordot)
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
-    """Return the contraction over pairs of axes."""
-    return np.tensordot(x1, x2, axes=axes)
-
-
-@implements(np.linalg.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the inner products along an axis."""
-    return np.vecdot(np.moveaxis(x1, axis, -1), np.moveaxis(x2, axis, -1))
-
-
-@implements(np.linalg.cross)
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Return the cross products of vectors of three elements along an axis."""
-    x, y = array(x1), array(x2)
-    lengths = tuple(z.shape[normalized_axis(axis, z.ndim)] for z in (x, y))
-    if lengths != (3, 3):
-        raise ValueError(
-            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
-            f"{lengths[0]} and {lengths[1]} dimensional instead."
-        )
-    return np.cross(x1, x2, axis=axis)
-
-
-@implements(np.linalg.trace)
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """Return the sum of the diagonal of each matrix."""
-    return np.trace(x, offset, axis1=-2, axis2=-1, dtype=dtype)
-
-
-@implements(np.linalg.diagonal)
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """Return the diagonal of each matrix."""
-    return np.diagonal(x, offset, axis1=-2, axis2=-1)
-
-
-@implements(np.linalg.matrix_transpose)
-def matrix_transpose(x: Any, /) -> Any:
-    """Return each matrix transposed."""
-    return np.swapaxes(x, -1, -2)

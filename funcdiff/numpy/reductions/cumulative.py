@@ -8,10 +8,10 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, FLOAT, real_dtype
+from funcdiff.core.types import FLOAT, real_dtype
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit
+from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.promotion import Traced, array, fit
 from funcdiff.numpy.reductions.families import Member, accumulator, family, stored
 from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
 from funcdiff.ops.axes import reductions as ops
@@ -77,36 +77,6 @@ def _cumulative(
 # ---- differences -----------------------------------------------------------------------------
 
 
-def _edge(value: Any, x: Tracer, axis: int) -> Traced:
-    """Return what is put before or after an array; a scalar is one entry along the axis."""
-    if np.ndim(value) != 0:
-        return value
-    return broadcast_to(array(value), (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-
-
-@implements(np.diff)
-def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = default, append: Any = default
-) -> Traced:
-    """Return the n-th differences along an axis."""
-    if n == 0:
-        return a
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    x: Any = array(a)
-    if x.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    along = normalized_axis(axis, x.ndim)
-    before = [] if prepend is default else [_edge(prepend, x, along)]
-    after = [] if append is default else [_edge(append, x, along)]
-    if before or after:
-        x = np.concatenate([*before, x, *after], along)
-    subtract = np.not_equal if x.dtype == BOOL else np.subtract
-    for _ in range(n):
-        x = subtract(_between(x, along, 1, None), _between(x, along, None, -1))
-    return x
-
-
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Traced:
     """Return the differences of the flattened array, between what is put around them."""
@@ -148,8 +118,8 @@ def _spacing(distances: Any, length: int) -> Any:
     if len(distances) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     if isinstance(distances, Tracer):
-        wide = convert(distances, FLOAT) if distances.dtype.kind in "iu" else distances
-        return diff(wide)
+        wide: Any = convert(distances, FLOAT) if distances.dtype.kind in "iu" else distances
+        return np.diff(wide)
     coordinates = np.asarray(distances)
     if coordinates.dtype.kind in "iu":
         coordinates = coordinates.astype(np.float64)
@@ -227,22 +197,6 @@ def _edge_weights(p: Any, q: Any, r: Any, s: Any) -> tuple[Any, Any]:
 
 
 # ---- trapezoid and interpolation -------------------------------------------------------------
-
-
-@implements(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Traced:
-    """Integrate along an axis by the trapezoidal rule."""
-    values = array(y)
-    along = normalized_axis(axis, values.ndim)
-    if x is None:
-        d = dx
-    elif np.ndim(x) == 1:
-        d = diff(x)
-        d = np.reshape(d, tuple(-1 if k == along else 1 for k in range(values.ndim)))
-    else:
-        d = diff(x, axis=axis)
-    heights = _between(values, along, 1, None) + _between(values, along, None, -1)
-    return np.sum(d * heights / 2.0, along)
 
 
 @implements(np.interp)

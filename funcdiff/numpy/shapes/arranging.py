@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import repeat as endlessly
 from operator import index as as_int
 from typing import Any
 
@@ -24,7 +23,6 @@ from funcdiff.numpy.shapes.shape import (
     normalized_axis,
     ravel,
     reshape,
-    swapaxes,
     with_axis,
 )
 from funcdiff.ops.axes.indexing import spread
@@ -43,45 +41,6 @@ def flip(m: Any, axis: Any = None) -> Any:
     x = array(m)
     turned = normalized_axes(axis, x.ndim)
     return take(x, tuple(slice(None, None, -1) if k in turned else WHOLE for k in range(x.ndim)))
-
-
-@implements(np.fliplr)
-def fliplr(m: Any) -> Any:
-    """Return a view with the columns in reverse order."""
-    x = array(m)
-    if x.ndim < 2:
-        raise ValueError(f"Input must be >= 2-d, at {user_location()}")
-    return flip(x, 1)
-
-
-@implements(np.flipud)
-def flipud(m: Any) -> Any:
-    """Return a view with the rows in reverse order."""
-    x = array(m)
-    if x.ndim < 1:
-        raise ValueError(f"Input must be >= 1-d, at {user_location()}")
-    return flip(x, 0)
-
-
-@implements(np.rot90)
-def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
-    """Return a view rotated by quarter turns, from the first of two axes towards the second."""
-    x = array(m)
-    plane = as_ints(axes)
-    if len(plane) != 2:
-        raise ValueError(f"len(axes) must be 2, at {user_location()}")
-    first, second = (normalized_axis(axis, x.ndim) for axis in plane)
-    if first == second:
-        raise ValueError(f"Axes must be different, at {user_location()}")
-    match as_int(k) % 4:
-        case 0:
-            return take(x, ...)
-        case 1:
-            return swapaxes(flip(x, second), first, second)
-        case 2:
-            return flip(x, (first, second))
-        case _:
-            return flip(swapaxes(x, first, second), second)
 
 
 @implements(np.roll)
@@ -180,22 +139,6 @@ def meshgrid(
     axes = [reshape(x, target) for x, target in zip(xi, along, strict=True)]
     grids = tuple(axes) if sparse else broadcast_arrays(*axes)
     return tuple(map(views.fresh, grids)) if copy else grids
-
-
-@implements(np.trim_zeros)
-def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
-    """Cut off the zeros at the ends; where they are is taken as constant."""
-    x = array(filt)
-    ends = trim.lower()
-    if ends not in ("fb", "bf", "f", "b"):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}, at {user_location()}")
-    filled = np.asarray(x != 0)
-    index = list(endlessly(WHOLE, x.ndim))
-    for k in normalized_axes(axis, x.ndim):
-        places = np.flatnonzero(filled.any(axis=tuple(j for j in range(x.ndim) if j != k)))
-        first, last = (places[0], places[-1] + 1) if len(places) else (x.shape[k], 0)
-        index[k] = slice(first if "f" in ends else 0, last if "b" in ends else x.shape[k])
-    return take(x, tuple(index))
 
 
 @implements(np.vander)

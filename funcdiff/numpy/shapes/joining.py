@@ -16,11 +16,7 @@ from funcdiff.numpy.border.promotion import array, fit, promoted
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
     expand_dims,
-    moveaxis,
     normalized_axis,
     ravel,
     reshape,
@@ -112,31 +108,6 @@ def stack(
     return concatenate(rows, place, out, dtype=dtype, casting=casting)
 
 
-def _several(result: Any) -> Sequence[Any]:
-    return result if isinstance(result, tuple) else (result,)
-
-
-@implements(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Join arrays along the first axis, vectors being rows."""
-    rows = _several(atleast_2d(*_sequence(tup)))
-    return concatenate(rows, 0, dtype=dtype, casting=casting)
-
-
-@implements(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Join arrays along the second axis, vectors along their only one."""
-    parts = _several(atleast_1d(*_sequence(tup)))
-    axis = 0 if parts and parts[0].ndim == 1 else 1
-    return concatenate(parts, axis, dtype=dtype, casting=casting)
-
-
-@implements(np.dstack)
-def dstack(tup: Any) -> Any:
-    """Join arrays along the third axis."""
-    return concatenate(_several(atleast_3d(*_sequence(tup))), 2)
-
-
 @implements(np.column_stack)
 def column_stack(tup: Any) -> Any:
     """Join arrays along the second axis, vectors being columns."""
@@ -204,57 +175,6 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Trace
         cuts = [k * small + min(k, larger) for k in range(count + 1)]
     before = (slice(None),) * axis
     return [take(x, (*before, slice(a, b))) for a, b in pairwise(cuts)]
-
-
-@implements(np.split)
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
-    """Split into equal parts, or at the given positions."""
-    x = array(ary)
-    length = x.shape[normalized_axis(axis, x.ndim)]
-    if not np.iterable(indices_or_sections) and length % as_int(indices_or_sections):
-        raise ValueError(
-            f"array split does not result in an equal division: {length} elements into "
-            f"{indices_or_sections} parts, at {user_location()}"
-        )
-    return array_split(x, indices_or_sections, axis)
-
-
-@implements(np.hsplit)
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    """Split along the second axis, a vector along its only one."""
-    x = _at_least(1, ary, "hsplit")
-    return split(x, indices_or_sections, min(1, x.ndim - 1))
-
-
-@implements(np.vsplit)
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    """Split along the first axis."""
-    return split(_at_least(2, ary, "vsplit"), indices_or_sections, 0)
-
-
-@implements(np.dsplit)
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Tracer]:
-    """Split along the third axis."""
-    return split(_at_least(3, ary, "dsplit"), indices_or_sections, 2)
-
-
-def _at_least(ndim: int, value: Any, name: str) -> Tracer:
-    x: Tracer = array(value)
-    if x.ndim < ndim:
-        raise ValueError(
-            f"{name} only works on arrays of {ndim} or more dimensions, at {user_location()}"
-        )
-    return x
-
-
-@implements("unstack")
-def unstack(x: Any, /, *, axis: Any = 0) -> tuple[Tracer, ...]:
-    """Return the subarrays along an axis."""
-    x = array(x)
-    if x.ndim == 0:
-        raise ValueError(f"Input array must be at least 1-d, at {user_location()}")
-    rows = moveaxis(x, axis, 0)
-    return tuple(take(rows, k) for k in range(rows.shape[0]))
 
 
 # ---- inserting and deleting --------------------------------------------------------------------

@@ -211,17 +211,6 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
     return transpose(x, order)
 
 
-@implements(np.rollaxis)
-def rollaxis(a: Any, axis: Any, start: Any = 0) -> Tracer:
-    """Return the array with one axis moved in front of another."""
-    x = array(a)
-    moved = normalized_axis(axis, x.ndim)
-    before = start + x.ndim if start < 0 else start
-    if not 0 <= before <= x.ndim:
-        raise np.exceptions.AxisError(start, x.ndim)
-    return moveaxis(x, moved, before - 1 if moved < before else before)
-
-
 # ---- axes of length 1 --------------------------------------------------------------------------
 
 

@@ -97,15 +97,6 @@ def imag(val: Any) -> Traced:
     return val.imag if val.weak else views.view(val, imaginary_part(val), np.imag)
 
 
-@implements(np.angle)
-def angle(z: Tracer, deg: bool = False) -> Traced:
-    """Return the argument of a complex number, in radians or degrees."""
-    x = array(z)
-    y = imaginary_part(x) if x.dtype.kind == "c" else 0
-    phase = apply(np.arctan2, y, real_part(x))
-    return phase * (180 / np.pi) if deg else phase
-
-
 def complex_type(x: Tracer) -> ArrayType:
     """Return the type of an array converted to complex."""
     return x.type.with_dtype(complex_dtype(x.dtype))

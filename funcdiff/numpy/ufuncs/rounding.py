@@ -8,16 +8,13 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import Traced, array, fit, is_weak
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.mutation import store
-from funcdiff.numpy.shapes.shape import normalized_axis
-from funcdiff.ops.elementwise.complex import imag, imaginary_part, join, real
+from funcdiff.ops.elementwise.complex import imag, join, real
 from funcdiff.ops.elementwise.special import bessel_i0, normalized_sinc
-from funcdiff.ops.structure.slicing import slice_along
-from funcdiff.ops.structure.structural import concatenate, convert
+from funcdiff.ops.structure.structural import convert
 
 # ---- rounding --------------------------------------------------------------------------------
 
@@ -124,17 +121,6 @@ def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
     return array(result)
 
 
-@implements(np.real_if_close)
-def real_if_close(a: Any, tol: float = 100) -> Traced:
-    """Return the real part if all imaginary parts are within `tol` machine epsilons of zero."""
-    z = array(a)
-    if z.dtype.kind != "c":
-        return z
-    limit = np.finfo(z.dtype).eps * tol if tol > 1 else tol
-    part: Traced = imag(z)
-    return np.real(z) if bool(np.all(np.absolute(part) < limit)) else z
-
-
 # ---- tests on values ---------------------------------------------------------------------------
 
 
@@ -165,7 +151,7 @@ def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Traced:
     """Return whether all elements are close."""
-    return array(np.all(isclose(a, b, rtol, atol, equal_nan)))
+    return array(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
 
 
 @implements(np.array_equal)
@@ -189,40 +175,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     except ValueError:
         return False
     return np.all(np.equal(x, y))
-
-
-def _infinite(name: str, x: Traced, out: Any, *, negative: bool) -> Traced:
-    if x.dtype.kind == "c":
-        raise TypeError(
-            f"{name} is not defined for complex values, at {user_location()}; take a part first"
-        )
-    return store(name, array(np.equal(x, -np.inf if negative else np.inf)), out)
-
-
-@implements(np.isposinf)
-def isposinf(x: Any, out: Any = None) -> Traced:
-    """Return whether elements are positive infinity."""
-    return _infinite("np.isposinf", array(x), out, negative=False)
-
-
-@implements(np.isneginf)
-def isneginf(x: Any, out: Any = None) -> Traced:
-    """Return whether elements are negative infinity."""
-    return _infinite("np.isneginf", array(x), out, negative=True)
-
-
-@implements(np.isreal)
-def isreal(x: Any) -> Traced:
-    """Return whether imaginary parts are zero."""
-    part: Traced = imaginary_part(array(x))
-    return np.equal(part, 0)
-
-
-@implements(np.iscomplex)
-def iscomplex(x: Any) -> Traced:
-    """Return whether imaginary parts are not zero."""
-    part: Traced = imaginary_part(array(x))
-    return np.not_equal(part, 0)
 
 
 @implements(np.iscomplexobj)
@@ -254,27 +206,3 @@ def i0(x: Any) -> Traced:
     if z.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     return bessel_i0(z if z.dtype.kind == "f" else convert(z, FLOAT))
-
-
-@implements(np.unwrap)
-def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Traced:
-    """Change differences larger than half a period to their complement."""
-    x = array(p)
-    along = normalized_axis(axis, x.ndim)
-    steps: Any = np.diff(x, axis=along)
-    discont = period / 2 if discont is None else discont
-    dtype = np.result_type(steps.dtype, period)
-    if dtype.kind in "iu":
-        high, rest = divmod(period, 2)
-        ambiguous = rest == 0
-    else:
-        high, ambiguous = period / 2, True
-    wrapped = np.remainder(steps + high, period) - high
-    if ambiguous:
-        wrapped = np.where(np.logical_and(wrapped == -high, steps > 0), high, wrapped)
-    correction = np.where(np.absolute(steps) < discont, 0, wrapped - steps)
-    n = x.shape[along]
-    first = slice_along(x, along, 0, min(1, n))
-    others: Traced = slice_along(x, along, min(1, n), n)
-    others = others + np.cumsum(correction, along)
-    return concatenate([convert(z, dtype) for z in (first, others)], along)

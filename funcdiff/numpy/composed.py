@@ -1,0 +1,107 @@
+"""NumPy functions that are Python code over other NumPy functions: that code runs on traced arrays.
+
+NumPy hands calls of its functions over, but not the conversions (``asarray(x)``) that such code
+begins with.  So each function here is NumPy's own, of the installed version, with the names of the
+conversions bound to those of traced arrays.  Values, keywords, kinds of results and errors are
+NumPy's by construction; derivatives are those of the functions that it calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache, update_wrapper, wraps
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.numpy.border.dispatch import implements, unsupported
+from funcdiff.numpy.creation import construction
+
+
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
+_CONVERSIONS: Final[dict[Any, Callable[..., Any]]] = {
+    np.array: construction.array,
+    np.asanyarray: construction.asarray,
+    np.asarray: construction.asarray,
+    np.ascontiguousarray: construction.ascontiguousarray,
+}
+_COMPOSED: Final = _names(
+    """
+    angle apply_over_axes argwhere diff dsplit dstack extract fill_diagonal fliplr flipud hsplit
+    hstack iscomplex isneginf isposinf isreal ix_ polyder polyval real_if_close rollaxis rot90
+    sort_complex split trapezoid trim_zeros union1d unstack unwrap vsplit vstack
+    fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft2
+    fft.irfftn fft.rfft2 fft.rfftn
+    linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_transpose
+    linalg.outer linalg.tensordot linalg.tensorinv linalg.trace linalg.vecdot linalg.vector_norm
+    """
+)
+"""By name; those that the installed NumPy does not have, or not in Python, are passed over."""
+
+_WITHOUT_OUT: Final = ("fft.hfft", "fft.ifft2", "fft.irfft2")
+"""Functions that take ``out=`` in some versions of NumPy, and do not write to it."""
+
+
+def _with_conversions(value: Any) -> Any:
+    """Return what a name of NumPy's code stands for when the code runs on traced arrays."""
+    if isinstance(value, ModuleType) and getattr(value, "asarray", None) is np.asarray:
+        return SimpleNamespace(**{k: _of_traced(v) for k, v in vars(value).items()})
+    return _of_traced(value)
+
+
+def _of_traced(value: Any) -> Any:
+    return _CONVERSIONS.get(value, value) if callable(value) else value
+
+
+@cache
+def _scope_of(module: str) -> dict[str, Any]:
+    """Return the globals of a module of NumPy's for traced arrays: conversions, own functions."""
+    scope = {k: _with_conversions(v) for k, v in vars(sys.modules[module]).items()}
+    scope["__name__"] = __name__
+    for name, value in scope.items():
+        if isinstance(value, FunctionType) and value.__module__ == module and name[0] == "_":
+            scope[name] = _in_scope(value, scope)
+    return scope
+
+
+def _in_scope(plain: FunctionType, scope: dict[str, Any]) -> FunctionType:
+    """Return a function of the same code whose global names mean those of a scope."""
+    found = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
+    found.__kwdefaults__ = plain.__kwdefaults__
+    return found
+
+
+def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None:
+    """Enter NumPy's own code as what a function does to traced arrays."""
+    composed = _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
+    update_wrapper(composed, function)
+    implements(function)(_refusing_out(composed) if name in _WITHOUT_OUT else composed)
+
+
+def _refusing_out(composed: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that refuses ``out=``, which NumPy's takes without writing to it."""
+
+    @wraps(composed)
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        if inspect.signature(composed).bind(*args, **kwargs).arguments.get("out") is not None:
+            name = f"np.fft.{composed.__name__}"
+            raise unsupported(
+                f"{name}(out=)", f"NumPy itself does not write to it; write out[...] = {name}(a)."
+            )
+        return composed(*args, **kwargs)
+
+    return ours
+
+
+for _name in _COMPOSED:
+    _package, _, _last = _name.rpartition(".")
+    _function: Any = getattr(getattr(np, _package) if _package else np, _last, None)
+    _plain = inspect.unwrap(_function)
+    if isinstance(_plain, FunctionType):
+        _enter(_name, _function, _plain)
