@@ -22,7 +22,12 @@ Rule: TypeAlias = Callable[[Equation, list[Any]], Sequence[Any]]
 
 def inline(program: Program, operands: Sequence[Tracer]) -> list[Tracer]:
     """Record the equations of a program, applied to the operands; return its outputs."""
-    return walk(program, operands, lambda eq, xs: bind(eq.primitive, eq.params, *xs))
+    return walk(program, operands, copy_equation)
+
+
+def copy_equation(eq: Equation, operands: Sequence[Tracer]) -> Sequence[Tracer]:
+    """Record an equation as it is, of other operands."""
+    return bind(eq.primitive, eq.params, *operands)
 
 
 def walk(
@@ -36,8 +41,7 @@ def walk(
 
     `derives` says that what a rule records beside the results belongs to a derivative.
     """
-    if program.origins is not None:
-        rule = following(program, operands, rule, derives=derives)
+    rule = following(program, operands, rule, derives=derives)
     handle = Builder.handle
     env: list[Tracer] = list(operands)
     if len(env) != len(program.inputs):
@@ -62,7 +66,9 @@ def walk(
 def following(
     program: Program, operands: Sequence[Any], rule: Rule, *, derives: bool = False
 ) -> Rule:
-    """Return a rule that hands on where operands and results come from."""
+    """Return a rule that hands on where operands and results come from, if anybody reads it."""
+    if program.origins is None:
+        return rule
     hand_on(program, program.inputs, operands)
 
     def followed(eq: Equation, xs: list[Any]) -> Sequence[Any]:
@@ -161,12 +167,10 @@ def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) 
     with Builder("rearranged", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
         places = needed_equations(program, outputs)
-        hand_on(program, [program.inputs[k] for k in inputs], xs.values())
+        copy = following(program, [xs.get(v.number) for v in program.inputs], copy_equation)
         for index, eq in enumerate(program.equations):
             if index in places:
-                with copying_from(program, eq, derives=False):
-                    ys = bind(eq.primitive, eq.params, *(_read(xs, atom) for atom in eq.operands))
-                hand_on(program, eq.results, ys)
+                ys = copy(eq, [_read(xs, atom) for atom in eq.operands])
                 xs.update(zip((v.number for v in eq.results), ys, strict=True))
         return builder.program([_read(xs, program.outputs[k]) for k in outputs])
 

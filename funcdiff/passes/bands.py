@@ -20,7 +20,7 @@ from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import copying_from, hand_on, made_by
+from funcdiff.core.walk import following, made_by
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.products.contract import Contraction, contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice, add_slice_p, slice_along, slice_p
@@ -119,14 +119,13 @@ def images(program: Program, operands: Sequence[Value]) -> list[Tracer]:
     def read(atom: Any) -> Value:
         return env[atom.number] if isinstance(atom, Var) else constant(atom.value, atom.type)
 
-    hand_on(program, program.inputs, operands)
+    def rule(eq: Equation, xs: Sequence[Value]) -> Sequence[Value]:
+        y = _image(eq, xs)
+        return bind(eq.primitive, eq.params, *map(dense, xs)) if y is None else [y]
+
+    image = following(program, operands, rule, derives=True)
     for eq in program.equations:
-        xs = [read(atom) for atom in eq.operands]
-        with copying_from(program, eq):
-            y = _image(eq, xs)
-            ys = bind(eq.primitive, eq.params, *map(dense, xs)) if y is None else [y]
-        hand_on(program, eq.results, ys)
-        env += ys
+        env += image(eq, [read(atom) for atom in eq.operands])
     return [dense(read(atom)) for atom in program.outputs]
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funcdiff.core.atoms import Atom, Literal
-from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.origins import Origin
 from funcdiff.core.policy import SHARED
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import copying_from, following, hand_on
+from funcdiff.core.walk import copy_equation, copying_from, following, hand_on
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.space import Maybe, add, instantiate
 from funcdiff.transforms.jvp import Mask
@@ -99,7 +99,7 @@ def is_zero(ct: Atom) -> bool:
 def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
     """Return the value of every variable that does not depend on a linear input, else None."""
     env: list[Maybe] = list(xs)
-    copy = _bound if program.origins is None else following(program, xs, _bound)
+    copy = following(program, xs, copy_equation)
     for eq in program.equations:
         operands = [
             constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
@@ -111,7 +111,3 @@ def _known(program: Program, xs: Sequence[Maybe]) -> list[Maybe]:
         else:
             env.extend(None for _ in eq.results)
     return env
-
-
-def _bound(eq: Equation, operands: Sequence[Tracer]) -> Sequence[Tracer]:
-    return bind(eq.primitive, eq.params, *operands)
