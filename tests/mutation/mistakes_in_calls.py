@@ -203,10 +203,8 @@ API: Final = (
             'jvp(_gradient("gauss_newton_product", loss), (pushed,), (y,))',
             "a point and a direction are exchanged"),
     Planted("api/derivatives/hessian.py",
-            'gradient, selection, mode="forward", chunk_size=chunk_size,\n'
-            "        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,",
-            'gradient, selection, mode="forward", chunk_size=chunk_size,\n'
-            "        holomorphic=False, has_aux=has_aux, wants_value=False,",
+            "holomorphic=holomorphic, has_aux=has_aux, of=f",
+            "holomorphic=False, has_aux=has_aux, of=f",
             "a Hessian is never holomorphic"),
     Planted("api/calls/differentiated.py",
             "if not x.shape and is_array_without_axes(x)",

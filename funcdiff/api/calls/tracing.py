@@ -301,6 +301,20 @@ def rebuild(
     return pytree.unflatten(structure, leaves)
 
 
+def beside(
+    derivative: Any,
+    value: Any,
+    trace: Trace,
+    aux: Sequence[Any],
+    wants_value: bool,  # noqa: FBT001
+) -> Any:
+    """Return a derivative beside the value, if it is wanted, and the auxiliary result with it."""
+    if trace.aux is None:
+        return (value, derivative) if wants_value else derivative
+    rest = trace.aux.rebuild(aux)
+    return ((value, rest), derivative) if wants_value else (derivative, rest)
+
+
 def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -> list[Any]:
     """Execute a derived program, or, if an operand is traced, record it in the trace outside.
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
+from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, rebuild, run
+from funcdiff.api.calls.tracing import Trace, beside, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder, constant
@@ -227,20 +228,24 @@ def _last(part: Tracer, y: ArrayType, x: ArrayType) -> Tracer:
     return reshape(permute(part, (*range(1, part.ndim), 0)), (*y.shape, *x.shape))
 
 
-def jacobian_of_call(
+def jacobian_function(
     f: Callable[..., Any],
     selection: Selection,
     *,
-    mode: Mode,
-    chunk_size: int | None,
-    holomorphic: bool,
     has_aux: bool,
-    wants_value: bool,
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, Any], Any]]:
-    """Return a function of a call's arguments, to ``((value, aux), jacobian)``."""
+    holomorphic: bool,
+    chunk_size: int | None,
+    mode: Mode = "forward",
+    wants_value: bool = False,
+    of: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Return a function that computes a Jacobian; `of` is the user's function, if `f` is not."""
     _check_options(mode, chunk_size)
 
-    def derive(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], Any]:
+    @named_after(
+        of or f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
+    )
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
         if not holomorphic:
             _refuse_complex(inputs)
@@ -259,13 +264,12 @@ def jacobian_of_call(
             results = run_in_chunks(passes, operands, rows, trace, wants_value=wants_value)
         J = _assembled(results[: rows * count], inputs, trace, selection)
         rest = results[rows * count :]
-        value = None
-        if wants_value:
-            value = rebuild(trace.structure, trace.numeric, rest[:rows], trace.others)
-            rest = rest[rows:]
-        return (value, trace.aux.rebuild(rest) if trace.aux is not None else None), J
+        if not wants_value:
+            return beside(J, None, trace, rest, wants_value)
+        value = rebuild(trace.structure, trace.numeric, rest[:rows], trace.others)
+        return beside(J, value, trace, rest[rows:], wants_value)
 
-    return derive
+    return jacobian
 
 
 def _check_options(mode: Mode, chunk_size: int | None) -> None:

@@ -101,7 +101,7 @@ def _gradient(
 ) -> Callable[..., Any]:
     """Return the gradient as `grad` does, with the name of a transform for messages."""
     selection = Selection(f, transform, argnums, argnames)
-    return gradient_function(f, selection, has_aux=has_aux, holomorphic=False)
+    return gradient_function(f, selection, has_aux=has_aux)
 
 
 @typed_as[Vhp]()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.derivatives.gradient import parts_of
+from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.signatures.functions import Elementwise
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import (
@@ -59,13 +58,6 @@ def elementwise_grad(
            [6., 8.]])
     """
     selection = Selection(f, "elementwise_grad", argnums, argnames)
-
-    @named_after(f, "elementwise_grad", **selection.given)
-    def derivative(*args: Any, **kwargs: Any) -> Any:
-        parts = parts_of(
-            f, selection, args, kwargs,
-            has_aux=has_aux, holomorphic=holomorphic, wants_value=False, elementwise=True,
-        )  # fmt: skip
-        return (parts.gradient, parts.aux) if has_aux else parts.gradient
-
-    return derivative
+    return gradient_function(
+        f, selection, has_aux=has_aux, holomorphic=holomorphic, elementwise=True
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from funcdiff.api.calls.differentiated import call_traced, check_holomorphic, like_inputs
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, run
+from funcdiff.api.calls.tracing import Trace, beside, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives import first_sight
 from funcdiff.api.derivatives.programs import gradient_program
@@ -81,15 +81,7 @@ def grad(
     np.float64(9.0)
     """
     selection = Selection(f, "grad", argnums, argnames)
-
-    @named_after(f, "grad", **selection.given, has_aux=has_aux, holomorphic=holomorphic)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = parts_of(
-            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
-        )
-        return (parts.gradient, parts.aux) if has_aux else parts.gradient
-
-    return gradient
+    return gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
 
 
 @typed_as[ValueAndGrad]()
@@ -125,30 +117,9 @@ def value_and_grad(
     (np.float64(0.0), array([0., 0., 6.]))
     """
     selection = Selection(f, "value_and_grad", argnums, argnames)
-
-    @named_after(
-        f,
-        "value_and_grad",
-        argnums=argnums,
-        argnames=argnames,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
+    return gradient_function(
+        f, selection, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
     )
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = parts_of(
-            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
-        )
-        return ((parts.value, parts.aux) if has_aux else parts.value), parts.gradient
-
-    return value_and_gradient
-
-
-class Parts(NamedTuple):
-    """What a gradient program computes."""
-
-    gradient: Any
-    value: Any
-    aux: Any
 
 
 def gradient_function(
@@ -156,56 +127,45 @@ def gradient_function(
     selection: Selection,
     *,
     has_aux: bool,
-    holomorphic: bool,
-) -> Callable[..., Any]:
-    """Return a function that computes a gradient, for transforms that differentiate it again."""
-
-    @named_after(f, "grad")
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        parts = parts_of(
-            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=False
-        )
-        return (parts.gradient, parts.aux) if has_aux else parts.gradient
-
-    return gradient
-
-
-def parts_of(
-    f: Callable[..., Any],
-    selection: Selection,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    has_aux: bool,
-    holomorphic: bool,
-    wants_value: bool,
+    holomorphic: bool = False,
+    wants_value: bool = False,
     elementwise: bool = False,
-) -> Parts:
-    """Differentiate a call; `elementwise`, of an array, of which the sum is differentiated.
+) -> Callable[..., Any]:
+    """Return a function that computes a gradient; `elementwise`, that of the sum of an array.
 
     Raises
     ------
     InputError
-        If a differentiated leaf is an integer or boolean array, or real with `holomorphic`.
+        When called, if a differentiated leaf is an integer or boolean array, or real with
+        `holomorphic`.
     OutputError
-        If the result is not a scalar, or of the wrong kind.
+        When called, if the result is not a scalar, or of the wrong kind.
     """
-    inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
-    count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
-    results = first_sight.gradient(trace, count, operands, **kind)
-    if results is None:
-        program, output = gradient_program(trace.recording, count, **kind)
-        if program is None or not trace.is_array:
-            raise _unsuitable(
-                selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
-            )
-        results = run(program, operands, trace)
-    if holomorphic:
-        check_holomorphic(inputs, trace, selection)
-    trees = inputs.rebuild(like_inputs(results[:count], inputs))
-    aux = trace.aux.rebuild(results[count + wants_value :]) if trace.aux is not None else None
-    return Parts(selection.of(trees), results[count] if wants_value else None, aux)
+
+    @named_after(
+        f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
+    )
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
+        count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
+        results = first_sight.gradient(trace, count, operands, **kind)
+        if results is None:
+            program, output = gradient_program(trace.recording, count, **kind)
+            if program is None or not trace.is_array:
+                raise _unsuitable(
+                    selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+                )
+            results = run(program, operands, trace)
+        if holomorphic:
+            check_holomorphic(inputs, trace, selection)
+        trees = inputs.rebuild(like_inputs(results[:count], inputs))
+        value = results[count] if wants_value else None
+        return beside(
+            selection.of(trees), value, trace, results[count + wants_value :], wants_value
+        )
+
+    return gradient
 
 
 def _unsuitable(

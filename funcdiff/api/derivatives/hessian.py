@@ -9,8 +9,8 @@ from typing import Any
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.blocks import jacobian_of_call
-from funcdiff.api.derivatives.gradient import gradient_function, parts_of
+from funcdiff.api.derivatives.blocks import jacobian_function
+from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import (
@@ -69,17 +69,9 @@ def hessian(
     """
     selection = Selection(f, "hessian", argnums, argnames)
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
-    derive = jacobian_of_call(
-        gradient, selection, mode="forward", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
-    )  # fmt: skip
-
-    @named_after(f, "hessian", **selection.given, has_aux=has_aux, holomorphic=holomorphic)
-    def hessian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), H = derive(args, kwargs)
-        return (H, aux) if has_aux else H
-
-    return hessian_of
+    return jacobian_function(
+        gradient, selection, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux, of=f
+    )
 
 
 @typed_as[ValueGradAndHessian]()
@@ -121,29 +113,24 @@ def value_grad_and_hessian(
            [6., 0.]])
     """
     selection = Selection(f, "value_grad_and_hessian", argnums, argnames)
+    value_and_gradient = gradient_function(
+        f, selection, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
+    )
 
     @wraps(f)
     def gradient_beside_value(*args: Any, **kwargs: Any) -> Any:
-        parts = parts_of(
-            f, selection, args, kwargs, has_aux=has_aux, holomorphic=holomorphic, wants_value=True
-        )
-        return parts.gradient, ((parts.value, parts.aux) if has_aux else parts.value)
+        return value_and_gradient(*args, **kwargs)[::-1]
 
-    derive = jacobian_of_call(
-        gradient_beside_value, selection, mode="forward", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=True, wants_value=True,
+    derive = jacobian_function(
+        gradient_beside_value, selection, chunk_size=chunk_size, holomorphic=holomorphic,
+        has_aux=True, wants_value=True,
     )  # fmt: skip
 
     @named_after(
-        f,
-        "value_grad_and_hessian",
-        argnums=argnums,
-        argnames=argnames,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
+        f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
     )
     def all_three(*args: Any, **kwargs: Any) -> Any:
-        (gradient, value), H = derive(args, kwargs)
+        (gradient, value), H = derive(*args, **kwargs)
         return value, gradient, H
 
     return all_three

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.derivatives.blocks import jacobian_of_call
+from funcdiff.api.derivatives.blocks import jacobian_function
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Argnames, Argnums, Mode
@@ -70,29 +69,10 @@ def jacobian(
     array([[1., 2.],
            [3., 4.]])
     """
-    selection = Selection(f, "jacobian", argnums, argnames)
-    return _matrix(f, selection, mode, chunk_size, holomorphic, has_aux)
-
-
-def _matrix(
-    f: Callable[..., Any],
-    selection: Selection,
-    mode: Mode,
-    chunk_size: int | None,
-    holomorphic: bool,  # noqa: FBT001
-    has_aux: bool,  # noqa: FBT001
-) -> Callable[..., Any]:
-    derive = jacobian_of_call(
-        f, selection, mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=False,
+    return jacobian_function(
+        f, Selection(f, "jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux,
     )  # fmt: skip
-
-    @named_after(f, selection.transform, **selection.given, has_aux=has_aux)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (_, aux), J = derive(args, kwargs)
-        return (J, aux) if has_aux else J
-
-    return jacobian_of
 
 
 @typed_as[JacobianInOneMode]()
@@ -117,8 +97,10 @@ def jacfwd(
     >>> fd.jacfwd(lambda x: np.stack([x, x**2]))(3.0)
     array([1., 6.])
     """
-    selection = Selection(f, "jacfwd", argnums, argnames)
-    return _matrix(f, selection, "forward", chunk_size, holomorphic, has_aux)
+    return jacobian_function(
+        f, Selection(f, "jacfwd", argnums, argnames), mode="forward", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux,
+    )  # fmt: skip
 
 
 @typed_as[JacobianInOneMode]()
@@ -143,8 +125,10 @@ def jacrev(
     >>> fd.jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
     array([5., 2.])
     """
-    selection = Selection(f, "jacrev", argnums, argnames)
-    return _matrix(f, selection, "reverse", chunk_size, holomorphic, has_aux)
+    return jacobian_function(
+        f, Selection(f, "jacrev", argnums, argnames), mode="reverse", chunk_size=chunk_size,
+        holomorphic=holomorphic, has_aux=has_aux,
+    )  # fmt: skip
 
 
 @typed_as[ValueAndJacobian]()
@@ -185,15 +169,7 @@ def value_and_jacobian(
     array([[2., 0.],
            [0., 6.]])
     """
-    selection = Selection(f, "value_and_jacobian", argnums, argnames)
-    derive = jacobian_of_call(
-        f, selection, mode=mode, chunk_size=chunk_size,
+    return jacobian_function(
+        f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
     )  # fmt: skip
-
-    @named_after(f, "value_and_jacobian", **selection.given)
-    def value_and_jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        (value, aux), J = derive(args, kwargs)
-        return ((value, aux) if has_aux else value), J
-
-    return value_and_jacobian_of
