@@ -9,8 +9,8 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import inside, record
 from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
@@ -50,15 +50,11 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
 
     @named_after(f, "trace")
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
-        invocation = Invocation(args, kwargs)
-
-        def call(tracers: list[Tracer]) -> Any:
-            positional, named = invocation.arguments(tracers)
-            return f(*positional, **named)
-
+        invocation = Operands((args, kwargs))
         recorded = record(
-            f, invocation.operands, call, inside(0, lifts=False), taps={}, weak=invocation.weak
-        )
+            f, invocation.xs, applied(f, invocation), inside(0, lifts=False), taps={},
+            weak=invocation.weak,
+        )  # fmt: skip
         return simplify(program_of(*recorded.recording))
 
     return traced

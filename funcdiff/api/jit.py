@@ -31,6 +31,7 @@ from funcdiff.api.calls.arguments import (
     refuse_foreign,
     type_of,
 )
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, inside, lasting, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
@@ -249,27 +250,25 @@ class JittedFunction(Generic[P, R]):
     ) -> _Compiled:  # fmt: skip
         dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
         named = {k: x for k, x in kwargs.items() if k not in self._names}
-        leaves, structure = pytree.flatten((dynamic, named))
+        whole = Operands((dynamic, named))
 
         def call(tracers: list[Tracer]) -> Any:
-            numbers = iter(tracers)
-            changed = [next(numbers) if is_numeric(leaf) else leaf for leaf in leaves]
-            positional, by_name = pytree.unflatten(structure, changed)
+            positional, by_name = whole.tree(tracers)
             given = [
                 args[k] if k in self._numbers else value for k, value in enumerate(positional)
             ]  # fmt: skip
             static = {k: kwargs[k] for k in self._names & kwargs.keys()}
             return self._function(*given, **by_name, **static)
 
-        paths = [p for p, leaf in zip(pytree.paths(structure), leaves, strict=True)
-                 if is_numeric(leaf)]  # fmt: skip
         trace = record(
             self._function,
             kind.operands,
-            preserving(call, f"jit: {FunctionName(self._function)}", lambda k: f"args{paths[k]}"),
+            preserving(
+                call, f"jit: {FunctionName(self._function)}", lambda k: f"args{whole.paths[k]}"
+            ),
             inside(0, eager=False, lifts=False),
-            types=[type_of(x) for x in kind.operands],
-            weak=[is_weak(leaf) for leaf in leaves if is_numeric(leaf)],
+            types=whole.types,
+            weak=whole.weak,
         )
         program = simplify(program_of(*trace.recording))
         found = _Compiled(program, trace)

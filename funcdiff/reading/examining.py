@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from funcdiff.api.calls.invocation import Invocation
+from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import Trace, inside, record
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.running import as_run
 from funcdiff.core.scope import run_isolated
-from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_frame, user_location
 from funcdiff.passes.simplify import simplify
 from funcdiff.reading.provenance import Notes, taking_notes
@@ -49,18 +48,13 @@ class Examined(NamedTuple):
                 f"source and cost show a call with concrete arrays, but were used at "
                 f"{user_location()} while something is traced. Call them outside."
             )
-        invocation = Invocation(args, kwargs)
-
-        def call(tracers: list[Tracer]) -> Any:
-            positional, named = invocation.arguments(tracers)
-            return f(*positional, **named)
-
+        invocation = Operands((args, kwargs))
         caller = user_frame()
 
         def examined() -> Examined:
             with taking_notes(caller) as notes:
                 trace = record(
-                    f, invocation.operands, call, inside(0, lifts=False), taps={},
+                    f, invocation.xs, applied(f, invocation), inside(0, lifts=False), taps={},
                     weak=invocation.weak,
                 )  # fmt: skip
                 program = as_run(simplify(program_of(*trace.recording)))

@@ -213,12 +213,10 @@ def _chain(f: Callable[..., Any]) -> list[str]:
     """Return the names of the transforms around a function, the outermost first, and its own."""
     found = []
     while hasattr(f, "__wrapped__"):
-        code = getattr(f, "__code__", None)
-        if code is not None and str(getattr(f, "__globals__", {}).get("__name__")).startswith(
-            _OURS
-        ):
-            outer, *_, inner = code.co_qualname.split(".")
-            found.append(inner.removesuffix("_of") if outer.startswith("_") else outer)
+        module = str(getattr(f, "__globals__", {}).get("__name__"))
+        transform, applied, _ = f.__qualname__.partition("(")  # as `named_after` writes it
+        if applied and module.startswith(_OURS):
+            found.append(transform)
         f = f.__wrapped__
     words = [*found, name_of(f)]
     return [word if word.isidentifier() else "f" for word in words]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import funcdiff as fd
-from funcdiff.api.calls.invocation import Invocation
+from funcdiff.api.calls.operands import Operands
 from funcdiff.core.atoms import literal
 from funcdiff.core.builder import bind
 from funcdiff.core.evaluate import Executable
@@ -144,7 +144,7 @@ def assert_call(f: Any, *args: Any, **kwargs: Any) -> str:
     more = dict(zip([w for w in words if w not in kwargs], large, strict=True))
     with np.errstate(all="ignore"):
         found = fd.pytree.flatten(executed(text)(*args, **kwargs, **more))[0]
-        operands = Invocation(args, kwargs).operands
+        operands = Operands((args, kwargs)).xs
         expected = fd.evaluate(fd.trace(f)(*args, **kwargs), [*operands, *captures])
     assert_same([y for y in found if not isinstance(y, str)], expected)
     return text
@@ -324,7 +324,7 @@ def test_texts_run_where_there_is_no_funcdiff(name: str, tmp_path: Path) -> None
     )  # fmt: skip
     expected = fd.evaluate(
         fd.trace(kept.f)(*kept.args),
-        [*Invocation(kept.args, {}).operands, *Examined.of(kept.f, kept.args, {}).trace.captures],
+        [*Operands((kept.args, {})).xs, *Examined.of(kept.f, kept.args, {}).trace.captures],
     )
     assert ast.literal_eval(run.stdout) == [np.asarray(y).tobytes().hex() for y in expected]
 

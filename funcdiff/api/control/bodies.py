@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, NoReturn
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, inside, record, run
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
@@ -18,8 +19,6 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.pytree.structure import same_value
 from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
@@ -94,55 +93,6 @@ def preserving(
     return preserved
 
 
-class Operands:
-    """What a body takes: the arrays in a container; strings, flags and functions stay in place.
-
-    Attributes
-    ----------
-    xs
-        The arrays and numbers, as operands.
-    paths
-        Where they are.
-    weak
-        Which of them are Python's numbers.
-    """
-
-    def __init__(self, tree: Any) -> None:
-        self._leaves, self._structure = pytree.flatten(tree)
-        self._numeric = [is_numeric(leaf) for leaf in self._leaves]
-        numbers = self.arrays(self._leaves)
-        self.xs = [operand(leaf) for leaf in numbers]
-        self.weak = [is_weak(leaf) for leaf in numbers]
-        self.paths = self.arrays(pytree.paths(self._structure))
-
-    def arrays(self, leaves: Sequence[Any]) -> list[Any]:
-        """Return those leaves that stand where arrays are."""
-        return [leaf for leaf, flag in zip(leaves, self._numeric, strict=True) if flag]
-
-    def changed(self, leaves: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
-        """Yield path, value and new value of what is no array, where it is not as it was."""
-        paths = pytree.paths(self._structure)
-        for path, before, leaf in zip(paths, self._leaves, leaves, strict=True):
-            if not is_numeric(before) and not same_leaf(before, leaf):
-                yield path, before, leaf
-
-    def tree(self, values: Sequence[Any]) -> Any:
-        """Return the container with other arrays."""
-        rest = iter(values)
-        pairs = zip(self._leaves, self._numeric, strict=True)
-        return pytree.unflatten(
-            self._structure, [next(rest) if flag else leaf for leaf, flag in pairs]
-        )
-
-
-def same_leaf(a: Any, b: Any) -> bool:
-    """Whether two leaves that are no arrays of numbers are the same."""
-    try:
-        return same_value(a, b)
-    except TypeError:  # an array of strings, say
-        return type(a) is type(b) and bool(np.array_equal(a, b))
-
-
 def is_array(leaf: Any) -> bool:
     """Whether a leaf is an array or a number, a flag included, which an iteration may change."""
     return is_numeric(leaf) or isinstance(leaf, bool)
@@ -178,7 +128,7 @@ def _shown(structure: pytree.Structure) -> str:
     return shorten(str(structure), 80, placeholder=" ...")
 
 
-class Carry:
+class Carry(Operands):
     """What a loop hands from one iteration to the next: its containers, and types of its leaves.
 
     Parameters
@@ -190,17 +140,8 @@ class Carry:
     """
 
     def __init__(self, init: Any, loop: str, name: str) -> None:
-        self._leaves, self.structure = pytree.flatten(init)
-        self._paths = pytree.paths(self.structure)
-        self.operands = [operand(leaf) for leaf in self._leaves if is_array(leaf)]
-        self.types = [type_of(x) for x in self.operands]
+        super().__init__(init, is_array)
         self._loop, self._name = loop, name
-
-    def tree(self, leaves: Sequence[Any]) -> Any:
-        """Put leaves into the containers."""
-        arrays = iter(leaves)
-        merged = [next(arrays) if is_array(leaf) else leaf for leaf in self._leaves]
-        return pytree.unflatten(self.structure, merged)
 
     def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
         """Return the leaves of what `f` returned as the next carry.
@@ -214,37 +155,31 @@ class Carry:
         leaves, structure = pytree.flatten(result)
         if structure != self.structure:
             self._refuse_structure(structure, f)
-        after: list[Any] = []
-        types = iter(self.types)
-        for path, first, leaf in zip(self._paths, self._leaves, leaves, strict=True):
-            if not is_array(first):
-                self._refuse_change(path, first, leaf, f)
-                continue
-            before = next(types)
-            if not is_array(leaf):
-                raise OutputError(
-                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
-                    f"returned a {type(leaf).__name__}, at {user_location()}. Return an array or "
-                    "a number there."
-                )
-            x = operand(leaf)
-            if type_of(x) is not before:
-                raise OutputError(
-                    f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
-                    f"returned {type_of(x)}, at {user_location()}. Give {self._name}{path} the "
-                    "dtype and shape of the result, or convert the result (.astype, "
-                    "np.broadcast_to)."
-                )
-            after.append(x)
-        return after
-
-    def _refuse_change(self, path: str, first: Any, leaf: Any, f: Callable[..., Any]) -> None:
-        if not same_leaf(first, leaf):
+        for path, first, leaf in self.changed(leaves):
             raise OutputError(
                 f"the carry{path} of {self._loop} came as {first!r} but {FunctionName(f)} returned "
                 f"{leaf!r}, at {user_location()}: what is no array must stay as it is. Use a "
                 "number for what changes."
             )
+        returned = zip(self.paths, self.types, self.among(leaves), strict=True)
+        return [self._kept(path, before, leaf, f) for path, before, leaf in returned]
+
+    def _kept(self, path: str, before: ArrayType, leaf: Any, f: Callable[..., Any]) -> Any:
+        if not is_array(leaf):
+            raise OutputError(
+                f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                f"returned a {type(leaf).__name__}, at {user_location()}. Return an array or "
+                "a number there."
+            )
+        x = operand(leaf)
+        if type_of(x) is not before:
+            raise OutputError(
+                f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "
+                f"returned {type_of(x)}, at {user_location()}. Give {self._name}{path} the "
+                "dtype and shape of the result, or convert the result (.astype, "
+                "np.broadcast_to)."
+            )
+        return x
 
     def _refuse_structure(self, structure: pytree.Structure, f: Callable[..., Any]) -> NoReturn:
         raise OutputError(

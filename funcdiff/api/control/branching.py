@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, check_function, described, type_of
+from funcdiff.api.calls.arguments import FunctionName, check_function, described
+from funcdiff.api.calls.operands import Operands, same_leaf
 from funcdiff.api.calls.tracing import Trace, rebuild, standing_for
 from funcdiff.api.control.bodies import (
-    Operands,
     detached,
     difference,
     emit,
     is_array,
     preserving,
     record_body,
-    same_leaf,
 )
 from funcdiff.api.signatures.variables import Array, Primals, Y
 from funcdiff.core.builder import Builder
@@ -180,7 +179,6 @@ def _branching(
     """Trace every branch, and record the equation that chooses among them."""
     given = Operands(operands)
     xs = given.xs
-    types = [type_of(x) for x in xs]
 
     def applied(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         who = f"{FunctionName(f)} is a branch of {name}, but"
@@ -188,7 +186,7 @@ def _branching(
             lambda tracers: f(*given.tree(tracers)), who, lambda k: f"operands{given.paths[k]}"
         )
 
-    traces = [record_body(f, xs, types, applied(f), weak=given.weak) for f in functions]
+    traces = [record_body(f, xs, given.types, applied(f), weak=given.weak) for f in functions]
     programs = [program_of(*trace.recording) for trace in traces]
     for k in range(1, len(functions)):
         _check_pair(name, [traces[0], traces[k]], [programs[0], programs[k]],

@@ -7,15 +7,14 @@ from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
 from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, traced
-from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, standing_for
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.control.bodies import preserving
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
-from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
 from funcdiff.ops.control.tap import Tap
@@ -86,11 +85,11 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_builder() is None:
             return f(*args, **kwargs)
-        invocation = Invocation(args, kwargs)
+        invocation = Operands((args, kwargs))
         trace = _traced(f, invocation, names)
         body = program_of(*trace.recording)
         _check_names(body, names, f)
-        operands = traced([*invocation.operands, *trace.captures])
+        operands = traced([*invocation.xs, *trace.captures])
         results = standing_for(checkpoint_op(body, operands, names), trace.outputs)
         value: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return value
@@ -98,17 +97,17 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
     return checkpointed
 
 
-def _traced(f: Callable[..., Any], invocation: Invocation, names: tuple[str, ...]) -> Trace:
-    def call(tracers: list[Tracer]) -> Any:
-        args, kwargs = invocation.arguments(tracers)
-        return f(*args, **kwargs)
-
+def _traced(f: Callable[..., Any], invocation: Operands, names: tuple[str, ...]) -> Trace:
     outside = current_builder()
     noted = outside.taps if outside is not None else None
     return record(
         f,
-        invocation.operands,
-        preserving(call, f"{FunctionName(f)} is checkpointed, but", invocation.path),
+        invocation.xs,
+        preserving(
+            applied(f, invocation),
+            f"{FunctionName(f)} is checkpointed, but",
+            lambda k: f"(args, kwargs){invocation.paths[k]}",
+        ),
         inside(0),
         taps={} if names and noted is None else noted,
         weak=invocation.weak,

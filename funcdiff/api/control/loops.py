@@ -85,7 +85,7 @@ def while_loop(
     def step(leaves: list[Any]) -> list[Any]:
         return state.kept(body_fun(state.tree(leaves)), body_fun)
 
-    result: Carry = state.tree(_repeated(goes_on, step, state.operands, (cond_fun, body_fun)))
+    result: Carry = state.tree(_repeated(goes_on, step, state.xs, (cond_fun, body_fun)))
     return result
 
 
@@ -179,16 +179,16 @@ def fori_loop(
         leaves = _repeated(
             lambda xs: xs[0] < xs[1],
             lambda xs: [xs[0] + 1, xs[1], *step(xs[0], xs[2:])],
-            [start, end, *state.operands],
+            [start, end, *state.xs],
             (body_fun, body_fun),
         )[2:]
-    elif untraced(state.operands):
-        leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in state.operands]
+    elif untraced(state.xs):
+        leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in state.xs]
         for i in range(*bounds):
             leaves = step(np.int64(i), leaves)
     else:
         numbers = np.arange(*bounds, dtype=np.int64)
-        leaves = scan(lambda xs, i: (step(i, xs), None), state.operands, numbers)[0]
+        leaves = scan(lambda xs, i: (step(i, xs), None), state.xs, numbers)[0]
     result: Carry = state.tree(leaves)
     return result
 

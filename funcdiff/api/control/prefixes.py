@@ -9,7 +9,8 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function
-from funcdiff.api.control.bodies import Operands, detached
+from funcdiff.api.calls.operands import Operands
+from funcdiff.api.control.bodies import detached
 from funcdiff.api.signatures.variables import X
 from funcdiff.errors import InputError, OutputError, user_location
 
@@ -59,17 +60,17 @@ def associative_scan(
     check_function(fn, "associative_scan", "fn")
     given = Operands(elems)
     xs, paths = given.xs, given.paths
-    structure = pytree.flatten(elems)[1]
     _check_lengths([x.shape for x in xs], paths, axis)
 
     def combined(left: list[Any], right: list[Any]) -> list[Any]:
         """Apply `fn` to leaves that have the elements in front."""
         a, b = ([np.moveaxis(x, 0, axis) for x in side] for side in (left, right))
         leaves, found = pytree.flatten(fn(given.tree(a), given.tree(b)))
-        if found != structure:
+        if found != given.structure:
             raise OutputError(
-                f"the function of associative_scan was given {structure}, but {FunctionName(fn)} "
-                f"returned {found}, at {user_location()}. Return the same containers."
+                f"the function of associative_scan was given {given.structure}, but "
+                f"{FunctionName(fn)} returned {found}, at {user_location()}. Return the same "
+                "containers."
             )
         for path, before, leaf in given.changed(leaves):
             raise OutputError(
@@ -77,7 +78,7 @@ def associative_scan(
                 f"{FunctionName(fn)} returned {leaf!r}, at {user_location()}: what is no array "
                 "must stay as it is."
             )
-        result = given.arrays(leaves)
+        result = given.among(leaves)
         for y, x, path in zip(result, a, paths, strict=True):
             if np.shape(y) != x.shape:
                 raise OutputError(

@@ -12,9 +12,10 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.calls.arguments import FunctionName, check_function, described, is_int, type_of
+from funcdiff.api.calls.arguments import FunctionName, check_function, described, is_int
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
-from funcdiff.api.control.bodies import Operands, emit, record_body
+from funcdiff.api.control.bodies import emit, record_body
 from funcdiff.api.signatures.variables import Array, Carry, Differentiable, X, Y
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
@@ -115,18 +116,18 @@ def scan(
     rows = given.xs
     length = _length(given, length, "scan")
     segment = _segment(checkpoint, length)
-    count = len(state.operands)
-    types = [*state.types, *(type_of(x).with_shape(x.shape[1:]) for x in rows)]
+    count = len(state.xs)
+    types = [*state.types, *(t.with_shape(t.shape[1:]) for t in given.types)]
 
     def call(tracers: list[Tracer]) -> Any:
         carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
         return state.kept(carry, f), y
 
-    trace = record_body(f, [*state.operands, *rows], types, call, has_aux=True)
+    trace = record_body(f, [*state.xs, *rows], types, call, has_aux=True)
     assert trace.aux is not None
     body = run_isolated(lambda: _constants_first(program_of(*trace.recording), len(types)))
     p = Scan(body, len(trace.captures), count, length, reverse)
-    results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.operands, *rows])
+    results = emit(lambda ts: _run(p, ts, segment), [*trace.captures, *state.xs, *rows])
     return state.tree(results[:count]), trace.aux.rebuild(results[count:])
 
 

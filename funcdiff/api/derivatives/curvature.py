@@ -81,11 +81,7 @@ def hvp(
     >>> fd.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     array([6., 0.])
     """
-    check_function(f, "hvp", "f")
-    check_tuples("hvp", primals, tangents)
-    options: dict[str, Any] = {
-        "argnums": _chosen(primals, argnums, argnames), "argnames": argnames, "has_aux": has_aux,
-    }  # fmt: skip
+    options = _options("hvp", f, primals, tangents, argnums, argnames, has_aux)
     gradient = _gradient("hvp", f, **options)
     _, *rest = jvp(gradient, primals, _floating(tangents), **options, **kwargs)
     return tuple(rest) if has_aux else rest[0]
@@ -139,13 +135,10 @@ def vhp(
     >>> fd.vhp(lambda x: x[0] * x[1] ** 2, (np.array([1.0, 2.0]),), (np.array([0.0, 1.0]),))
     array([4., 2.])
     """
-    check_function(f, "vhp", "f")
-    check_tuples("vhp", primals, cotangents)
-    chosen = _chosen(primals, argnums, argnames)
-    options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
+    options = _options("vhp", f, primals, cotangents, argnums, argnames, has_aux)
     gradient = _gradient("vhp", f, **options)
     _, pullback, *aux = vjp(gradient, *primals, **options, **kwargs)
-    if not is_single(chosen, argnames):
+    if not is_single(options["argnums"], argnames):
         value = pullback(_floating(cotangents))
     else:
         check_count(cotangents, 1, "cotangent")
@@ -203,12 +196,10 @@ def gauss_newton_product(
     >>> fd.gauss_newton_product(lambda x: A @ x, (np.zeros(2),), (np.array([1.0, 0.0]),))
     array([1., 2.])
     """
-    check_function(f, "gauss_newton_product", "f")
-    check_optional_functions("gauss_newton_product", loss=loss)
-    check_tuples("gauss_newton_product", primals, tangents)
-    chosen = _chosen(primals, argnums, argnames)
-    options: dict[str, Any] = {"argnums": chosen, "argnames": argnames, "has_aux": has_aux}
-    selection = Selection(f, "gauss_newton_product", chosen, argnames)
+    name = "gauss_newton_product"
+    check_optional_functions(name, loss=loss)
+    options = _options(name, f, primals, tangents, argnums, argnames, has_aux)
+    selection = Selection(f, name, options["argnums"], argnames)
     inputs, _ = call_parts(f, selection, primals, kwargs)
     ts = inputs.rebuild(checked_per_argument(_floating(tangents), inputs))
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
@@ -216,7 +207,7 @@ def gauss_newton_product(
     if loss is not None:
         _, pushed = jvp(_gradient("gauss_newton_product", loss), (y,), (pushed,))
     pulled = pullback(pushed)
-    value = pulled[0] if is_single(chosen, argnames) else pulled
+    value = selection.of(pulled)
     return (value, *aux) if has_aux else value
 
 
@@ -236,10 +227,21 @@ def _as_float(leaf: Any) -> Any:
     return x.astype(np.float64)
 
 
-def _chosen(
-    primals: tuple[Any, ...], argnums: Argnums | None, argnames: Argnames | None
-) -> Argnums | None:
-    """Return the given choice, or by default every primal; the only one, without a tuple."""
-    if argnums is not None or argnames is not None:
-        return argnums
-    return 0 if len(primals) == 1 else tuple(range(len(primals)))
+def _options(
+    name: str,
+    f: Any,
+    primals: Any,
+    vectors: Any,
+    argnums: Argnums | None,
+    argnames: Argnames | None,
+    has_aux: bool,  # noqa: FBT001
+) -> dict[str, Any]:
+    """Return the options of `jvp` or `vjp`: chosen is, by default, every primal, or the only one.
+
+    Of the only one the product comes without a tuple.
+    """
+    check_function(f, name, "f")
+    check_tuples(name, primals, vectors)
+    if argnums is None and argnames is None:
+        argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return {"argnums": argnums, "argnames": argnames, "has_aux": has_aux}

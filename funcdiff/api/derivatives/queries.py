@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_numeric, operand, type_of
+from funcdiff.api.calls.arguments import is_numeric, type_of
 from funcdiff.api.calls.differentiated import call_traced, called
 from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import inside, rebuild, record
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
@@ -23,7 +24,6 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline_bodies, nested
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.numpy.border.values import known
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.user.custom_rules import Custom
@@ -86,17 +86,12 @@ def depends_on(
     def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
         places = selection.places(args, kwargs)
         chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
-        leaves, structure = pytree.flatten(tuple(chosen))
-        numeric = [is_numeric(leaf) for leaf in leaves]
-        operands = [operand(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
+        inputs = Operands(tuple(chosen))
 
         def call(tracers: list[Tracer]) -> Any:
-            rest = iter(tracers)
-            moved = [next(rest) if on else x for x, on in zip(leaves, numeric, strict=True)]
-            return called(f, args, kwargs, places, pytree.unflatten(structure, moved))
+            return called(f, args, kwargs, places, inputs.tree(tracers))
 
-        weak = [is_weak(leaf) for leaf, on in zip(leaves, numeric, strict=True) if on]
-        trace = record(f, operands, call, inside(int(derivative)), weak=weak)
+        trace = record(f, inputs.xs, call, inside(int(derivative)), weak=inputs.weak)
         counts = [sum(map(is_numeric, pytree.flatten(x)[0])) for x in chosen]
         others = [False for _ in trace.others]
         found = []

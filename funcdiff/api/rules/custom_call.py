@@ -16,6 +16,7 @@ from funcdiff.api.calls.arguments import (
     traced,
     type_of,
 )
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
 from funcdiff.api.control.bodies import preserving
 from funcdiff.api.rules.rule_results import like_result, matched, shown
@@ -27,14 +28,13 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, user_location
-from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
 from funcdiff.space import zeros
 
 
-class Call:
+class Call(Operands):
     """One call of a custom function: its arguments taken apart."""
 
     def __init__(
@@ -45,11 +45,7 @@ class Call:
         self.builder = builder
         self.fixed = [args[k] for k in sorted(fixed)]
         self.moving = [k for k in range(len(args)) if k not in fixed]
-        self.leaves, self.structure = pytree.flatten(tuple(args[k] for k in self.moving))
-        self.numeric = [is_numeric(leaf) for leaf in self.leaves]
-        self.xs = [operand(x) for x, on in zip(self.leaves, self.numeric, strict=True) if on]
-        self.weak = [is_weak(x) for x, on in zip(self.leaves, self.numeric, strict=True) if on]
-        self.types = [type_of(x) for x in self.xs]
+        super().__init__(tuple(args[k] for k in self.moving))
 
     def record(
         self,
@@ -103,20 +99,10 @@ class Call:
             weak=self.weak if weak is None else weak,
         )
 
-    def _arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the arguments that are not fixed, with these values of their numbers."""
-        rest = iter(values)
-        leaves = [
-            next(rest) if on else leaf
-            for leaf, on in zip(self.leaves, self.numeric, strict=True)
-        ]  # fmt: skip
-        arguments: tuple[Any, ...] = pytree.unflatten(self.structure, leaves)
-        return arguments
-
     def _applied(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         def call(tracers: list[Tracer]) -> Any:
             changed = list(self.args)
-            for k, argument in zip(self.moving, self._arguments(tracers), strict=True):
+            for k, argument in zip(self.moving, self.tree(tracers), strict=True):
                 changed[k] = argument
             return f(*changed)
 
@@ -164,12 +150,12 @@ class Call:
         operands = [*self.xs, *(None for _ in places)]
 
         def call(tracers: list[Tracer]) -> Any:
-            primals = self._arguments(tracers[: len(self.xs)])
+            primals = self.tree(tracers[: len(self.xs)])
             ts: list[Any] = [None] * len(self.xs)
             for k, t in zip(places, tracers[len(self.xs) :], strict=True):
                 ts[k] = t
             rest = iter(ts)
-            spread = [next(rest) if on else None for on in self.numeric]
+            spread = [next(rest) if on else None for on in self.flags]
             tangents = pytree.unflatten(self.structure, spread)
             returned = f(*self.fixed, primals, tangents)
             if not isinstance(returned, tuple) or len(returned) != 2:
@@ -215,7 +201,7 @@ class Call:
                 f"entry per argument, {len(self.moving)} in all, but returned {count}, at "
                 f"{user_location()}. Return (ct,) for one argument, None for a zero."
             )
-        arguments = pytree.unflatten(self.structure, self.leaves)
+        arguments = [self.args[k] for k in self.moving]
         found: list[Tracer] = []
         for k, (argument, ct) in enumerate(zip(arguments, returned, strict=True)):
             leaves, structure = pytree.flatten(argument)

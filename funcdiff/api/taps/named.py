@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function, is_numeric, names_of
-from funcdiff.api.calls.invocation import Invocation
 from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
 from funcdiff.core.builder import current_builder
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
@@ -151,7 +150,7 @@ def tap_values(
         invocation, trace, taps = _traced(f, args, kwargs, orders=0)
         wanted = _wanted(f, taps, chosen)
         program = values_program(trace.recording, wanted)
-        results = run(program, [*invocation.operands, *trace.captures], trace)
+        results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)
 
     return named_values
@@ -206,7 +205,7 @@ def tap_grads(
         program, output = gradients_program(trace.recording, wanted)
         if program is None or not trace.is_array:
             raise _unsuitable(f, trace, output)
-        results = run(program, [*invocation.operands, *trace.captures], trace)
+        results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)
 
     return named_gradients
@@ -226,18 +225,13 @@ def _chosen(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _traced(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, orders: int
-) -> tuple[Invocation, Trace, _Taps]:
+) -> tuple[Operands, Trace, _Taps]:
     """Trace a call with every number in its arguments, noting the taps."""
-    invocation = Invocation(args, kwargs)
+    invocation = Operands((args, kwargs))
     taps: _Taps = {}
-
-    def call(tracers: list[Tracer]) -> Any:
-        positional, keywords = invocation.arguments(tracers)
-        return f(*positional, **keywords)
-
     severed = not orders and current_builder() is None
     trace = record(
-        f, invocation.operands, call, inside(orders, severed=severed), taps=taps,
+        f, invocation.xs, applied(f, invocation), inside(orders, severed=severed), taps=taps,
         weak=invocation.weak,
     )  # fmt: skip
     return invocation, trace, taps
