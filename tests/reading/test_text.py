@@ -400,6 +400,14 @@ def _located(node: ast.expr) -> ast.expr:
     return statement.value
 
 
+def test_a_parameter_may_have_a_name_that_the_text_calls() -> None:
+    def f(range: Any, xs: Any) -> Any:  # noqa: A002
+        return fd.scan(lambda carry, x: (carry * x, carry), range, xs)
+
+    assert "from builtins import range" in assert_call(f, 2.0, np.arange(3.0))
+    assert "builtins" not in assert_call(lambda range: range + 1, 2.0)  # noqa: A006
+
+
 # ---- refusals ----------------------------------------------------------------------------------
 
 

@@ -23,13 +23,13 @@ from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
 
-MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
-MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
+_MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
+_MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
 
 _SAME: Final = "sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh isnan isfinite isinf"
 _INVERSE: Final = "sin cos tan sinh cosh tanh"
 
-_FUNCTIONS: Final[dict[Any, str]] = {
+FUNCTIONS: Final[dict[Any, str]] = {
     **OPERATORS,
     **{getattr(np, word): f"math.{word}({{}})" for word in _SAME.split()},
     **{getattr(np, f"arc{word}"): f"math.a{word}({{}})" for word in _INVERSE.split()},
@@ -42,8 +42,8 @@ _FUNCTIONS: Final[dict[Any, str]] = {
     np.arctan2: "math.atan2({}, {})",
     np.hypot: "math.hypot({}, {})",
     np.copysign: "math.copysign({}, {})",
-    np.maximum: MAXIMUM,
-    np.minimum: MINIMUM,
+    np.maximum: _MAXIMUM,
+    np.minimum: _MINIMUM,
     np.logical_and: "bool({} and {})",
     np.logical_or: "bool({} or {})",
     np.logical_not: "not {}",
@@ -90,8 +90,8 @@ def expression(eq: Equation) -> Expression | None:
     if eq.primitive in _OTHERS:
         return Expression(_OTHERS[eq.primitive])
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
-    if function in _FUNCTIONS and (of_floats or function in _LOGIC):
-        return Expression(_FUNCTIONS[function])
+    if function in FUNCTIONS and (of_floats or function in _LOGIC):
+        return Expression(FUNCTIONS[function])
     if not eq.primitive.facts.pointwise or len(eq.results) != 1 or not of_floats:
         return None
     operands = ", ".join(

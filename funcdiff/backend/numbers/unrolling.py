@@ -19,7 +19,7 @@ import numpy as np
 from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.numbers.estimates import is_rearranging, is_worth_unrolling
-from funcdiff.backend.numbers.scalars import MAXIMUM, MINIMUM, Attempt, expression, literal
+from funcdiff.backend.numbers.scalars import FUNCTIONS, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
@@ -36,15 +36,15 @@ _UNPACKED: Final = 16
 
 _NAMES: Final = {"math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_}
 
-_FOLDS: Final[dict[np.ufunc, tuple[str, str]]] = {
-    np.add: ("{} + {}", "0.0"),
-    np.multiply: ("{} * {}", "1.0"),
-    np.maximum: (MAXIMUM, "(-math.inf)"),
-    np.minimum: (MINIMUM, "math.inf"),
-    np.logical_and: ("bool({} and {})", "True"),
-    np.logical_or: ("bool({} or {})", "False"),
+_OF_NOTHING: Final[dict[np.ufunc, str]] = {
+    np.add: "0.0",
+    np.multiply: "1.0",
+    np.maximum: "(-math.inf)",
+    np.minimum: "math.inf",
+    np.logical_and: "True",
+    np.logical_or: "False",
 }
-"""What reductions do to two elements, and the result for none."""
+"""What reductions make of no elements."""
 
 
 class Unrolled(Attempt):
@@ -120,7 +120,7 @@ class _Unroller:
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
             return rearranged if shape else rearranged[()]
         number = f"v{eq.results[0].number}"
-        if reduction_ufunc(eq) in _FOLDS:
+        if reduction_ufunc(eq) in _OF_NOTHING:
             made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
         elif eq.primitive is contract_p:
             made = [self._product(f"{number}_{k}", *row) for k, row in enumerate(_terms(eq, *xs))]
@@ -160,10 +160,9 @@ class _Unroller:
         """Return the element that a reduction makes of some."""
         ufunc = reduction_ufunc(eq)
         assert ufunc is not None
-        text, none = _FOLDS[ufunc]
-        result = row[0] if len(row) else none
+        result = row[0] if len(row) else _OF_NOTHING[ufunc]
         for k, element in enumerate(row[1:]):
-            result = self._assign(f"{name}_{k}", text, (result, element))
+            result = self._assign(f"{name}_{k}", FUNCTIONS[ufunc], (result, element))
         return result
 
     def _product(self, name: str, left: Sequence[str], right: Sequence[str]) -> str:

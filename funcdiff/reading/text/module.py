@@ -75,13 +75,10 @@ def module(program: Program, interface: Interface) -> str:
     ProgramError
         If an operation has no text; the message names it.
     """
-    text = Text(STATEMENTS)
-    function = text.names.new(interface.name)
-    body = _body(text, program, interface)
-    if _has_hidden_calls(body, _words(interface.parameters)):
-        text = Text(STATEMENTS)
-        function = text.names.new(interface.name)
-        body = _pass_on(text, program, interface, f"{function}_of")
+    text, function, body = _written(program, interface)
+    hidden = _hidden_calls(body, interface.parameters)
+    if hidden:
+        text, function, body = _written(program, interface, hidden)
     parts = [
         _docstring_of_module(text, interface.summary),
         "\n".join(_imports(text.helpers.imports)),
@@ -161,55 +158,46 @@ def _words(parameters: Sequence[str]) -> list[str]:
     return [p.lstrip("*") for p in parameters if p not in ("*", "/")]
 
 
-def _has_hidden_calls(body: str, words: Sequence[str]) -> bool:
-    """Whether statements call something of Python's that a parameter hides: ``range(3)``."""
-    hidden = set(filter(is_builtin, words))
-    calls = (n.func for n in ast.walk(ast.parse(_with_head(body))) if isinstance(n, ast.Call))
-    return any(isinstance(f, ast.Name) and f.id in hidden for f in calls)
+def _hidden_calls(body: str, parameters: Sequence[str]) -> list[str]:
+    """Return what statements call of Python's that a parameter hides: ``range(3)``."""
+    nodes = ast.walk(ast.parse(f"def f():\n{body}"))
+    calls = [ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)]
+    return [word for word in _words(parameters) if is_builtin(word) and word in calls]
 
 
-def _with_head(body: str, head: str = "def f():") -> str:
-    return f"{head}\n{body}"
+def _written(
+    program: Program, interface: Interface, hidden: Sequence[str] = ()
+) -> tuple[Text, str, str]:
+    """Return a text with the name of its function, and the statements of that.
 
-
-def _pass_on(text: Text, program: Program, interface: Interface, wanted: str) -> str:
-    """Return statements that call a further function, whose parameters have other names."""
-    words = _words(interface.parameters)
-    names = text.names.scope()
-    safe = {word: names.new(word) for word in words}
-    renamed = Substitution({word: name(other) for word, other in safe.items()})
-    operands = [
-        operand._replace(value=renamed.visit(copy.deepcopy(operand.value)))
-        for operand in interface.operands
-    ]
-    inner = text.names.new(wanted)
-    inside = interface._replace(parameters=list(safe.values()), operands=operands)
-    head = f"def {inner}({', '.join(safe.values())}):"
-    text.functions.append(_with_head(_body(text, program, inside), head))
-    return f"    return {inner}({', '.join(words)})"
-
-
-def _body(text: Text, program: Program, interface: Interface) -> str:
+    Parameters that are `hidden` get other names, so that their own ones are Python's again.
+    """
+    text = Text(STATEMENTS)
+    function = text.names.new(interface.name)
     writer = Writer(text)
     for word in _words(interface.parameters):
         writer.reserve(word)
+    renamed = Substitution({word: name(writer.new(word)) for word in hidden})
+    for word in hidden:
+        writer.assign(text_of(renamed.visit(name(word))), name(word))
+        writer.line(f"from builtins import {word}")
     operands = []
     for operand in interface.operands:
-        if isinstance(operand.value, ast.Name) or not operand.wanted:
-            operands.append(operand.value)
+        value = renamed.visit(copy.deepcopy(operand.value)) if hidden else operand.value
+        if isinstance(value, ast.Name) or not operand.wanted:
+            operands.append(value)
             continue
-        word = _name_of_converted(operand) or writer.new(operand.wanted)
+        word = _name_of_converted(operand, value) or writer.new(operand.wanted)
         end = f"  # {operand.comment}" if operand.comment else ""
-        writer.line(f"{word} = {text_of(operand.value)}{end}")
+        writer.line(f"{word} = {text_of(value)}{end}")
         operands.append(name(word))
     results = writer.write(program, operands)
     writer.line(f"return {text_of(interface.result(results))}")
-    return writer.text
+    return text, function, writer.text
 
 
-def _name_of_converted(operand: Operand) -> str:
+def _name_of_converted(operand: Operand, call: ast.expr) -> str:
     """Return the name of a parameter that is converted, and keeps it; empty for others."""
-    call = operand.value
     if not isinstance(call, ast.Call) or operand.comment:
         return ""
     (target, *_) = call.args
