@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import primitives
 from funcdiff.core.program import Equation, Program, lines
 from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import nested
 from funcdiff.errors import VerificationError
 
 _ARROW: Final = "--> "
@@ -106,11 +105,11 @@ def _equation_fault(eq: Equation, defined: list[Var]) -> _Fault | None:
     if what is not None:
         return _Fault(0, what)
     line = 0
-    for nested in _programs(eq.params):
-        fault = _fault(nested)
+    for inner in nested(eq.params):
+        fault = _fault(inner)
         if fault is not None:
             return _Fault(line + fault.line, fault.what)
-        line += len(lines(nested)) - 1
+        line += len(lines(inner)) - 1
     what = _type_fault(eq) or _define(eq.results, defined)
     return None if what is None else _Fault(0, what)
 
@@ -163,18 +162,6 @@ def _params_fault(eq: Equation) -> str | None:
         return f"{name} has parameters of class {wanted}, not {type(eq.params).__name__}"
     fault = fault_of(eq.params)
     return None if fault is None else f"the parameter {fault.replace(' is', f' of {name} is', 1)}"
-
-
-def _programs(value: Any) -> Iterator[Program]:
-    """Yield the programs among parameters in the order in which they are printed."""
-    if isinstance(value, Program):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _programs(item)
-    elif hasattr(value, "__dataclass_fields__"):
-        for field in fields(value):
-            yield from _programs(getattr(value, field.name))
 
 
 def _type_fault(eq: Equation) -> str | None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import Any
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import CLOSED
-from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import nested, walk
+from funcdiff.core.walk import map_nested, nested, walk
 
 
 def as_run(program: Program) -> Program:
@@ -37,7 +34,7 @@ def as_run(program: Program) -> Program:
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         if eq.primitive.facts.hands_on:
             return xs[: len(eq.results)]
-        return bind(eq.primitive, _inside(eq.params), *xs)
+        return bind(eq.primitive, map_nested(as_run, eq.params), *xs)
 
     with Builder("as_run", CLOSED) as builder:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
@@ -48,14 +45,3 @@ def _has_marks(program: Program) -> bool:
         eq.primitive.facts.hands_on or any(map(_has_marks, nested(eq.params)))
         for eq in program.equations
     )
-
-
-def _inside(params: Params) -> Params:
-    changed: dict[str, Any] = {}
-    for field in fields(params):
-        value = getattr(params, field.name)
-        if isinstance(value, Program):
-            changed[field.name] = as_run(value)
-        elif isinstance(value, tuple) and any(isinstance(entry, Program) for entry in value):
-            changed[field.name] = tuple(as_run(x) if isinstance(x, Program) else x for x in value)
-    return replace(params, **changed) if changed else params

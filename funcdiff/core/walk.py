@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields
-from typing import Any, TypeAlias
+from dataclasses import fields, replace
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeAlias, cast
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, current_builder
@@ -140,12 +143,34 @@ def operands_of(x: Tracer, head: Operation) -> list[Tracer]:
 
 
 def nested(params: Params) -> Iterator[Program]:
-    """Yield the programs that parameters hold."""
-    for field in fields(params):
-        value = getattr(params, field.name)
-        for entry in value if isinstance(value, tuple) else (value,):
-            if isinstance(entry, Program):
-                yield entry
+    """Yield the programs that parameters hold, in the order in which they are printed."""
+    for name in _names_of_programs(cast("Hashable", type(params))):
+        yield from _programs_in(getattr(params, name))
+
+
+def _programs_in(value: Any) -> Iterator[Program]:
+    if isinstance(value, tuple):
+        yield from chain.from_iterable(map(_programs_in, value))
+    elif isinstance(value, Program):
+        yield value
+
+
+def map_nested(function: Callable[[Program], Program], params: Params) -> Params:
+    """Return parameters with a function applied to the programs that they hold."""
+
+    def image(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(image, value))
+        return function(value) if isinstance(value, Program) else value
+
+    names = _names_of_programs(cast("Hashable", type(params)))
+    return replace(params, **{k: image(getattr(params, k)) for k in names}) if names else params
+
+
+@lru_cache(maxsize=1024)
+def _names_of_programs(kind: Any) -> tuple[str, ...]:
+    """Return which fields are declared to hold programs, or anything."""
+    return tuple(f.name for f in fields(kind) if re.search("Program|Any|object", str(f.type)))
 
 
 def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) -> Program:

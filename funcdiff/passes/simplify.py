@@ -8,21 +8,18 @@ keep the number, those of `products` keep it but for rounding, those of `masking
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import fields, replace
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, Final, cast
+from typing import Final
 
 from funcdiff.core.atoms import Atom
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import needed_equations, walk
+from funcdiff.core.walk import map_nested, needed_equations, walk
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.linalg.degeneracy import Sharing, eigen_differential_p
 from funcdiff.ops.user.custom_rules import Tangent
@@ -79,7 +76,7 @@ def inline_simplified(
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         if next(places) in exact:
             return rewrite(eq, xs)
-        return _coefficients.emit(eq.primitive, _with_simplified_programs(eq.params), *xs)
+        return _coefficients.emit(eq.primitive, map_nested(simplify, eq.params), *xs)
 
     return walk(program, operands, rule)
 
@@ -138,7 +135,7 @@ def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequen
         emit = radii.RadialRewriter(*tables).emit
     else:
         emit = Rewriter(*tables).emit if spectral else _plain.emit
-    return lambda eq, xs: emit(eq.primitive, _with_simplified_programs(eq.params), *xs)
+    return lambda eq, xs: emit(eq.primitive, map_nested(simplify, eq.params), *xs)
 
 
 @memoised
@@ -181,20 +178,3 @@ def _simplify_supported(program: Program, linear: Mask, given: Mask) -> Supporte
             if s is not True
         ]
         return Supported(builder.program([*ys, *known]), tuple(s is not True for s in found))
-
-
-def _with_simplified_programs(params: Params) -> Params:
-    """Return parameters with the programs that they hold simplified."""
-    names = _fields_of_programs(cast("Hashable", type(params)))
-    if not names:
-        return params
-    return replace(params, **{name: _simplify_each(getattr(params, name)) for name in names})
-
-
-@lru_cache(maxsize=1024)
-def _fields_of_programs(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if "Program" in str(f.type))
-
-
-def _simplify_each(value: Any) -> Any:
-    return tuple(map(simplify, value)) if isinstance(value, tuple) else simplify(value)
