@@ -92,6 +92,13 @@ def test_equal_eigenvalues_are_left_to_the_program() -> None:
     np.testing.assert_allclose(fd.grad(f)(a), fd.jit(fd.grad(f))(a), rtol=1e-12)
 
 
+def test_programs_on_large_arrays_are_derived_at_once() -> None:
+    fd.grad(lambda x: np.sum(np.sin(x)))(np.ones(70_000))
+    fd.jvp(lambda x: np.sum(np.sin(x)), (np.ones(70_000),), (np.ones(70_000),))
+    fd.vjp(lambda x: np.sum(np.sin(x)), np.ones(70_000))
+    assert derived() == 3
+
+
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_axes_of_every_length(size: int) -> None:
     x = np.linspace(0.3, 1.5, size)

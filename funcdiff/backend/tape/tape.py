@@ -149,13 +149,16 @@ class Tape:
         for number, t in zip(self._inputs, tangents, strict=False):
             moving[number] = t
         for op, number, refs, _active, operands, results in self._tape:
-            ts = [moving[r] if type(r) is int else None for r in refs]
-            active = tuple([t is not None for t in ts])
+            active = tuple([type(r) is int and moving[r] is not None for r in refs])
             if True not in active:
                 continue
             step = push_step(op, active)
-            given = [t for t in ts if t is not None]
-            for place, t in zip(step.places, step.run(*operands, *results, *given), strict=True):
+            given = [moving[r] for r, flag in zip(refs, active, strict=True) if flag]
+            ts = step.run(*operands, *results, *given)
+            if op.result_count == 1:
+                moving[number] = ts[0] if ts else None
+                continue
+            for place, t in zip(step.places, ts, strict=True):
                 moving[number + place] = t
         return [moving[r] if type(r) is int else None for r in self._outputs]
 
