@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, promoted_arrays
 from funcdiff.ops.elementwise.complex import conj
@@ -38,17 +37,13 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Tracer:
 
 def _vectors(name: str, a: Any, v: Any, mode: Any) -> list[Tracer]:
     if mode not in _MODES:
-        raise ValueError(
-            f"{name}: mode must be one of {_MODES}, not {mode!r}, at {user_location()}"
-        )
+        raise ValueError(f"{name}: mode must be one of {_MODES}, not {mode!r}")
     vectors = promoted_arrays(a, v)
     for what, x in zip("av", vectors, strict=True):
         if x.ndim != 1:
-            raise ValueError(
-                f"{name}: {what} has {x.ndim} axes, but must be a vector, at {user_location()}"
-            )
+            raise ValueError(f"{name}: {what} has {x.ndim} axes, but must be a vector")
         if x.type.size == 0:
-            raise ValueError(f"{name}: {what} cannot be empty, at {user_location()}")
+            raise ValueError(f"{name}: {what} cannot be empty")
     return vectors
 
 

@@ -45,7 +45,7 @@ def _along(
     if points < 1:
         raise ValueError(
             f"Invalid number of FFT data points ({points}) specified, in {name} of an array of "
-            f"shape {x.shape} along axis {along}, at {user_location()}"
+            f"shape {x.shape} along axis {along}"
         )
     if transform is ops.rfft and x.dtype.kind == "c":
         raise TypeError(

@@ -13,7 +13,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array
@@ -44,7 +44,7 @@ def poly(seq_of_zeros: Any) -> Any:
     elif zeros.ndim == 1:
         zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
     else:
-        raise ValueError(f"input must be 1d or non-empty square 2d array, at {user_location()}")
+        raise ValueError("input must be 1d or non-empty square 2d array")
     if zeros.shape[0] == 0:
         return 1.0
     coefficients: Any = np.ones(1, zeros.dtype)
@@ -74,7 +74,7 @@ def roots(p: Any) -> Any:
     """
     p = np.atleast_1d(array(p))
     if p.ndim != 1:
-        raise ValueError(f"Input must be a rank-1 array, at {user_location()}")
+        raise ValueError("Input must be a rank-1 array")
     nonzero = np.flatnonzero(np.asarray(p != 0))
     if len(nonzero) == 0:
         return np.array([])

@@ -29,7 +29,11 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: np.maximum(x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.where(x > 0, x, np.ones(2)), ValueError, r"shapes \(3,\) \(2,\), at"),
     (lambda x: np.clip(x, np.zeros(2), 1), ValueError, r"shapes \(3,\) \(2,\), at"),
-    (lambda x: x @ A, ValueError, r"shapes \(3,\) and \(2, 3\) do not match: 3 is not 2, at"),
+    (
+        lambda x: x @ A,
+        ValueError,
+        r"do not match: 3 is not 2.*in np.matmul.*, at",
+    ),
     (lambda x: np.sum(x, axis=1), IndexError, r"axis 1 .*in np.sum\(f64\[3\], axis=1\), at"),
     (lambda x: x.sum(axis=1), IndexError, r"axis 1 .*in np.sum\(f64\[3\], axis=1\), at"),
     (lambda x: np.sum(x, axis=HALF), TypeError, r"in np.sum\(f64\[3\], axis=1.5\), at"),
@@ -42,7 +46,7 @@ CALLS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     ),
     (lambda x: np.moveaxis(x, 0, 2), ValueError, r"in np.moveaxis\(f64\[3\], 0, 2\), at"),
     (lambda x: np.roll(x, 1, axis=2), ValueError, r"in np.roll\(f64\[3\], 1, axis=2\), at"),
-    (lambda x: np.reshape(x, (2, 2)), ValueError, r"size 3 into shape \(2, 2\), at"),
+    (lambda x: np.reshape(x, (2, 2)), ValueError, r"shape \(2, 2\).*in np.reshape.*, at"),
     (lambda x: np.linalg.inv(x), np.linalg.LinAlgError, r"in np.linalg.inv\(f64\[3\]\), at"),
     (
         lambda x: np.linalg.solve(A, x),

@@ -135,5 +135,5 @@ def test_results_that_are_not_used_contribute_true_zeros() -> None:
 def test_what_numpy_refuses_is_refused(f: Function, message: str) -> None:
     with pytest.raises((ValueError, TypeError)):
         f(A)
-    with pytest.raises(ValueError, match=rf"{message}.*test_convolution"):
+    with pytest.raises(ValueError, match=rf"{message}(?s:.*)test_convolution"):
         fd.vjp(f, A)

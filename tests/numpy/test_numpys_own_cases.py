@@ -73,7 +73,7 @@ def test_closeness_to_a_python_number_is_in_the_arrays_precision() -> None:
 def test_axes_of_a_product_come_once() -> None:
     x = np.ones((2, 3, 3))
     for axes in (([1, 1], [0, 0]), ([0, 1], [1, -2])):
-        with pytest.raises(ValueError, match=r"duplicate axes.*test_numpys_own_cases.py"):
+        with pytest.raises(ValueError, match=r"duplicate axes(?s:.*)test_numpys_own_cases.py"):
             fd.vjp(partial(NP.tensordot, b=np.ones((3, 3, 4)), axes=axes), x)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import WEAK, array, broadcast_to, is_weak, model_of
 from funcdiff.numpy.border.values import constant_value
@@ -69,7 +68,7 @@ def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True)
 def putmask(a: Tracer, /, mask: Any, values: Any) -> None:
     """Put, where a mask is true, the value of that place; too few are taken again and again."""
     if np.shape(mask) != a.shape:
-        raise ValueError(f"putmask: mask and data must be the same size, at {user_location()}")
+        raise ValueError("putmask: mask and data must be the same size")
     mutation.check_writeable(a)
     if a.type.size and np.size(values):
         v = reshape(flat.cycled(values, a.dtype, a.type.size), a.shape)
@@ -81,7 +80,7 @@ def place(arr: Tracer, mask: Any, vals: Any) -> None:
     """Put the first values where a mask is true; too few are taken again and again."""
     m = np.asarray(mask, bool)
     if m.size != arr.type.size:
-        raise ValueError(f"place: mask and data must be the same size, at {user_location()}")
+        raise ValueError("place: mask and data must be the same size")
     if not mutation.rearrange(arr, vals, lambda a, v: np.place(a, m, v)):
         flat.write(arr, np.flatnonzero(m), vals)
 
@@ -101,19 +100,15 @@ def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> No
     """Put a value, at each place, where the position along the axis stands."""
     places = array(indices)
     if places.dtype.kind not in "iu":
-        raise IndexError(f"`indices` must be an integer array, at {user_location()}")
+        raise IndexError("`indices` must be an integer array")
     if axis is None:
         if places.ndim != 1:
-            raise ValueError(
-                f"when axis=None, `indices` must have a single dimension, at {user_location()}"
-            )
+            raise ValueError("when axis=None, `indices` must have a single dimension")
         flat.write(arr, indices, values)
         return
     axis = normalized_axis(axis, arr.ndim)
     if places.ndim != arr.ndim:
-        raise ValueError(
-            f"`indices` and `arr` must have the same number of dimensions, at {user_location()}"
-        )
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     grid = [
         np.arange(n).reshape(tuple(-1 if j == k else 1 for j in range(arr.ndim)))
         for k, n in enumerate(arr.shape)

@@ -25,7 +25,7 @@ def _integers(name: str, value: Any) -> Any:
 def _axes(order: str, ndim: int) -> range:
     """Return the axes, that which varies slowest first."""
     if order not in ("C", "F"):
-        raise ValueError(f"order must be 'C' or 'F' (got {order!r}), at {user_location()}")
+        raise ValueError(f"order must be 'C' or 'F' (got {order!r})")
     return range(ndim) if order == "C" else range(ndim - 1, -1, -1)
 
 
@@ -37,8 +37,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Any, ...]
     size = int(np.prod(lengths, dtype=int))
     if holds(np.logical_or(rest < 0, rest >= size)):
         raise ValueError(
-            f"np.unravel_index: an index is out of bounds for an array with size {size}, "
-            f"at {user_location()}"
+            f"np.unravel_index: an index is out of bounds for an array with size {size}"
         )
     found: list[Any] = [None] * len(lengths)
     for axis in reversed(_axes(order, len(lengths))):
@@ -65,10 +64,7 @@ def within(positions: Any, length: int, mode: Any) -> Any:
     if mode == "clip":
         return np.minimum(np.maximum(positions, 0), length - 1)
     if mode != "raise":
-        raise ValueError(
-            f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r}), "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     return positions
 
 
@@ -77,7 +73,6 @@ def _checked(index: Any, length: int, mode: str) -> Any:
     index = within(index, length, mode)
     if mode == "raise" and holds(np.logical_or(index < 0, index >= length)):
         raise ValueError(
-            f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}, "
-            f"at {user_location()}"
+            f"np.ravel_multi_index: an index is out of bounds for an axis of length {length}"
         )
     return index

@@ -53,7 +53,7 @@ def where(condition: Any, *branches: Any) -> Any:
     if not branches:
         return nonzero(condition)
     if len(branches) != 2:
-        raise ValueError(f"either both or neither of x and y should be given, at {user_location()}")
+        raise ValueError("either both or neither of x and y should be given")
     x, y = matched(*branches)
     mask = _truth(condition)
     shape = broadcast_shapes(mask.shape, x.shape)
@@ -69,19 +69,13 @@ def _truth(condition: Any) -> Any:
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """Take each element from the first choice whose condition is true there."""
     if len(condlist) != len(choicelist):
-        raise ValueError(
-            f"list of cases must be same length as list of conditions, at {user_location()}"
-        )
+        raise ValueError("list of cases must be same length as list of conditions")
     if not len(condlist):
-        raise ValueError(
-            f"select with an empty condition list is not possible, at {user_location()}"
-        )
+        raise ValueError("select with an empty condition list is not possible")
     masks = [array(c) for c in condlist]
     for k, mask in enumerate(masks):
         if mask.dtype != BOOL:
-            raise TypeError(
-                f"invalid entry {k} in condlist: should be boolean ndarray, at {user_location()}"
-            )
+            raise TypeError(f"invalid entry {k} in condlist: should be boolean ndarray")
     *choices, result = matched(*choicelist, default)
     target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
     result = views.fresh(broadcast_to(result, target))
@@ -142,7 +136,7 @@ def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
     if len(conditions) != count:
         raise ValueError(
             f"with {len(conditions)} condition(s), either {len(conditions)} or "
-            f"{len(conditions) + 1} functions are expected, at {user_location()}"
+            f"{len(conditions) + 1} functions are expected"
         )
     return conditions
 
@@ -171,7 +165,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Take the places along an axis where the condition is true."""
     mask = _true_places(condition)
     if mask.ndim != 1:
-        raise ValueError(f"condition must be a 1-d array, at {user_location()}")
+        raise ValueError("condition must be a 1-d array")
     return take(a, np.flatnonzero(mask), axis, out)
 
 
@@ -184,7 +178,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     x, axis = with_axis(array(a), axis)
     places = positions(indices, "same_kind")
     if not x.shape[axis] and places.shape.count(0) == 0:
-        raise IndexError(f"cannot do a non-empty take from an empty axes, at {user_location()}")
+        raise IndexError("cannot do a non-empty take from an empty axes")
     places = within(places, x.shape[axis], mode)
     result = indexing.take(x, (*(WHOLE,) * axis, places))
     return mutation.store("np.take", views.fresh(result), out)
@@ -198,11 +192,9 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         x, axis = ravel(x), 0
     axis = normalized_axis(axis, x.ndim)
     if places.dtype.kind not in "iu":
-        raise IndexError(f"`indices` must be an integer array, at {user_location()}")
+        raise IndexError("`indices` must be an integer array")
     if places.ndim != x.ndim:
-        raise ValueError(
-            f"`indices` and `arr` must have the same number of dimensions, at {user_location()}"
-        )
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
     if not isinstance(indices, Tracer):
         indexing.check_bounds(np.asarray(indices), x.shape[axis], axis)
     common = list(broadcast_shapes(_without(x, axis), _without(places, axis)))
@@ -259,9 +251,7 @@ def apply_along_axis(
     vectors = moveaxis(x, axis, -1)
     around = vectors.shape[:-1]
     if 0 in around:
-        raise ValueError(
-            f"Cannot apply_along_axis when any iteration dimensions are 0, at {user_location()}"
-        )
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     values = [
         array(func1d(indexing.take(vectors, place), *args, **kwargs))
         for place in np.ndindex(around)

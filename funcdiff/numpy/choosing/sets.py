@@ -148,9 +148,7 @@ def isin(
     That arrays are unique, and `kind`, make NumPy faster and change nothing.
     """
     if kind not in (None, "sort", "table"):
-        raise ValueError(
-            f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table', at {user_location()}"
-        )
+        raise ValueError(f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'")
     x, tests = promoted(element, test_elements)
     if kind == "table" and x.type.differentiable:
         raise ValueError(

@@ -16,7 +16,6 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import (
@@ -219,7 +218,7 @@ def geomspace(
     begin: Traced = traced(start)
     end: Traced = traced(stop)
     if holds(begin == 0) or holds(end == 0):
-        raise ValueError(f"Geometric sequence cannot include zero, at {user_location()}")
+        raise ValueError("Geometric sequence cannot include zero")
     least = FLOAT if dtype is None else known_dtype(dtype)  # as NumPy has it: at least that
     wide = np.result_type(common_dtype([start, stop, float(num)]), least)
     begin, end = convert(begin, wide), convert(end, wide)

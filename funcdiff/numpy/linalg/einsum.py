@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array, promoted_arrays
 from funcdiff.numpy.memory import mutation, views
@@ -81,7 +80,7 @@ def _like(operands: tuple[Any, ...], b: Any) -> tuple[Any, ...]:
 def _separated(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """Return the subscripts as text, and the operands; both of NumPy's forms are understood."""
     if not operands:
-        raise ValueError(f"No input operands, at {user_location()}")
+        raise ValueError("No input operands")
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
     count = len(operands) // 2
@@ -101,10 +100,7 @@ def _parsed(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
     inputs, arrow, output = subscripts.partition("->")
     sides = inputs.split(",")
     if len(sides) != len(xs):
-        raise ValueError(
-            f"einsum: {len(sides)} operand(s) in {subscripts!r}, but {len(xs)} given, "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"einsum: {len(sides)} operand(s) in {subscripts!r}, but {len(xs)} given")
     terms = [Term(x, _axis_labels(side, x.ndim)) for side, x in zip(sides, xs, strict=True)]
     counts = Counter(label for term in terms for label in term.labels)
     free = tuple(sorted(k for k in counts if k < 0))
@@ -113,14 +109,10 @@ def _parsed(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
     result = _expanded(output, free)
     if len(set(result)) != len(result) or not set(result) <= set(counts):
         raise ValueError(
-            f"einsum: the output {output!r} repeats a label or has one that no operand has, "
-            f"at {user_location()}"
+            f"einsum: the output {output!r} repeats a label or has one that no operand has"
         )
     if not set(free) <= set(result):
-        raise ValueError(
-            f"einsum: the output {output!r} has no ellipsis for the broadcast axes, "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"einsum: the output {output!r} has no ellipsis for the broadcast axes")
     return terms, result
 
 
@@ -130,17 +122,14 @@ def _axis_labels(side: str, ndim: int) -> Labels:
     count = ndim - named if "..." in side else 0
     labels = _expanded(side, tuple(range(-count, 0)))
     if len(labels) != ndim:
-        raise ValueError(
-            f"einsum: {side!r} has {named} label(s) for an operand of {ndim} axes, "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"einsum: {side!r} has {named} label(s) for an operand of {ndim} axes")
     return labels
 
 
 def _expanded(side: str, free: Labels) -> Labels:
     before, dots, behind = side.partition("...")
     if not (before + behind).isalpha() and before + behind:
-        raise ValueError(f"einsum: invalid subscripts {side!r}, at {user_location()}")
+        raise ValueError(f"einsum: invalid subscripts {side!r}")
     return (*map(ord, before), *(free if dots else ()), *map(ord, behind))
 
 
@@ -156,7 +145,7 @@ def _converted(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
         if not np.can_cast(x.dtype, target, casting):
             raise TypeError(
                 f"einsum: cannot cast an operand from {x.dtype!r} to {target!r} according to the "
-                f"rule {casting!r}, at {user_location()}"
+                f"rule {casting!r}"
             )
     return [ops.convert(x, target) for x in xs]
 
@@ -172,7 +161,7 @@ def _stretched(terms: list[Term]) -> list[Term]:
                 name = repr(chr(label)) if label > 0 else "of the ellipsis"
                 raise ValueError(
                     f"einsum: the label {name} has length {sizes[label]} in one operand and {n} "
-                    f"in another, at {user_location()}"
+                    "in another"
                 )
 
     def without_ones(term: Term) -> Term:

@@ -11,7 +11,6 @@ from numpy.linalg import LinAlgError
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promoted
 from funcdiff.numpy.memory import mutation
@@ -60,13 +59,13 @@ def solve(a: Any, b: Any) -> Tracer:
     left, right = promoted(square_matrices(a), inexact(b))
     vector = right.ndim == 1
     if right.ndim == 0:
-        raise ValueError(f"solve: the right-hand side is 0-d, at {user_location()}")
+        raise ValueError("solve: the right-hand side is 0-d")
     if vector:
         right = reshape(right, (*right.shape, 1))
     if left.shape[-1] != right.shape[-2]:
         raise ValueError(
             f"solve: matrices of shape {left.shape} do not fit a right-hand side of shape "
-            f"{np.shape(b)}, at {user_location()}"
+            f"{np.shape(b)}"
         )
     stack = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     left, right = (broadcast_to(x, (*stack, *x.shape[-2:])) for x in (left, right))

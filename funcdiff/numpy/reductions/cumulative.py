@@ -235,7 +235,7 @@ def _interpolated_part(x: Any, xp: Any, values: list[Any], period: Any, *, inver
     if xp.shape != fp.shape:
         raise ValueError("fp and xp are not of the same length.")
     if xp.shape[0] == 0:
-        raise ValueError(f"array of sample points is empty, at {user_location()}")
+        raise ValueError("array of sample points is empty")
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None

@@ -13,7 +13,6 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array, common_dtype, fit, promoted
@@ -51,14 +50,14 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     if positions.type.differentiable:
         raise TypeError(
             f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
-            f"'safe', at {user_location()}"
+            "'safe'"
         )
     counts = np.bincount(known(x), minlength=minlength)
     if weights is None or not positions.type.size:  # NumPy's zeros are integers even so
         return counts
     amounts = _as_double(weights)
     if amounts.shape != positions.shape:
-        raise ValueError(f"The weights and list don't have the same length, at {user_location()}")
+        raise ValueError("The weights and list don't have the same length")
     return _counted(convert(positions, INT), amounts, len(counts))
 
 
@@ -77,7 +76,7 @@ def _flat(a: Any, weights: Any) -> tuple[Any, Any]:
     if weights is not None:
         weights = array(weights)
         if weights.shape != samples.shape:
-            raise ValueError(f"weights should have the same shape as a, at {user_location()}")
+            raise ValueError("weights should have the same shape as a")
         weights = np.ravel(weights)
     return np.ravel(samples), weights
 
@@ -87,9 +86,7 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
     if limits is not None:
         first, last = limits
         if holds(first > last):
-            raise ValueError(
-                f"max must be larger than min in range parameter, at {user_location()}"
-            )
+            raise ValueError("max must be larger than min in range parameter")
     elif samples.type.size == 0:
         first, last = 0, 1
     else:
@@ -98,7 +95,7 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
             first, last = first.astype(FLOAT), last.astype(FLOAT)
     if holds(np.logical_not(np.logical_and(np.isfinite(first), np.isfinite(last)))):
         kind = "autodetected" if limits is None else "supplied"
-        raise ValueError(f"{kind} range of [{first}, {last}] is not finite, at {user_location()}")
+        raise ValueError(f"{kind} range of [{first}, {last}] is not finite")
     same = first == last
     is_traced = isinstance(same, Tracer)
     if not is_traced:
@@ -112,31 +109,25 @@ def _edges(samples: Any, bins: Any, limits: Any, weights: Any) -> tuple[Any, Any
     if isinstance(bins, str):
         if weights is not None:
             raise TypeError(
-                "Automated estimation of the number of bins is not supported for weighted data, "
-                f"at {user_location()}"
+                "Automated estimation of the number of bins is not supported for weighted data"
             )
         ends = None if limits is None else tuple(map(known, limits))
         bins = len(np.histogram_bin_edges(known(samples), bins, ends)) - 1
     if np.ndim(bins) == 1:
         edges: Any = array(bins)
         if holds(edges[:-1] > edges[1:]):
-            raise ValueError(
-                f"`bins` must increase monotonically, when an array, at {user_location()}"
-            )
+            raise ValueError("`bins` must increase monotonically, when an array")
         return edges, None
     if np.ndim(bins) != 0:
-        raise ValueError(f"`bins` must be 1d, when an array, at {user_location()}")
+        raise ValueError("`bins` must be 1d, when an array")
     count = as_int(bins)
     if count < 1:
-        raise ValueError(f"`bins` must be positive, when an integer, at {user_location()}")
+        raise ValueError("`bins` must be positive, when an integer")
     first, last = _outer_edges(samples, limits)
     dtype = common_dtype([first, last, samples])
     edges = array(np.linspace(first, last, count + 1, dtype=np.result_type(dtype, 1.0)))
     if holds(edges[:-1] >= edges[1:]):
-        raise ValueError(
-            f"Too many bins for data range. Cannot create {count} finite-sized bins, "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"Too many bins for data range. Cannot create {count} finite-sized bins")
     return edges, (first, last, count)
 
 
@@ -233,13 +224,10 @@ def histogramdd(
     if not np.iterable(bins):
         bins = [bins] * n
     if len(bins) != n:
-        raise ValueError(
-            "The dimension of bins must be equal to the dimension of the sample x, "
-            f"at {user_location()}"
-        )
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x")
     limits = [None] * n if range is None else list(range)
     if len(limits) != n:
-        raise ValueError(f"range argument must have one entry per dimension, at {user_location()}")
+        raise ValueError("range argument must have one entry per dimension")
     edges = [_edges_along(x, b, r) for x, b, r in zip(columns, bins, limits, strict=True)]
     sizes = [len(e) + 1 for e in edges]
     position: Any = 0
@@ -264,10 +252,10 @@ def _edges_along(x: Any, bins: Any, limits: Any) -> Any:
         first, last = _outer_edges(x, limits)
         count = as_int(bins)
         if count < 1:
-            raise ValueError(f"`bins` must be positive, when an integer, at {user_location()}")
+            raise ValueError("`bins` must be positive, when an integer")
         return array(np.linspace(first, last, count + 1))
     if isinstance(bins, str) or np.ndim(bins) != 1:
-        raise ValueError(f"`bins` must be an integer or a 1d array, at {user_location()}")
+        raise ValueError("`bins` must be an integer or a 1d array")
     return _edges(x, bins, limits, None)[0]
 
 
@@ -277,7 +265,7 @@ def histogram2d(
 ) -> tuple[Any, Any, Any]:
     """Count pairs, or add up their weights, by bins along two dimensions."""
     if len(x) != len(y):
-        raise ValueError(f"x and y must have the same length, at {user_location()}")
+        raise ValueError("x and y must have the same length")
     if np.iterable(bins) and len(list(bins)) not in (1, 2):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)

@@ -14,7 +14,6 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
@@ -206,7 +205,7 @@ def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
     if sample.undefined is not None:
         lost = np.logical_and(lost, np.logical_not(sample.undefined))
     if holds(lost):
-        raise ValueError(f"Weights included NaN, inf or were all zero, at {user_location()}")
+        raise ValueError("Weights included NaN, inf or were all zero")
     share = np.where(share == 0, -1, share)
     before = share[None] < np.reshape(q, (-1, *(1,) * entries.ndim))
     return _discrete(sample, np.sum(before, 1))
@@ -219,7 +218,7 @@ def _checked_weights(
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     w = broadcast_to(weights_along(x, weights, axis), x.shape)
     if holds(np.less(w, 0)):
-        raise ValueError(f"Weights must be non-negative, at {user_location()}")
+        raise ValueError("Weights must be non-negative")
     return _merged(w, axes)
 
 
@@ -240,7 +239,7 @@ def _quantile(
     q = q if scale == 1 else np.true_divide(q, scale)
     if holds(np.logical_not(np.logical_and(q >= 0, q <= 1))):
         unit = "Quantiles" if scale == 1 else "Percentiles"
-        raise ValueError(f"{unit} must be in the range [0, {scale}], at {user_location()}")
+        raise ValueError(f"{unit} must be in the range [0, {scale}]")
     if np.ndim(q) > 2:
         raise ValueError("q must be a scalar or 1d")
     if method not in _DISCRETE and method not in _INTERPOLATED:
@@ -250,7 +249,7 @@ def _quantile(
         return np.nanmean(x, axis, None, out, keepdims)
     axes = normalized_axes(axis, x.ndim)
     if any(x.shape[axis] == 0 for axis in axes):
-        raise IndexError(f"{of.name} of an axis of size 0, at {user_location()}")
+        raise IndexError(f"{of.name} of an axis of size 0")
     sample = _sample(x, axes, skips_nan=of.skips_nan)
     row = np.reshape(q, -1)
     spread = np.reshape(q, (-1, *(1,) * (sample.entries.ndim - 1))) if of.skips_nan else row

@@ -60,10 +60,7 @@ def _scalar_initial(initial: Any, dtype: np.dtype[Any]) -> Traced:
 def _check_start(name: str, x: Tracer, axes: tuple[int, ...], initial: Any) -> None:
     """Raise if ``initial=None`` says that a sum or product of nothing has no value."""
     if initial is None and any(x.shape[axis] == 0 for axis in axes):
-        raise ValueError(
-            f"zero-size array to reduction operation {name} which has no identity, "
-            f"at {user_location()}"
-        )
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
 def _with_initial(x: Tracer, axes: tuple[int, ...], initial: Any) -> tuple[Tracer, tuple[int]]:
@@ -153,8 +150,7 @@ def _extremum(
         return of.finished(y, x, axes, keepdims, out)
     if mask_of(where, x.shape) is not None:
         raise ValueError(
-            f"{of.name} has no identity, so to use a where mask one has to specify 'initial', "
-            f"at {user_location()}"
+            f"{of.name} has no identity, so to use a where mask one has to specify 'initial'"
         )
     if any(x.shape[k] == 0 for k in axes):
         raise ValueError(
@@ -229,8 +225,8 @@ def _position(
     along = 0 if axis is None else normalized_axis(axis, flat.ndim)
     if flat.shape[along] == 0:
         name = of.operation.__name__
-        raise ValueError(f"attempt to get {name} of an empty sequence, at {user_location()}")
+        raise ValueError(f"attempt to get {name} of an empty sequence")
     axes = tuple(range(x.ndim)) if flat is not x or axis is None else (along,)
     if nan is not None and holds(reduce_all(nan, axes)):
-        raise ValueError(f"All-NaN slice encountered, at {user_location()}")
+        raise ValueError("All-NaN slice encountered")
     return of.finished(of.operation(flat, along), x, axes, keepdims, out)

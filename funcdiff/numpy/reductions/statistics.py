@@ -12,7 +12,6 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.masks import count_of, holds, sum_of
 from funcdiff.numpy.border.promotion import (
@@ -138,9 +137,7 @@ def average(
         dtype = np.result_type(x.dtype, w.dtype, *([FLOAT] if x.dtype.kind in "biu" else []))
         scale = np.sum(w, axes, dtype, keepdims=keepdims)
         if holds(scale == 0):
-            raise ZeroDivisionError(
-                f"Weights sum to zero, can't be normalized, at {user_location()}"
-            )
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         product: Traced = mul(*matched(convert(x, dtype), convert(w, dtype)))
         value = array(np.true_divide(np.sum(product, axes, keepdims=keepdims), scale))
     return (value, broadcast_to(scale, value.shape)) if returned else value

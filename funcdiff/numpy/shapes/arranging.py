@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.memory import views
@@ -52,9 +51,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     axes, shifts = as_ints(axis), as_ints(shift)
     count = max(len(axes), len(shifts))
     if min(len(axes), len(shifts)) not in (1, count):
-        raise ValueError(
-            f"'shift' {shift} and 'axis' {axis} do not match in length, at {user_location()}"
-        )
+        raise ValueError(f"'shift' {shift} and 'axis' {axis} do not match in length")
     pairs = zip(
         axes * (count // (len(axes) or 1)), shifts * (count // (len(shifts) or 1)), strict=True
     )
@@ -97,7 +94,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if counts.size == 1 and counts.ndim < 2:
         count = as_int(np.ravel(counts)[0])
         if count < 0 < x.shape[axis]:
-            raise ValueError(f"counts cannot be negative, at {user_location()}")
+            raise ValueError("counts cannot be negative")
         count = max(count, 0)
         repeated = spread(x, axis + 1, count)
         target = (*x.shape[:axis], x.shape[axis] * count, *x.shape[axis + 1 :])
@@ -112,7 +109,7 @@ def resize(a: Any, new_shape: Any) -> Tracer:
     x = ravel(a)
     target = as_ints(new_shape)
     if min(target, default=0) < 0:
-        raise ValueError(f"all elements of `new_shape` must be non-negative, at {user_location()}")
+        raise ValueError("all elements of `new_shape` must be non-negative")
     wanted, size = int(np.prod(target, dtype=int)), x.type.size
     if wanted == 0 or size == 0:
         return zeros(x.type.with_shape(target))
@@ -129,9 +126,7 @@ def meshgrid(
 ) -> tuple[Tracer, ...]:
     """Return the coordinates of a grid, one array for each axis."""
     if indexing not in ("xy", "ij"):
-        raise ValueError(
-            f"Valid values for `indexing` are 'xy' and 'ij', not {indexing!r}, at {user_location()}"
-        )
+        raise ValueError(f"Valid values for `indexing` are 'xy' and 'ij', not {indexing!r}")
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         order[:2] = 1, 0
@@ -146,7 +141,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """Return the Vandermonde matrix, whose columns are the powers of a vector."""
     x = array(x)
     if x.ndim != 1:
-        raise ValueError(f"x must be a one-dimensional array or sequence, at {user_location()}")
+        raise ValueError("x must be a one-dimensional array or sequence")
     x = ops.convert(x, np.promote_types(x.dtype, int))
     count = x.shape[0] if N is None else as_int(N)
     columns = expand_dims(x, 1)

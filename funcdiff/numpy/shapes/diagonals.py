@@ -15,7 +15,6 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.memory import views
@@ -31,10 +30,10 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     """Return a read-only view of a diagonal over two axes, which becomes the last axis."""
     x = array(a)
     if x.ndim < 2:
-        raise ValueError(f"diag requires an array of at least two dimensions, at {user_location()}")
+        raise ValueError("diag requires an array of at least two dimensions")
     first, second = (normalized_axis(axis, x.ndim) for axis in (axis1, axis2))
     if first == second:
-        raise ValueError(f"axis1 and axis2 cannot be the same, at {user_location()}")
+        raise ValueError("axis1 and axis2 cannot be the same")
     offset = as_int(offset)
     rest = tuple(k for k in range(x.ndim) if k not in (first, second))
     matrices = ops.permute(x, (*rest, first, second))
@@ -65,7 +64,7 @@ def diag(v: Any, k: Any = 0) -> Tracer:
     """Return the matrix with the given diagonal, or the diagonal of a matrix."""
     x = array(v)
     if x.ndim not in (1, 2):
-        raise ValueError(f"Input must be 1- or 2-d, at {user_location()}")
+        raise ValueError("Input must be 1- or 2-d")
     if x.ndim == 1:
         return _diagonal_matrix(x, as_int(k))
     return diagonal(x, k)
@@ -109,7 +108,7 @@ def _matrices(m: Any) -> Any:
     """Return an array with two axes at least; a vector becomes the row of a square matrix."""
     x = array(m)
     if x.ndim == 0:
-        raise TypeError(f"tril and triu need an array with at least one axis, at {user_location()}")
+        raise TypeError("tril and triu need an array with at least one axis")
     return x if x.ndim > 1 else broadcast_to(x, x.shape * 2)
 
 

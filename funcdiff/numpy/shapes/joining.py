@@ -39,7 +39,7 @@ def concatenate(
     """Join arrays along an existing axis."""
     given = _sequence(arrays)
     if not given:
-        raise ValueError(f"need at least one array to concatenate, at {user_location()}")
+        raise ValueError("need at least one array to concatenate")
     xs = promoted(*given) if dtype is None else _converted(given, np.dtype(dtype), casting)
     if axis is None:
         xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
@@ -51,7 +51,7 @@ def concatenate(
 def _sequence(arrays: Any) -> list[Any]:
     """Return a list of the arrays, or the rows of one array, as a list."""
     if isinstance(arrays, Tracer) and arrays.ndim == 0:
-        raise TypeError(f"a 0-d array is not a sequence of arrays, at {user_location()}")
+        raise TypeError("a 0-d array is not a sequence of arrays")
     return list(arrays)
 
 
@@ -61,7 +61,7 @@ def _converted(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list
         if not np.can_cast(x.dtype, dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule "
-                f"{casting!r}, at {user_location()}"
+                f"{casting!r}"
             )
     return [ops.convert(x, dtype) for x in xs]
 
@@ -84,7 +84,7 @@ def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
             raise ValueError(
                 "all the input array dimensions except for the concatenation axis must match "
                 f"exactly: array 0 has shape {xs[0].shape}, array {k} has shape {x.shape}, "
-                f"axis is {axis}, at {user_location()}"
+                f"axis is {axis}"
             )
 
 
@@ -100,9 +100,9 @@ def stack(
     """Join arrays of one shape along a new axis."""
     xs = [array(x) for x in _sequence(arrays)]
     if not xs:
-        raise ValueError(f"need at least one array to stack, at {user_location()}")
+        raise ValueError("need at least one array to stack")
     if len({x.shape for x in xs}) != 1:
-        raise ValueError(f"all input arrays must have the same shape, at {user_location()}")
+        raise ValueError("all input arrays must have the same shape")
     place = normalized_axis(axis, xs[0].ndim + 1)
     rows = [expand_dims(x, place) for x in xs]
     return concatenate(rows, place, out, dtype=dtype, casting=casting)
@@ -139,14 +139,12 @@ def block(arrays: Any) -> Any:
 def _depth(arrays: Any) -> int:
     """Return how deep the lists are nested; all must be alike and none empty."""
     if isinstance(arrays, tuple):
-        raise TypeError(f"np.block takes nested lists, not tuples, at {user_location()}")
+        raise TypeError("np.block takes nested lists, not tuples")
     if not isinstance(arrays, list):
         return 0
     depths = {_depth(b) for b in arrays}
     if len(depths) != 1:
-        raise ValueError(
-            f"np.block needs lists that are not empty and nested equally deep, at {user_location()}"
-        )
+        raise ValueError("np.block needs lists that are not empty and nested equally deep")
     return 1 + depths.pop()
 
 
@@ -170,7 +168,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Trace
     else:
         count = as_int(indices_or_sections)
         if count <= 0:
-            raise ValueError(f"number sections must be larger than 0, at {user_location()}")
+            raise ValueError("number sections must be larger than 0")
         small, larger = divmod(length, count)
         cuts = [k * small + min(k, larger) for k in range(count + 1)]
     before = (slice(None),) * axis

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border import promotion
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import broadcast_to, fit
@@ -60,12 +59,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
 
 def _check(mode: Any, given: dict[str, Any]) -> None:
     if mode not in _KEYWORDS:
-        raise ValueError(f"mode {mode!r} is not supported, at {user_location()}")
+        raise ValueError(f"mode {mode!r} is not supported")
     unknown = set(given) - set(_KEYWORDS[mode])
     if unknown:
-        raise ValueError(
-            f"unsupported keyword arguments for mode {mode!r}: {unknown}, at {user_location()}"
-        )
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
     reflection = given.get("reflect_type", "even")
     if reflection not in ("even", "odd"):
         raise ValueError(f"reflect_type must be 'even' or 'odd', not {reflection!r}")
@@ -90,11 +87,11 @@ def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
             pairs[normalized_axis(axis, ndim)] = _pairs(width, 1)[0]
     else:
         if np.asarray(pad_width).dtype.kind not in "iu":
-            raise TypeError(f"`pad_width` must be of integral type, at {user_location()}")
+            raise TypeError("`pad_width` must be of integral type")
         pairs = _pairs(pad_width, ndim)
     widths = [(as_int(before), as_int(behind)) for before, behind in pairs]
     if any(n < 0 for width in widths for n in width):
-        raise ValueError(f"index can't contain negative values, at {user_location()}")
+        raise ValueError("index can't contain negative values")
     return widths
 
 
@@ -110,8 +107,7 @@ def _filling(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) 
         for axis, width in enumerate(widths):
             if x.shape[axis] == 0 and any(width):
                 raise ValueError(
-                    f"can't extend empty axis {axis} using modes other than 'constant' or "
-                    f"'empty', at {user_location()}"
+                    f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
                 )
         return lambda x, axis, width: _joined(x, axis, _constants(x, axis, width, (0, 0)))
     if mode == "linear_ramp":
@@ -120,7 +116,7 @@ def _filling(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) 
     if mode in _STATISTICS:
         lengths = _pairs(given.get("stat_length"), x.ndim)
         if any(n is not None and n < 0 for pair in lengths for n in pair):
-            raise ValueError(f"index can't contain negative values, at {user_location()}")
+            raise ValueError("index can't contain negative values")
         function = _STATISTICS[mode]
         return lambda x, axis, width: _joined(
             x, axis, _statistics(x, axis, width, lengths[axis], function)
@@ -185,7 +181,7 @@ def _statistics(
     size = x.shape[axis]
     first, last = (size if n is None else min(as_int(n), size) for n in lengths)
     if 0 in (first, last) and function in (np.max, np.min):
-        raise ValueError(f"stat_length of 0 yields no value for padding, at {user_location()}")
+        raise ValueError("stat_length of 0 yields no value for padding")
     chunks = slice_along(x, axis, 0, first), slice_along(x, axis, size - last, size)
 
     def statistic(chunk: Tracer, length: int) -> Any:

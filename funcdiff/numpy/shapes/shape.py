@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes
 from funcdiff.numpy.border.promotion import broadcast_to as broadcast
@@ -43,7 +42,7 @@ def _distinct_axes(axis: Any, ndim: int) -> list[int]:
     """Return an int or several as axes counted from the front, in the order given."""
     axes = [normalized_axis(a, ndim) for a in as_ints(axis)]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"repeated axis in {axis}, at {user_location()}")
+        raise ValueError(f"repeated axis in {axis}")
     return axes
 
 
@@ -87,7 +86,7 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     target = _completed(x.shape, as_ints(shape))
     order = _upper(order)
     if order == "K":
-        raise ValueError(f"order 'K' is not permitted for reshaping, at {user_location()}")
+        raise ValueError("order 'K' is not permitted for reshaping")
     # columns first: they are read like that, and the result is filled like that
     if order == "F" or _axes_read(x, order, "np.reshape") != tuple(range(x.ndim)):
         result = _reversed_axes(ops.reshape(_reversed_axes(x), target[::-1]))
@@ -113,9 +112,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
     if order == "F":
         return axes[::-1]
     if order not in ("A", "K"):
-        raise ValueError(
-            f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r}), at {user_location()}"
-        )
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     model = views.layout(x, settle=True)
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise unsupported(
@@ -143,9 +140,7 @@ def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ..
         target = tuple(size // rest if n == -1 else n for n in target)
         rest = size
     if rest != size or holes > 1 or min(target, default=0) < 0:
-        raise ValueError(
-            f"cannot reshape array of size {size} into shape {target}, at {user_location()}"
-        )
+        raise ValueError(f"cannot reshape array of size {size} into shape {target}")
     return target
 
 
@@ -170,7 +165,7 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
         else tuple(normalized_axis(k, x.ndim) for k in as_ints(axes))
     )
     if sorted(order) != list(range(x.ndim)):
-        raise ValueError(f"axes {axes} don't match array of shape {x.shape}, at {user_location()}")
+        raise ValueError(f"axes {axes} don't match array of shape {x.shape}")
     return views.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
 
 
@@ -179,9 +174,7 @@ def matrix_transpose(x: Any, /) -> Tracer:
     """Return the stack of matrices, each transposed."""
     x = array(x)
     if x.ndim < 2:
-        raise ValueError(
-            f"matrix_transpose needs at least 2 dimensions, got {x.ndim}, at {user_location()}"
-        )
+        raise ValueError(f"matrix_transpose needs at least 2 dimensions, got {x.ndim}")
     return swapaxes(x, -1, -2)
 
 
@@ -202,8 +195,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
     sources, targets = _distinct_axes(source, x.ndim), _distinct_axes(destination, x.ndim)
     if len(sources) != len(targets):
         raise ValueError(
-            "`source` and `destination` arguments must have the same number of elements, "
-            f"at {user_location()}"
+            "`source` and `destination` arguments must have the same number of elements"
         )
     order = [k for k in range(x.ndim) if k not in sources]
     for target, from_ in sorted(zip(targets, sources, strict=True)):
@@ -235,7 +227,7 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
     if any(x.shape[k] != 1 for k in gone):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one: axis "
-            f"{axis} of shape {x.shape}, at {user_location()}"
+            f"{axis} of shape {x.shape}"
         )
     return reshape(x, [n for k, n in enumerate(x.shape) if k not in gone])
 

@@ -7,7 +7,6 @@ from typing import Any
 from numpy.lib.stride_tricks import sliding_window_view
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.memory import views
@@ -32,19 +31,19 @@ def windows(
     base = result = array(x)
     lengths = as_ints(window_shape)
     if any(length < 0 for length in lengths):
-        raise ValueError(f"window_shape {lengths} has a negative length, at {user_location()}")
+        raise ValueError(f"window_shape {lengths} has a negative length")
     axes = tuple(range(base.ndim)) if axis is None else as_ints(axis)
     if len(axes) != len(lengths):
         raise ValueError(
             f"window_shape {lengths} has {len(lengths)} lengths for {len(axes)} axes of an array "
-            f"of shape {base.shape}, at {user_location()}"
+            f"of shape {base.shape}"
         )
     for place, length in zip(axes, lengths, strict=True):
         along = normalized_axis(place, base.ndim)
         if length > result.shape[along]:
             raise ValueError(
                 f"window shape {lengths} is larger than the array of shape {base.shape} along "
-                f"axis {along}, at {user_location()}"
+                f"axis {along}"
             )
         result = sliding_windows(result, along, length)
     return views.view(base, result, lambda b: sliding_window_view(b, lengths, axes))

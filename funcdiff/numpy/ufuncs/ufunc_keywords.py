@@ -10,7 +10,6 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.memory import mutation
@@ -61,8 +60,7 @@ def _converted(
     dtype = keywords.pop("dtype", None)
     if keywords:
         raise TypeError(
-            f"{ufunc.__name__}() got an unexpected keyword argument {next(iter(keywords))!r}, "
-            f"at {user_location()}"
+            f"{ufunc.__name__}() got an unexpected keyword argument {next(iter(keywords))!r}"
         )
     if dtype is not None:
         rules["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
@@ -119,15 +117,14 @@ def _along(
 ) -> Any:
     """Call a ufunc of vectors or matrices that lie along other axes than the last ones."""
     if ufunc.signature is None:
-        raise TypeError(f"{ufunc.__name__}() takes neither axes= nor axis=, at {user_location()}")
+        raise TypeError(f"{ufunc.__name__}() takes neither axes= nor axis=")
     xs = [array(x) for x in inputs]
     counts, result = _core_counts(ufunc, xs)
     if axis is not None:
         axes = [axis] * (len(xs) + bool(keepdims))
         if counts != [1, 1] or result:
             raise TypeError(
-                f"{ufunc.__name__}: axis can only be used with a single shared core dimension, "
-                f"at {user_location()}"
+                f"{ufunc.__name__}: axis can only be used with a single shared core dimension"
             )
     kept = counts[-1] if keepdims and not result else result
     places = [tuple(range(-n, 0)) for n in (*counts, kept)]
@@ -137,13 +134,13 @@ def _along(
         if len(given) < len(xs) + bool(result) or list(map(len, places)) != [*counts, kept]:
             raise ValueError(
                 f"{ufunc.__name__}: axes= must list the axes of every operand and of the result, "
-                f"not {axes!r}, at {user_location()}"
+                f"not {axes!r}"
             )
     moved = [_moved(x, place) for x, place in zip(xs, places, strict=False)]
     y = apply(ufunc, *moved)
     if keepdims:
         if result:
-            raise TypeError(f"{ufunc.__name__} does not support keepdims, at {user_location()}")
+            raise TypeError(f"{ufunc.__name__} does not support keepdims")
         place = normalized_axis(places[-1][0], y.ndim + 1)
         return reshape(y, (*y.shape[:place], 1, *y.shape[place:]))
     return np.moveaxis(y, tuple(range(-result, 0)), places[-1]) if result else y

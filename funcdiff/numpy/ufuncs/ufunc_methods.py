@@ -72,7 +72,7 @@ def _called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dic
     if method == "at":
         return _at(ufunc, *inputs)
     if ufunc.nin != 2:
-        raise ValueError(f"{method} only supported for binary functions, at {user_location()}")
+        raise ValueError(f"{method} only supported for binary functions")
     if method == "outer":
         return _outer(ufunc, *inputs, **keywords)
     if isinstance(keywords.get("out"), tuple):
@@ -147,7 +147,7 @@ def reduce(
     if len(axes) > 1 and ufunc.identity is None:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
-            f"be specified, at {user_location()}"
+            "be specified"
         )
     entries = _entries(_cast(ufunc, x, dtype), axes)
     mask = mask_of(where, x.shape)
@@ -156,7 +156,7 @@ def reduce(
     if start is None and needed:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' does not have an identity, so for where= or "
-            f"an empty array one has to specify 'initial', at {user_location()}"
+            f"an empty array one has to specify 'initial'"
         )
     if start is None:
         first, entries = _without_first(entries)
@@ -241,7 +241,7 @@ def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     """Return the reductions of all beginnings along an axis."""
     x = array(x)
     if x.ndim == 0:
-        raise TypeError(f"cannot accumulate on a scalar, at {user_location()}")
+        raise TypeError("cannot accumulate on a scalar")
     if ufunc in _SCANS:
         return call(_SCANS[ufunc], (x, axis), {"dtype": dtype, "out": out})
     along = normalized_axis(axis, x.ndim)
@@ -270,7 +270,7 @@ def reduceat(
     """
     x = array(x)
     if x.ndim == 0:
-        raise TypeError(f"cannot reduceat on a scalar, at {user_location()}")
+        raise TypeError("cannot reduceat on a scalar")
     along = normalized_axis(axis, x.ndim)
     size = x.shape[along]
     given_starts = np.asarray(indices) if isinstance(indices, Tracer) else indices
