@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from funcdiff.errors import user_location
-from funcdiff.nn.operands import applied, elementwise, floating, in_single, of_floats
+from funcdiff.nn.operands import apply_op, elementwise, floating, in_single, of_floats
 from funcdiff.ops.elementwise.mathematics import logistic
 from funcdiff.ops.special.normal import ndtr
 
@@ -182,21 +182,21 @@ def gelu(x: Any, *, approximate: Approximation = "none") -> Any:
 
 def _logistic(x: Any) -> Any:
     with np.errstate(over="ignore"):  # where the result is 0
-        return applied(logistic, x)
+        return apply_op(logistic, x)
 
 
 def _gelu(x: Any) -> Any:
-    above, inside = _limited(x)
-    return above * applied(ndtr, inside)
+    above, inside = _limits(x)
+    return above * apply_op(ndtr, inside)
 
 
 def _gelu_by_tanh(x: Any) -> Any:
     """Return x·σ(2u), as ½·(1 + tanh(u)) = σ(2u) also where little is left of the sum."""
-    above, z = _limited(x)
+    above, z = _limits(x)
     return above * _logistic(_ROOT_8_BY_PI * (z + _CUBIC * z * z * z))
 
 
-def _limited(x: Any) -> tuple[Any, Any]:
+def _limits(x: Any) -> tuple[Any, Any]:
     """Return x where Φ is not 0, so that -∞·0 is not met, and of these where it is not 1 either."""
     above: Any = np.maximum(x, -_SATURATED)
     return above, np.minimum(above, _SATURATED)

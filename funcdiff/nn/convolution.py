@@ -156,7 +156,7 @@ def conv(
         slides.lengths,
     )
     a, k = _split(a, a.ndim - axes - 1, groups), _split(k, 0, groups)
-    y = _convolved(a, k, p)
+    y = _convolve(a, k, p)
     at = len(batch)
     y = np.reshape(y, (*y.shape[:at], y.shape[at] * y.shape[at + 1], *slides.lengths))
     return np.moveaxis(y, at, -1) if last else y
@@ -190,7 +190,7 @@ def _split(x: Any, axis: int, groups: int) -> Any:
     return np.reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
 
 
-def _convolved(x: Any, kernel: Any, p: Convolution) -> Any:
+def _convolve(x: Any, kernel: Any, p: Convolution) -> Any:
     if isinstance(x, Tracer) or isinstance(kernel, Tracer):
         left, right = promoted(x, kernel)
         return convolve(left, right, p)

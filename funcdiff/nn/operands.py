@@ -71,7 +71,7 @@ def cast(x: Any, dtype: np.dtype[Any]) -> Any:
     return convert(x, dtype) if isinstance(x, Tracer) else x.astype(dtype, copy=False)
 
 
-def applied(op: Any, x: Any) -> Any:
+def apply_op(op: Any, x: Any) -> Any:
     """Return an elementwise operation of an array: recorded if that is traced."""
     return op(x) if isinstance(x, Tracer) else op.ufunc(x)
 

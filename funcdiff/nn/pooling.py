@@ -63,7 +63,7 @@ def max_pool(
     >>> fd.grad(lambda x: fd.nn.max_pool(x, 2).sum())(x)
     array([[[0. , 1. , 0.5, 0.5]]])
     """
-    a, slides, lengths, first = _prepared("nn.max_pool", x, window, stride, padding, layout)
+    a, slides, lengths, first = _prepare("nn.max_pool", x, window, stride, padding, layout)
     return np.max(_entries(a, slides, lengths, first, -np.inf), axis=0)
 
 
@@ -115,7 +115,7 @@ def avg_pool(
     >>> fd.nn.avg_pool(x, 2, padding="same")
     array([[[2., 2., 7.]]])
     """
-    a, slides, lengths, first = _prepared("nn.avg_pool", x, window, stride, padding, layout)
+    a, slides, lengths, first = _prepare("nn.avg_pool", x, window, stride, padding, layout)
     entries = _entries(a, slides, lengths, first, 0)
     counted = _entries(np.ones(a.shape[first : first + len(lengths)]), slides, lengths, 0, 0)
     count = np.sum(counted, axis=0).reshape(
@@ -124,7 +124,7 @@ def avg_pool(
     return np.sum(entries, axis=0) / count.astype(a.dtype)
 
 
-def _prepared(
+def _prepare(
     name: str, x: Any, window: Any, stride: Any, padding: Any, layout: Any
 ) -> tuple[Any, Sliding, tuple[int, ...], int]:
     """Return the array, how the window slides, its lengths, and the first axis of space."""

@@ -112,7 +112,7 @@ def elementwise(
         y = op(*xs)
         if tangent is not None:
             return [y], [tangent(xs, ts, y)]
-        terms = [_scaled(d, t, xs, y) for d, t in zip(partials, ts, strict=True)]
+        terms = [_scale(d, t, xs, y) for d, t in zip(partials, ts, strict=True)]
         return [y], [sum_tangents(terms)]
 
     primitive = Primitive(
@@ -150,7 +150,7 @@ def resolver(ufunc: Any) -> Callable[..., np.dtype[Any]]:
     return resolve if isinstance(ufunc, np.ufunc) else common
 
 
-def _scaled(partial: Partial, t: Maybe, xs: Tracers, y: Tracer) -> Maybe:
+def _scale(partial: Partial, t: Maybe, xs: Tracers, y: Tracer) -> Maybe:
     """Return ∂y/∂x · t."""
     if t is None or partial is None:
         return None

@@ -30,13 +30,13 @@ def for_traced(function: F) -> F:
     def chosen(*args: Any, **kwargs: Any) -> Any:
         if not is_traced([*args, *kwargs.values()]):
             return scipy_function(function.__name__)(*args, **kwargs)
-        joined = {name: _joined(value) for name, value in kwargs.items()}
-        return function(*map(_joined, args), **joined)
+        joined = {name: _join(value) for name, value in kwargs.items()}
+        return function(*map(_join, args), **joined)
 
     return cast(F, chosen)
 
 
-def _joined(value: Any) -> Any:
+def _join(value: Any) -> Any:
     return array_of(value) if isinstance(value, list | tuple) and is_traced(value) else value
 
 

@@ -21,7 +21,7 @@ from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.ops.control.sweeps import Assembly, applied
+from funcdiff.ops.control.sweeps import Assembly, apply
 from funcdiff.ops.control.while_loop import while_loop as while_op
 
 
@@ -122,8 +122,8 @@ def _repeated(
     decides, advances = (program_of(*trace.recording) for trace in (test, body))
     count, first = len(init), len(test.captures)
     assembly = Assembly([*decides.input_types[count:], *advances.input_types[count:]])
-    assembly.add(types, lambda c, s, _: (applied(advances, s, c[first:]), ()), reverse=False)
-    p = assembly.loop(lambda c, s: applied(decides, s, c[:first])[0])
+    assembly.add(types, lambda c, s, _: (apply(advances, s, c[first:]), ()), reverse=False)
+    p = assembly.loop(lambda c, s: apply(decides, s, c[:first])[0])
     return emit(lambda xs: while_op(p, xs), [*test.captures, *body.captures, *init])
 
 

@@ -15,7 +15,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import conj
-from funcdiff.ops.user.linear_part import hides
+from funcdiff.ops.user.linear_part import has_hidden
 from funcdiff.passes.simplify import (
     inline_simplified,
     inline_simplified_linear,
@@ -211,7 +211,7 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
     split = linearized(program, count, complete=True)
     point = selected(split.primal, slice(len(program.outputs), None))
     active = (True,) * count + (False,) * (len(program.inputs) - count)
-    if any(dependent(point, active)) or hides(program, active, trusts_rules=True):
+    if any(dependent(point, active)) or has_hidden(program, active, trusts_rules=True):
         return None
     types = program.input_types
     with Builder("transpose", SHARED) as builder:

@@ -27,7 +27,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.values import known
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.user.custom_rules import Custom
-from funcdiff.ops.user.linear_part import hides
+from funcdiff.ops.user.linear_part import has_hidden
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.transforms.jvp import Mask, jvp, spread
 from funcdiff.transforms.linearize import linearize
@@ -185,7 +185,7 @@ def affine(recording: Recording, count: int) -> Program | None:
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     try:
         split = linearize(program, active)
-        certain = not hides(program, active, trusts_rules=False)
+        certain = not has_hidden(program, active, trusts_rules=False)
     except NotDifferentiableError:
         return None
     residuals = dependent(split.primal, active)[len(program.outputs) :]

@@ -29,7 +29,7 @@ from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
 from funcdiff.numpy.border.values import known
 from funcdiff.ops.user.named_code import Name
-from funcdiff.ops.user.opaque import Function, Opaque, entered, lent, opaque
+from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque, private_copy
 from funcdiff.pytree.statics import static_key
 
 P = ParamSpec("P")
@@ -135,7 +135,7 @@ class OpaqueFunction(CustomFunction[P, R]):
                                            for x in xs]))  # fmt: skip
         else:
             try:
-                values = [lent(known(x)) for x in xs]
+                values = [private_copy(known(x)) for x in xs]
             except ConcreteValueError as error:
                 raise ConcreteValueError(
                     f"what {self._name} returns is not known at {user_location()}: its arguments "

@@ -29,7 +29,7 @@ from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.numpy.ufuncs import ufunc_keywords
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.axes import accumulation
-from funcdiff.ops.axes.accumulation import by_extremum, running
+from funcdiff.ops.axes.accumulation import by_extremum, running_extremum
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.families import Elementwise, by_ufunc
@@ -208,7 +208,7 @@ def _without_first(x: Tracer) -> tuple[Tracer, Tracer]:
 def _step(ufunc: np.ufunc, x: Tracer) -> Elementwise | None:
     """Return the operation of a ufunc if arrays like `x` can be accumulated with it."""
     found = by_ufunc.get(ufunc)
-    return found if found is not None and accumulation.accumulates(found, x) else None
+    return found if found is not None and accumulation.is_accumulable(found, x) else None
 
 
 def _folded(
@@ -247,7 +247,7 @@ def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
     along = normalized_axis(axis, x.ndim)
     moved: Any = _cast(ufunc, x, dtype)
     if ufunc in by_extremum:
-        return stored(f"{qualified(ufunc)}.accumulate", running(ufunc, moved, along), out)
+        return stored(f"{qualified(ufunc)}.accumulate", running_extremum(ufunc, moved, along), out)
     step = _step(ufunc, moved)
     if step is not None:
         steps = accumulation.accumulate(step, moved, along)

@@ -74,7 +74,7 @@ accumulate_p: Final = unary(
 )
 
 
-def accumulates(operation: Elementwise, x: Tracer) -> bool:
+def is_accumulable(operation: Elementwise, x: Tracer) -> bool:
     """Whether `accumulate` knows the operation: a ufunc whose result is of the operands' type."""
     if not isinstance(operation.ufunc, np.ufunc):
         return False
@@ -89,7 +89,7 @@ def accumulate(operation: Elementwise, x: Tracer, axis: int) -> Tracer:
     return bind(accumulate_p, Accumulation(operation.primitive.name, axis), x)[0]
 
 
-def _unchanged(y: Tracer, axis: int) -> Tracer:
+def _is_unchanged(y: Tracer, axis: int) -> Tracer:
     """Return where an element is the same as the one before it; the first one is not."""
     length = y.shape[axis]
     before, after = slice_along(y, axis, 0, length - 1), slice_along(y, axis, 1, length)
@@ -101,7 +101,7 @@ def _running_tangent(p: Axis, x: Tracer, y: Tracer, t: Tracer) -> Tracer:
     if not x.shape[p.axis]:
         return t
     owners = same(x, y)
-    lasts = _unchanged(y, p.axis)
+    lasts = _is_unchanged(y, p.axis)
     total = recurrence(lasts, select(owners, t, zeros(t.type)), p.axis)
     count = recurrence(lasts, convert(owners, t.dtype), p.axis)
     return mul(total, reciprocal(count))
@@ -123,6 +123,6 @@ by_extremum: Final[dict[np.ufunc, Primitive[Axis]]] = {
 """The primitive of a ufunc's running extremum."""
 
 
-def running(ufunc: np.ufunc, x: Tracer, axis: int) -> Tracer:
+def running_extremum(ufunc: np.ufunc, x: Tracer, axis: int) -> Tracer:
     """Return the extrema of all beginnings along an axis."""
     return bind(by_extremum[ufunc], Axis(axis), x)[0]

@@ -40,13 +40,13 @@ def _impl(p: Axis) -> Callable[..., Any]:
     def function(x: Any, positions: Any) -> Any:
         wanted = np.unique(positions)
         few = wanted.size < x.shape[p.axis].bit_length()
-        ordered = _partitioned(x, wanted, p.axis) if few else np.sort(x, axis=p.axis)
+        ordered = _partition(x, wanted, p.axis) if few else np.sort(x, axis=p.axis)
         return np.take_along_axis(ordered, positions, p.axis)
 
     return function
 
 
-def _partitioned(x: Any, positions: Any, axis: int) -> Any:
+def _partition(x: Any, positions: Any, axis: int) -> Any:
     """Put entries at ascending positions in their place, one after the other.
 
     NumPy is several times slower when it is asked for more than one.

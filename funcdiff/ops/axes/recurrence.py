@@ -31,29 +31,29 @@ def _abstract(p: Axis, a: ArrayType, b: ArrayType) -> Types:
     return (b,)
 
 
-def _scaled(a: Any, y: Any) -> Any:
+def _scale(a: Any, y: Any) -> Any:
     """Return a·y; a boolean coefficient keeps or forgets, also what is infinite."""
     return np.where(a, y, np.zeros((), y.dtype)) if a.dtype == BOOL else a * y
 
 
-def _solved(a: Any, b: Any) -> Any:
+def _solve(a: Any, b: Any) -> Any:
     """Evaluate the recurrence along axis 0."""
     n = len(b)
     y = np.empty_like(b)
     y[:1] = b[:1]
     if n <= 2 or b.size >= _WIDE * n:
         for k in range(1, n):
-            y[k] = _scaled(a[k], y[k - 1]) + b[k]
+            y[k] = _scale(a[k], y[k - 1]) + b[k]
         return y
     even, odd = slice(0, n - n % 2, 2), slice(1, n, 2)
-    y[odd] = _solved(a[odd] * a[even], _scaled(a[odd], b[even]) + b[odd])
-    y[2::2] = _scaled(a[2::2], y[1:-1:2]) + b[2::2]
+    y[odd] = _solve(a[odd] * a[even], _scale(a[odd], b[even]) + b[odd])
+    y[2::2] = _scale(a[2::2], y[1:-1:2]) + b[2::2]
     return y
 
 
 def _impl(p: Axis) -> Callable[..., Any]:
     def function(a: Any, b: Any) -> Any:
-        y = _solved(np.moveaxis(a, p.axis, 0), np.moveaxis(b, p.axis, 0))
+        y = _solve(np.moveaxis(a, p.axis, 0), np.moveaxis(b, p.axis, 0))
         return np.moveaxis(y, 0, p.axis)
 
     return function

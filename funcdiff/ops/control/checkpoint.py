@@ -40,14 +40,14 @@ def _checkpoint_jvp(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
 
 def _checkpoint_linearize(p: Checkpoint, xs: Tracers, ts: Tangents) -> Pushed:
     split = linearize(p.body, tuple(t is not None for t in ts))
-    recomputing, places, kept = _recomputing(split, p.keep)
-    results = checkpoint(_with_kept(p.body, kept), xs, p.keep)
+    recomputing, places, kept = _recompute_residuals(split, p.keep)
+    results = checkpoint(_with_taps(p.body, kept), xs, p.keep)
     count = len(split.mask)
     known = [*(xs[k] for k in places), *results[count:]]
     return results[:count], spread(checkpoint(recomputing, [*known, *present(ts)]), split.mask)
 
 
-def _recomputing(
+def _recompute_residuals(
     split: Linearized, keep: tuple[str, ...]
 ) -> tuple[Program, list[int], list[Params]]:
     """Return the program of the tangents that computes its residuals itself.
@@ -97,7 +97,7 @@ def _taps(program: Program, keep: tuple[str, ...]) -> list[Equation]:
     return list(found.values())
 
 
-def _with_kept(body: Program, taps: Sequence[Params]) -> Program:
+def _with_taps(body: Program, taps: Sequence[Params]) -> Program:
     """Return the body with some tapped values as further outputs."""
     if not taps:
         return body

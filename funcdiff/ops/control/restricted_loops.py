@@ -22,7 +22,7 @@ Restricted: TypeAlias = tuple[P, list[int], list[int]]
 def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     """Restrict a loop; the carries that are needed on the way stay."""
     stacked = [k for k in wanted if k >= p.carries]
-    body, carry = _needed(
+    body, carry = _restrict_body(
         p.body, p.constants, p.carries, {k for k in wanted if k < p.carries}, stacked
     )
     read = used_atoms(body)
@@ -36,7 +36,7 @@ def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     return loop, kept, [outputs.index(k) for k in wanted]
 
 
-def _needed(
+def _restrict_body(
     body: Program, constants: int, carries: int, carry: set[int], others: Sequence[int]
 ) -> tuple[Program, list[int]]:
     """Restrict a body to some carries and other outputs; return also which carries that takes."""
@@ -68,15 +68,15 @@ def restrict_while(p: While, wanted: list[int]) -> Restricted[While]:
         others = [n + j for j in range(counts[k]) if starts[k] + j in rows]
         if k and not (carry or others):
             continue
-        body, kept = _needed(p.sweeps[k], p.constants, n, carry, others)
+        body, kept = _restrict_body(p.sweeps[k], p.constants, n, carry, others)
         read = used_atoms(body)
         shared |= {j for j in range(p.constants) if body.inputs[j] in read}
         rows |= {j for j in range(starts[k]) if body.inputs[p.constants + n + j] in read}
         sweeps[k] = body, kept
-    return _reassembled(p, wanted, sorted(shared), rows, sweeps)
+    return _assemble(p, wanted, sorted(shared), rows, sweeps)
 
 
-def _reassembled(
+def _assemble(
     p: While,
     wanted: list[int],
     shared: list[int],

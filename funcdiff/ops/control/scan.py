@@ -93,7 +93,7 @@ def _scan_jvp(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     outputs = [*range(p.carries), *range(m, m + sum(carried)), *range(p.carries, m)]
     outputs += range(m + sum(carried), len(pushed.outputs))
     body = rearranged(pushed, [k for group in inputs for k in group], outputs)
-    ts = _instantiated(p, xs, ts, carried)
+    ts = _instantiate_carry(p, xs, ts, carried)
     operands = [
         x
         for plain, tangent in zip(p.split(xs), p.split(ts), strict=True)
@@ -128,7 +128,7 @@ def _input_flags(
         carry = settled
 
 
-def _instantiated(p: Scan, xs: Tracers, ts: Tangents, carried: Mask) -> list[Maybe]:
+def _instantiate_carry(p: Scan, xs: Tracers, ts: Tangents, carried: Mask) -> list[Maybe]:
     """Give the carries that become active on the way an initial tangent of zero."""
     constants, carry, rest = p.split(ts)
     starts = xs[p.constants : p.constants + p.carries]
@@ -156,7 +156,7 @@ def _scan_linearize(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     # residuals that are the same in every iteration are computed once, from the constants
     constants = range(p.constants)
     outside = inline(rearranged(split.primal, constants, [m + k for k in fixed]), xs[: p.constants])
-    ts = _instantiated(p, xs, ts, carried)
+    ts = _instantiate_carry(p, xs, ts, carried)
     tconstants, tcarry, txs = (present(group) for group in p.split(ts))
     a, b, c = len(tconstants), len(tcarry), len(txs)
     n = a + b + c
@@ -190,9 +190,9 @@ def _scan_transpose(p: Scan, _types: Types, cts: Tangents, operands: Tangents) -
     constants, carry, xs = p.split(operands)
     if not all(p.split(linear)[1]):
         return _transpose_around_known(p, cts, operands, linear)
-    arrived, moved = _arriving(p, linear, cts)
+    arrived, moved = _arrivals(p, linear, cts)
     summed, _, rows = p.split(moved)
-    body, sums = _transposed_body(p, linear, arrived, moved)
+    body, sums = _transpose_body(p, linear, arrived, moved)
     cts = [
         instantiate(ct, t) if flag else None
         for ct, t, flag in zip(cts, _result_types(p), arrived, strict=True)
@@ -213,7 +213,7 @@ def _scan_transpose(p: Scan, _types: Types, cts: Tangents, operands: Tangents) -
     ]
 
 
-def _arriving(p: Scan, linear: Mask, cts: Tangents) -> tuple[Mask, Mask]:
+def _arrivals(p: Scan, linear: Mask, cts: Tangents) -> tuple[Mask, Mask]:
     """Return which outputs and which inputs of a body have a cotangent in some iteration.
 
     The others get no explicit zero, which might meet an infinite slope.
@@ -256,7 +256,7 @@ def _transpose_around_known(p: Scan, cts: Tangents, operands: Tangents, linear: 
     return [by_place.get(k) for k in range(len(operands))]
 
 
-def _transposed_body(
+def _transpose_body(
     p: Scan, linear: Mask, arrived: Mask, moved: Mask
 ) -> tuple[Program, list[ArrayType]]:
     """Return the body of the transposed loop, and the types of the sums it carries.

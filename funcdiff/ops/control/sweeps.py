@@ -129,7 +129,7 @@ class Assembly:
         return _without_unread_rows(p)
 
 
-def applied(program: Program, *groups: Tracers) -> list[Tracer]:
+def apply(program: Program, *groups: Tracers) -> list[Tracer]:
     """Record the equations of a program, applied to operands that come in groups."""
     return inline(program, [x for group in groups for x in group])
 

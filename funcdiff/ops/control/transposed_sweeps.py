@@ -15,7 +15,7 @@ from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import rearranged
-from funcdiff.ops.control.sweeps import Assembly, Step, While, applied, input_flags
+from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags
 from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present
 from funcdiff.transforms.transpose import is_zero, transpose
@@ -109,7 +109,7 @@ def linear_inputs(p: While, linear: Sequence[bool]) -> list[Mask]:
     return input_flags(p, linear, dependent)
 
 
-def transposed(p: While, cts: Tangents, operands: Tangents) -> Transposed:
+def transpose_sweeps(p: While, cts: Tangents, operands: Tangents) -> Transposed:
     """Run what is known forward, then the linear sweeps in the opposite order and direction."""
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carries = p.split(operands)
@@ -121,7 +121,7 @@ def transposed(p: While, cts: Tangents, operands: Tangents) -> Transposed:
     gathered: dict[int, list[int]] = {}
     halves: dict[int, Pulled] = {}
     for k in range(len(known) - 1, -1, -1):
-        half = _pulled(p, k, known[k], arrived[k], gathered)
+        half = _pull_back(p, k, known[k], arrived[k], gathered)
         if not (half.carry or half.rows):
             continue
         halves[k] = half
@@ -129,13 +129,13 @@ def transposed(p: While, cts: Tangents, operands: Tangents) -> Transposed:
         sums = [zeros(types[j]) for j in half.inputs if j < p.constants]
         starts = [instantiate(arrived[k][j], types[p.constants + j]) for j in half.carry]
         backward.append([*sums, *starts])
-        step = _pulled_step(half, len(sums), [gathered[row] for row in half.rows])
+        step = _pull_back_step(half, len(sums), [gathered[row] for row in half.rows])
         rows = assembly.add([x.type for x in backward[-1]], step, reverse=not p.reverse[k])
         head = p.constants + p.carries[k]
         for place, j in zip(rows, [j for j in half.inputs if j >= head], strict=True):
             gathered.setdefault(j - head, []).append(place)
     test = rearranged(p.test, [j for j, flag in enumerate(linear[0]) if not flag], [0])
-    loop = assembly.loop(lambda c, s: applied(test, c, s)[0])
+    loop = assembly.loop(lambda c, s: apply(test, c, s)[0])
     return Transposed(p, loop, present(constants), [*forward, *backward], operands, halves)
 
 
@@ -187,7 +187,7 @@ def _known(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
     return halves
 
 
-def _pulled(
+def _pull_back(
     p: While, k: int, known: Known, cts: Tangents, gathered: Mapping[int, Sequence[int]]
 ) -> Pulled:
     """Turn a sweep around, for the cotangents that arrive in some iteration."""
@@ -212,13 +212,13 @@ def _known_step(known: Program, rows: list[int]) -> Step:
     """Return what a sweep does to what is known; it leaves the carry as it was before, too."""
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        results = applied(known, c, s, [r[j] for j in rows])
+        results = apply(known, c, s, [r[j] for j in rows])
         return results[: len(s)], [*results[len(s) :], *s]
 
     return step
 
 
-def _pulled_step(half: Pulled, sums: int, places: Sequence[Sequence[int]]) -> Step:
+def _pull_back_step(half: Pulled, sums: int, places: Sequence[Sequence[int]]) -> Step:
     """Return what a transposed sweep does to the sums of the constants' cotangents and the carry's.
 
     The cotangents of the rows are at `places`, one entry for each use.
@@ -226,7 +226,7 @@ def _pulled_step(half: Pulled, sums: int, places: Sequence[Sequence[int]]) -> St
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         cts = present([sum_tangents([r[j] for j in uses]) for uses in places])
-        results = applied(half.body, c, [r[j] for j in half.kept], s[sums:], cts)
+        results = apply(half.body, c, [r[j] for j in half.kept], s[sums:], cts)
         added = [add(a, b) for a, b in zip(s[:sums], results, strict=False)]
         return [*added, *results[sums : len(s)]], results[len(s) :]
 

@@ -26,7 +26,7 @@ class Flags(NamedTuple):
     varied: list[bool]
 
 
-def vanishing(program: Program, zero: Sequence[bool], varied: Sequence[bool]) -> Flags:
+def zero_flags(program: Program, zero: Sequence[bool], varied: Sequence[bool]) -> Flags:
     """Return the flags of the outputs of a program, from those of its inputs."""
     zeros = {v for v, flag in zip(program.inputs, zero, strict=True) if flag}
     moved = {v for v, flag in zip(program.inputs, varied, strict=True) if flag}
@@ -46,18 +46,18 @@ def vanishing(program: Program, zero: Sequence[bool], varied: Sequence[bool]) ->
 
 def _results(eq: Equation, given: Flags) -> Flags:
     if isinstance(eq.params, Checkpoint):
-        return vanishing(eq.params.body, *given)
+        return zero_flags(eq.params.body, *given)
     if isinstance(eq.params, Cond):
-        branches = [vanishing(b, given.zero[1:], given.varied[1:]) for b in eq.params.branches]
+        branches = [zero_flags(b, given.zero[1:], given.varied[1:]) for b in eq.params.branches]
         return Flags(
             [all(flags) for flags in zip(*(b.zero for b in branches), strict=True)],
             [any(flags) for flags in zip(*(b.varied for b in branches), strict=True)],
         )
     if isinstance(eq.params, Scan):
         p = eq.params
-        return _repeated(p.body, p.constants, p.carries, given, runs=p.length > 0)
+        return _repeat(p.body, p.constants, p.carries, given, runs=p.length > 0)
     if isinstance(eq.params, While):
-        return _swept(eq.params, given)
+        return _sweep(eq.params, given)
     varied = any(given.varied)
     return Flags([_is_zero(eq.primitive, given)] * len(eq.results), [varied] * len(eq.results))
 
@@ -71,7 +71,7 @@ def _is_zero(primitive: Primitive[Any], given: Flags) -> bool:
     return any(z and v for z, v in zip(*given, strict=True))
 
 
-def _repeated(body: Program, constants: int, carries: int, given: Flags, *, runs: bool) -> Flags:
+def _repeat(body: Program, constants: int, carries: int, given: Flags, *, runs: bool) -> Flags:
     """Return the flags of a loop: a carry is zero if every iteration keeps it zero.
 
     `runs` tells whether there certainly is an iteration.
@@ -79,7 +79,7 @@ def _repeated(body: Program, constants: int, carries: int, given: Flags, *, runs
     zero, varied = given
     start, end = constants, constants + carries
     while True:
-        found = vanishing(body, zero, varied)
+        found = zero_flags(body, zero, varied)
         after = [a and b for a, b in zip(zero[start:end], found.zero, strict=False)]
         moved = [a or b for a, b in zip(varied[start:end], found.varied, strict=False)]
         if after == zero[start:end] and moved == varied[start:end]:
@@ -91,7 +91,7 @@ def _repeated(body: Program, constants: int, carries: int, given: Flags, *, runs
     )
 
 
-def _swept(p: While, given: Flags) -> Flags:
+def _sweep(p: While, given: Flags) -> Flags:
     """Return the flags of a loop of unknown length, whose sweeps hand rows on."""
     constants, carries = zip(*map(p.split, given), strict=True)
     rows, results = Flags([], []), Flags([], [])
@@ -101,7 +101,7 @@ def _swept(p: While, given: Flags) -> Flags:
             [*own, *groups[k], *left]
             for own, groups, left in zip(constants, carries, rows, strict=True)
         ]
-        found = _repeated(body, p.constants, n, Flags(*operands), runs=False)
+        found = _repeat(body, p.constants, n, Flags(*operands), runs=False)
         for flags, ended, left in zip(found, results, rows, strict=True):
             ended += flags[:n]
             left += flags[n:]

@@ -23,8 +23,8 @@ from funcdiff.core.walk import rearranged
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.control.restricted_loops import restrict_while
 from funcdiff.ops.control.scan import varying_residuals
-from funcdiff.ops.control.sweeps import Assembly, Step, While, applied, input_flags
-from funcdiff.ops.control.transposed_sweeps import transposed
+from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags
+from funcdiff.ops.control.transposed_sweeps import transpose_sweeps
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import Maybe, align, broadcast, instantiate
@@ -93,7 +93,7 @@ def _wanted(p: While, k: int, active: Mask) -> Mask:
     return (*carried, *(False,) * (len(p.sweeps[k].outputs) - p.carries[k]))
 
 
-def _instantiated(p: While, xs: Tracers, ts: Tangents, active: list[Mask]) -> Any:
+def _instantiate_carries(p: While, xs: Tracers, ts: Tangents, active: list[Mask]) -> Any:
     """Return the tangents of the constants, and those of each first carry, zeros where needed."""
     constants, carries = p.split(ts)
     filled = []
@@ -107,18 +107,18 @@ def _instantiated(p: While, xs: Tracers, ts: Tangents, active: list[Mask]) -> An
 def _while_jvp(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     active = _active(p, ts)
     constants, carries = p.split(xs)
-    tconstants, tcarries = _instantiated(p, xs, ts, active)
+    tconstants, tcarries = _instantiate_carries(p, xs, ts, active)
     assembly = Assembly([x.type for x in (*constants, *tconstants)])
     values: list[int] = []
     tangents: list[int] = []
     for k, (start, tstart) in enumerate(zip(carries, tcarries, strict=True)):
         pushed, mask = jvp(p.sweeps[k], active[k], _wanted(p, k, active[k]))
-        step = _pushed_step(p, k, pushed, mask, (list(values), list(tangents)))
+        step = _push_step(p, k, pushed, mask, (list(values), list(tangents)))
         rows = assembly.add([x.type for x in (*start, *tstart)], step, reverse=p.reverse[k])
         plain = len(mask) - p.carries[k]
         values += rows[:plain]
         tangents += rows[plain:]
-    loop = assembly.loop(lambda c, s: applied(p.test, c[: p.constants], s[: p.carries[0]])[0])
+    loop = assembly.loop(lambda c, s: apply(p.test, c[: p.constants], s[: p.carries[0]])[0])
     groups = zip(carries, tcarries, strict=True)
     results = loop_results(loop, [*constants, *tconstants], [[*a, *b] for a, b in groups])
     ys = [y for result, n in zip(results, p.carries, strict=True) for y in result[:n]]
@@ -129,7 +129,7 @@ def _while_jvp(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     return ys, tys
 
 
-def _pushed_step(
+def _push_step(
     p: While, k: int, pushed: Program, mask: Mask, places: tuple[list[int], list[int]]
 ) -> Step:
     """Return what a sweep does to values and tangents, which are at these places of the rows."""
@@ -139,7 +139,7 @@ def _pushed_step(
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         xs = [*c[: p.constants], *s[:n], *(r[j] for j in values)]
         ts = [*c[p.constants :], *s[n:], *(r[j] for j in tangents)]
-        results = applied(pushed, xs, ts)
+        results = apply(pushed, xs, ts)
         ys, tys = results[:m], spread(results[m:], mask)
         return [*ys[:n], *present(tys[:n])], [*ys[n:], *present(tys[n:])]
 
@@ -152,7 +152,7 @@ def _pushed_step(
 def _while_linearize(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     active = _active(p, ts)
     constants, carries = p.split(xs)
-    tconstants, tcarries = _instantiated(p, xs, ts, active)
+    tconstants, tcarries = _instantiate_carries(p, xs, ts, active)
     splits = [
         linearize(body, flags, _wanted(p, k, flags))
         for k, (body, flags) in enumerate(zip(p.sweeps, active, strict=True))
@@ -173,7 +173,7 @@ def _while_linearize(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     for k in linear:
         step = _tangent_step(splits[k].linear, len(tcarries[k]), first, sources[k], list(tangents))
         tangents += assembly.add([t.type for t in tcarries[k]], step, reverse=p.reverse[k])
-    loop = assembly.loop(lambda c, s: applied(p.test, c[: p.constants], s)[0])
+    loop = assembly.loop(lambda c, s: apply(p.test, c[: p.constants], s)[0])
     operands = [*constants, *fixed, *tconstants]
     operands += [x for carry in (*carries, *(tcarries[k] for k in linear)) for x in carry]
     # values that only become values leave the loop: the rest is linear where the sweeps are
@@ -201,7 +201,7 @@ def _invariant_residuals(
         source: list[int | None] = [None] * split.residuals
         same = [k for k in range(split.residuals) if k not in varying]
         outside = rearranged(split.primal, range(p.constants), [m + k for k in same])
-        for k, x in zip(same, applied(outside, constants), strict=True):
+        for k, x in zip(same, apply(outside, constants), strict=True):
             source[k] = ~(p.constants + len(fixed))
             fixed.append(x)
         sources.append(source)
@@ -214,7 +214,7 @@ def _recording_step(
     """Return what a sweep does to the values, leaving the residuals that vary."""
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        results = applied(primal, c[: p.constants], s, [r[j] for j in values])
+        results = apply(primal, c[: p.constants], s, [r[j] for j in values])
         m = len(results) - len(source)
         varying = [x for x, place in zip(results[m:], source, strict=True) if place is None]
         return results[:n], [*results[n:m], *varying]
@@ -229,7 +229,7 @@ def _tangent_step(
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         residuals = [c[~j] if j < 0 else r[j] for j in source if j is not None]
-        results = applied(linear, c[first:], s, [r[j] for j in tangents], residuals)
+        results = apply(linear, c[first:], s, [r[j] for j in tangents], residuals)
         return results[:n], results[n:]
 
     return step
@@ -239,7 +239,7 @@ def _tangent_step(
 
 
 def _while_transpose(p: While, _types: Types, cts: Tangents, operands: Tangents) -> Tangents:
-    turned = transposed(p, cts, operands)
+    turned = transpose_sweeps(p, cts, operands)
     results = loop_results(turned.loop, turned.constants, turned.carries)
     return turned.cotangents(results)
 
@@ -272,9 +272,9 @@ def _while_batch(p: While, size: int, operands: Tracers, batched: Sequence[bool]
         ]
         assembly.add(carry, step, reverse=p.reverse[k])
     if ragged:
-        loop = assembly.loop(lambda c, s: reduce_any(applied(test, c, s)[0], (0,)))
+        loop = assembly.loop(lambda c, s: reduce_any(apply(test, c, s)[0], (0,)))
     else:
-        loop = assembly.loop(lambda c, s: applied(test, c, s)[0])
+        loop = assembly.loop(lambda c, s: apply(test, c, s)[0])
     results = [x for group in loop_results(loop, constants, carries) for x in group]
     marked = [flag for k, f in enumerate(flags) for flag in f[p.constants :][: p.carries[k]]]
     return align(size, results, marked)
@@ -282,7 +282,7 @@ def _while_batch(p: While, size: int, operands: Tracers, batched: Sequence[bool]
 
 def _step(body: Program, n: int) -> Step:
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        results = applied(body, c, s, r)
+        results = apply(body, c, s, r)
         return results[:n], results[n:]
 
     return step
@@ -292,8 +292,8 @@ def _masked_step(body: Program, n: int, test: Program | None) -> Step:
     """Return what a sweep does to the examples that have not ended; the first row says which."""
 
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
-        goes_on = r[0] if test is None else applied(test, c, s)[0]
-        results = applied(body, c, s, r[1:])
+        goes_on = r[0] if test is None else apply(test, c, s)[0]
+        results = apply(body, c, s, r[1:])
         after = [
             select(broadcast(goes_on, y.shape, (0,)), y, x)
             for x, y in zip(s, results[:n], strict=True)

@@ -30,7 +30,7 @@ C = TypeVar("C", bound=Any)
 # ---- which values are equal ----------------------------------------------------------------------
 
 
-def _tied(w: Any) -> Any:
+def _equal_pairs(w: Any) -> Any:
     """Group values whose neighbours in order are closer than LAPACK's rounding error."""
     order = np.argsort(w, axis=-1, kind="stable")
     ordered = np.take_along_axis(w, order, -1)
@@ -46,7 +46,7 @@ equal_pairs_p: Final = constant_op(
     "equal_pairs",
     Params,
     abstract=lambda _p, w: (ArrayType((*w.shape, w.shape[-1]), BOOL),),
-    impl=lambda _p: _tied,
+    impl=lambda _p: _equal_pairs,
 )
 
 
@@ -158,7 +158,7 @@ class Gauge(Params):
     checked: bool
 
 
-def differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
+def is_significant(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
     """Whether any of the parts is more than rounding error of `x`."""
     eps = np.finfo(x.dtype).eps
     scale = np.abs(x).max(axis=axes, keepdims=True, initial=0)
@@ -168,7 +168,7 @@ def differ(parts: Any, x: Any, axes: tuple[int, ...]) -> bool:
 def _check(ct: Any, same: Any) -> Any:
     """Raise unless <ct, K> = 0 for all skew-Hermitian K within the blocks."""
     skew = np.where(same, np.abs(ct - np.conj(np.swapaxes(ct, -1, -2))), 0)
-    if differ(skew, ct, (-1, -2)):
+    if is_significant(skew, ct, (-1, -2)):
         raise NotDifferentiableError(GAUGE)
     return ct
 
@@ -256,10 +256,10 @@ def _average(x: Any, same: Any) -> Any:
     return (weights @ x[..., None])[..., 0] / weights.sum(axis=-1)
 
 
-def _agreed(x: Any, same: Any) -> Any:
+def _agree(x: Any, same: Any) -> Any:
     """Return the averages, or raise if there is something to average."""
     apart = np.where(same, np.abs(x[..., :, None] - x[..., None, :]), 0)
-    if differ(apart, x[..., None], (-1, -2)):
+    if is_significant(apart, x[..., None], (-1, -2)):
         raise NotDifferentiableError(
             "eigenvalues or singular values that are equal are used in different ways, so that "
             "the derivative depends on how they part (those that are zero may not be used). If "
@@ -275,7 +275,7 @@ def mean_over_ties(x: Tracer, same: Tracer, *, strict: bool) -> Tracer:
     return bind(mean_over_ties_p, Sharing(strict), x, same)[0]
 
 
-def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
+def _mean_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     """Average what agrees: while eigenvalues part, an average is not one for long.
 
     That holds for what is averaged, which may meet a factor that parts, as for its tangent.
@@ -289,12 +289,12 @@ def _shared_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
 mean_over_ties_p: Final = symmetric(
     "mean_over_ties",
     Sharing,
-    impl=lambda p: _agreed if p.strict else _average,
-    jvp=_shared_jvp,
+    impl=lambda p: _agree if p.strict else _average,
+    jvp=_mean_jvp,
 )
 
 
-def _without_ties(t: Any, same: Any) -> Any:
+def _require_no_ties(t: Any, same: Any) -> Any:
     if same.sum() > same.shape[-1] * np.prod(same.shape[:-2], dtype=int):
         raise NotDifferentiableError(
             "the mixed derivative of (v * f(w, c)) @ v.conj().T, or of (u * f(s, c)) @ vh, by the "
@@ -306,7 +306,7 @@ def _without_ties(t: Any, same: Any) -> Any:
 
 
 simple_spectrum_p: Final = symmetric(
-    "simple_spectrum", Params, impl=lambda _p: _without_ties, facts=DIAGONAL
+    "simple_spectrum", Params, impl=lambda _p: _require_no_ties, facts=DIAGONAL
 )
 
 
@@ -318,7 +318,7 @@ def simple_spectrum(t: Tracer, same: Tracer) -> Tracer:
 # ---- eigenvalues and eigenvectors together -------------------------------------------------------
 
 
-def _settled_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
+def _differential_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     slopes, generator, same = xs
     moved, turned, _ = ts
     return eigen_differential(slopes, generator, same, strict=p.strict or moved is not None), [
@@ -327,7 +327,7 @@ def _settled_jvp(p: Sharing, xs: Tracers, ts: Tangents) -> Pushed:
     ]
 
 
-def _settled_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -> list[Maybe]:
+def _differential_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -> list[Maybe]:
     """Be strict where both are used: a part of the derivative may be in neither cotangent.
 
     For V·f(w)·Vᴴ that is f'(w)·S between equal eigenvalues, S[i, j] for i ≠ j.
@@ -342,8 +342,8 @@ def _settled_transpose(p: Sharing, _types: Types, cts: Tangents, xs: Tangents) -
     ]
 
 
-def _settled_impl(p: Sharing) -> Callable[..., Any]:
-    mean = _agreed if p.strict else _average
+def _differential_impl(p: Sharing) -> Callable[..., Any]:
+    mean = _agree if p.strict else _average
     return lambda slopes, generator, same: (mean(slopes, same), generator)
 
 
@@ -351,10 +351,10 @@ eigen_differential_p: Final[Primitive[Sharing]] = linear(
     "eigen_differential",
     Sharing,
     abstract=lambda _p, slopes, generator, _same: (slopes, generator),
-    impl=_settled_impl,
-    transpose=_settled_transpose,
+    impl=_differential_impl,
+    transpose=_differential_transpose,
     operands=slice(2),
-    jvp=_settled_jvp,
+    jvp=_differential_jvp,
 )
 
 

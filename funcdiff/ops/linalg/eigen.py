@@ -45,7 +45,7 @@ from funcdiff.space import Maybe, add, mul, neg, reduce_sum, zeros
 # ---- where eigenvalues are equal -----------------------------------------------------------------
 
 
-def _entangled(w: Any, v: Any) -> Any:
+def _multiplicities(w: Any, v: Any) -> Any:
     """Find equal eigenvalues, and eigenvectors that are no basis, up to rounding errors.
 
     NumPy computes in double precision: eigenvalues are then as exact as the smallest singular
@@ -70,7 +70,7 @@ multiplicities_p: Final = constant_op(
     "multiplicities",
     Params,
     abstract=lambda _p, w, v: (v.with_dtype(BOOL), w.with_shape(w.shape[:-1]).with_dtype(BOOL)),
-    impl=lambda _p: _entangled,
+    impl=lambda _p: _multiplicities,
 )
 
 
@@ -111,10 +111,10 @@ def _eig_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     others = reduce_any(logical_and(same, logical_not(itself)), (v.ndim - 2,))
     missing = logical_or(per_column(others, v.shape), mask)
     turned = require_zero(matmul(v, generator), missing, "eigenvectors")
-    return [w, v], [moved, _normalized(v, turned)]
+    return [w, v], [moved, _normalize(v, turned)]
 
 
-def _normalized(v: Tracer, x: Tracer) -> Tracer:
+def _normalize(v: Tracer, x: Tracer) -> Tracer:
     """Return X + V·diag(c): norms do not change, and the largest elements stay real.
 
     LAPACK leaves an imaginary part of exactly zero in one of the largest elements of a vector.

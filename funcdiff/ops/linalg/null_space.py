@@ -16,7 +16,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, checked_cotangent, differ
+from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, checked_cotangent, is_significant
 from funcdiff.space import instantiate
 
 # ---- what leaves the space of the singular vectors -----------------------------------------------
@@ -24,7 +24,7 @@ from funcdiff.space import instantiate
 
 def _check(ct: Any, zero: Any) -> Any:
     """Raise unless the columns of `ct` that belong to zero vanish."""
-    if differ(np.where(zero[..., None, :], np.abs(ct), 0), ct, (-1, -2)):
+    if is_significant(np.where(zero[..., None, :], np.abs(ct), 0), ct, (-1, -2)):
         raise NotDifferentiableError(GAUGE)
     return ct
 
@@ -58,7 +58,7 @@ def _place(u: Any, moved: Any, zero: Any) -> Any:
     return placed
 
 
-def _aligned(u: Any, moved: Any, zero: Any) -> Any:
+def _align(u: Any, moved: Any, zero: Any) -> Any:
     if not zero.any():
         return u
     result = u.copy()
@@ -67,13 +67,13 @@ def _aligned(u: Any, moved: Any, zero: Any) -> Any:
     return result
 
 
-def _abstract_aligned(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayType) -> Types:
+def _abstract_alignment(_p: Params, u: ArrayType, moved: ArrayType, zero: ArrayType) -> Types:
     if zero.dtype != BOOL or moved.shape[-1:] != zero.shape[-1:] or u.shape[-1] < zero.shape[-1]:
         raise TypeError(f"cannot align {u} with {moved} where {zero}")
     return (u,)
 
 
-def _aligned_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+def _alignment_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
     u, _, zero = xs
     y = polar_alignment(*xs)
     return [y], [full_rank(instantiate(ts[0], u.type), zero)]
@@ -82,9 +82,9 @@ def _aligned_jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
 polar_alignment_p: Final = Primitive(
     "polar_alignment",
     Params,
-    abstract=_abstract_aligned,
-    impl=lambda _p: _aligned,
-    jvp=_aligned_jvp,
+    abstract=_abstract_alignment,
+    impl=lambda _p: _align,
+    jvp=_alignment_jvp,
 )
 
 
@@ -97,7 +97,7 @@ def polar_alignment(u: Tracer, moved: Tracer, zero: Tracer) -> Tracer:
     return bind(polar_alignment_p, NONE, u, moved, zero)[0]
 
 
-def _regular(x: Any, zero: Any) -> Any:
+def _require_full_rank(x: Any, zero: Any) -> Any:
     if zero.any():
         raise NotDifferentiableError(
             "forward mode twice through svd at a singular value zero: the second derivative of "
@@ -107,7 +107,9 @@ def _regular(x: Any, zero: Any) -> Any:
     return x
 
 
-full_rank_p: Final = symmetric("full_rank", Params, impl=lambda _p: _regular, facts=DIAGONAL)
+full_rank_p: Final = symmetric(
+    "full_rank", Params, impl=lambda _p: _require_full_rank, facts=DIAGONAL
+)
 
 
 def full_rank(x: Tracer, zero: Tracer) -> Tracer:
@@ -118,7 +120,7 @@ def full_rank(x: Tracer, zero: Tracer) -> Tracer:
 # ---- functions of singular values at zero --------------------------------------------------------
 
 
-def _vanishing(t: Any, values: Any, zero: Any) -> Any:
+def _require_vanishing(t: Any, values: Any, zero: Any) -> Any:
     scale = np.abs(values).max(axis=-1, keepdims=True, initial=0)
     limit = np.sqrt(np.finfo(values.dtype).eps) * scale
     if (zero & (np.abs(values) > limit)).any():
@@ -131,7 +133,7 @@ def _vanishing(t: Any, values: Any, zero: Any) -> Any:
 
 
 vanish_on_kernel_p: Final = symmetric(
-    "vanish_on_kernel", Params, impl=lambda _p: _vanishing, facts=DIAGONAL
+    "vanish_on_kernel", Params, impl=lambda _p: _require_vanishing, facts=DIAGONAL
 )
 
 

@@ -27,7 +27,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.families import DIAGONAL, symmetric
-from funcdiff.ops.linalg.degeneracy import checked_cotangent, differ
+from funcdiff.ops.linalg.degeneracy import checked_cotangent, is_significant
 from funcdiff.ops.linalg.matrices import (
     adjoint,
     columns,
@@ -46,7 +46,7 @@ from funcdiff.ops.linalg.matrices import (
 from funcdiff.ops.linalg.matrices import (
     rows as take_rows,
 )
-from funcdiff.ops.linalg.reflectors import moved_reflectors
+from funcdiff.ops.linalg.reflectors import reflector_tangents
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import iota, select
 from funcdiff.space import add, neg, zeros
@@ -67,7 +67,7 @@ def _check(p: Complement) -> Callable[[Any], Any]:
 
     def checked(ct: Any) -> Any:
         block = ct[..., p.start :, p.start :]
-        if differ(np.abs(block - np.conj(np.swapaxes(block, -1, -2))), ct, (-1, -2)):
+        if is_significant(np.abs(block - np.conj(np.swapaxes(block, -1, -2))), ct, (-1, -2)):
             raise NotDifferentiableError(
                 "the result depends on which of many bases qr(mode='complete') returns for the "
                 "vectors orthogonal to all columns: it has no derivative. Pass mode='reduced' if "
@@ -94,11 +94,11 @@ def complement_gauge(x: Tracer, start: int, *, checked: bool) -> Tracer:
 # ---- infinite derivatives ----------------------------------------------------------------------
 
 
-def _diverging(x: Any, mask: Any) -> Any:
+def _diverge(x: Any, mask: Any) -> Any:
     return x * np.where(mask & (x != 0), x.dtype.type(np.inf), x.dtype.type(1))
 
 
-diverge_p: Final = symmetric("diverge", Params, impl=lambda _p: _diverging, facts=DIAGONAL)
+diverge_p: Final = symmetric("diverge", Params, impl=lambda _p: _diverge, facts=DIAGONAL)
 
 
 def diverge(x: Tracer, mask: Tracer) -> Tracer:
@@ -131,14 +131,14 @@ def _qr_jvp(p: Qr, xs: Tracers, ts: Tangents) -> Pushed:
     q, r = qr(a, "complete" if p.mode == "complete" else "reduced")
     moved: Tangents = [None, None]
     if 0 not in a.shape[-2:]:
-        dq, dr = moved = _moved(q, r, t)
+        dq, dr = moved = _tangents(q, r, t)
     if p.mode == "raw":
         h, tau = qr(a, "raw")
-        return [h, tau], moved if moved[0] is None else moved_reflectors(h, tau, q, dq, dr)
+        return [h, tau], moved if moved[0] is None else reflector_tangents(h, tau, q, dq, dr)
     return ([r], moved[1:]) if p.mode == "r" else ([q, r], moved)
 
 
-def _moved(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
+def _tangents(q: Tracer, r: Tracer, t: Tracer) -> list[Tracer]:
     """Return dQ and dR by the formulas above.
 
     The columns of a complete Q that are orthogonal to A move without rotating among themselves.

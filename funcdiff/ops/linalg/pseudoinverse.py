@@ -75,7 +75,7 @@ def _abstract_pinv(p: Pseudoinverse, a: ArrayType, tolerance: ArrayType) -> Type
     return (a.with_shape((*stack, columns, rows)),)
 
 
-def _moved(a: Tracer, x: Tracer, t: Tracer) -> Tracer:
+def _tangent(a: Tracer, x: Tracer, t: Tracer) -> Tracer:
     """Return dA⁺ in the order of products that is cheap for no fewer rows than columns."""
     turned = adjoint(t)
     inner = matmul(x, t)
@@ -96,8 +96,8 @@ def _pinv_jvp(p: Pseudoinverse, xs: Tracers, ts: Tangents) -> Pushed:
         t = hermitian(t)
     t = constant_rank(t, svdvals(a), tolerance)
     if a.shape[-2] >= a.shape[-1]:
-        return [x], [_moved(a, x, t)]
-    return [x], [adjoint(_moved(adjoint(a), adjoint(x), adjoint(t)))]
+        return [x], [_tangent(a, x, t)]
+    return [x], [adjoint(_tangent(adjoint(a), adjoint(x), adjoint(t)))]
 
 
 def _diagonal_part(a: Tracer) -> Tracer:

@@ -156,7 +156,7 @@ def known(y: Tracer, z: Tracer) -> Tracer:
 def _function(p: Radial, r: Tracer, s: Tracer, parameters: Tracers) -> Tracer:
     """Return h⁽ᵏ⁾ as a value, known to be that."""
     known = [_everywhere(x, r.shape) for x in parameters]
-    y = spread(_reduced(p.body, p.order), [r, *known], r.shape)
+    y = spread(_derivative(p.body, p.order), [r, *known], r.shape)
     if splat(y) is not None:
         return y
     if p.order:
@@ -175,7 +175,7 @@ def _at_zero(r: Tracer, order: int) -> Tracer:
 
 
 @memoised
-def _reduced(body: Program, order: int) -> Program:
+def _derivative(body: Program, order: int) -> Program:
     """Return Dᵏg."""
     for _ in range(order):
         body = _quotient(body)
@@ -231,7 +231,7 @@ def _limit(body: Program, order: int, *, kink: bool) -> Program:
         for k in range(1, 2 * order, 2):
             known = logical_and(known, _vanishes(*values[k - 1 : k + 2]))
         steep = constant(0.0 if kink else np.inf if order == 1 else np.nan, out)
-        return builder.program([_chosen(known, limit, mul(values[1], steep))])
+        return builder.program([_choose(known, limit, mul(values[1], steep))])
 
 
 def _vanishes(before: Tracer, slope: Tracer, after: Tracer) -> Tracer:
@@ -252,7 +252,7 @@ def _size(x: Tracer) -> Tracer:
     return modulus(x) if x.dtype.kind == "c" else absolute(x)
 
 
-def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
+def _choose(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
     known = splat(mask)
     return select(mask, x, y) if known is None else x if known else y
 

@@ -33,7 +33,7 @@ from funcdiff.ops.structure.structural import concatenate, select
 from funcdiff.space import add, neg, zeros
 
 
-def moved_reflectors(
+def reflector_tangents(
     h: Tracer, tau: Tracer, q: Tracer, dq: Tracer, dr: Tracer
 ) -> tuple[Tracer, Tracer]:
     """Return how LAPACK's representation of a matrix of M rows and N columns moves.

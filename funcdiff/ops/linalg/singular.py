@@ -173,7 +173,7 @@ def _head(x: Tracer, count: int, axes: int = 2) -> Tracer:
     return x
 
 
-def _bordered(x: Tracer, size: int, below: Tracer | None = None) -> Tracer:
+def _border(x: Tracer, size: int, below: Tracer | None = None) -> Tracer:
     """Return [[X, -Bᴴ], [B, 0]] with `size` rows and columns."""
     *stack, count = x.shape[:-1]
     if size == count:
@@ -200,8 +200,8 @@ def _turn(u: Tracer, s: Tracer, moved: Tracer, inner: Tracer, known: Ties, joint
         outside = _per_value(add(moved, neg(matmul(u, inner))), s, known.zero)
         return _Turn(left, right, normal_component(outside, known.zero))
     below = rows(inner, count, size)
-    whole = _bordered(left, size, _per_value(below, s, known.zero))
-    return _Turn(gauge(whole, pairs(_and_the_rest(known.zero, size)), checked=False), right, None)
+    whole = _border(left, size, _per_value(below, s, known.zero))
+    return _Turn(gauge(whole, pairs(_mark_the_rest(known.zero, size)), checked=False), right, None)
 
 
 def _skew(x: Tracer) -> Tracer:
@@ -214,13 +214,13 @@ def _per_value(x: Tracer, s: Tracer, zero: Tracer) -> Tracer:
     return scaled_columns(x, convert(reciprocal(s, zero), x.dtype))
 
 
-def _and_the_rest(zero: Tracer, size: int) -> Tracer:
+def _mark_the_rest(zero: Tracer, size: int) -> Tracer:
     """Mark further vectors, which belong to no singular value, as those of zero."""
     more = ArrayType((*zero.shape[:-1], size - zero.shape[-1]), BOOL)
     return concatenate([zero, constant(True, more)], zero.ndim - 1) if more.shape[-1] else zero
 
 
-def _moved(u: Tracer, v: Tracer, turn: _Turn) -> tuple[Tracer, Tracer]:
+def _tangents(u: Tracer, v: Tracer, turn: _Turn) -> tuple[Tracer, Tracer]:
     inside = matmul(u, turn.left)
     return inside if turn.outside is None else add(inside, turn.outside), matmul(v, turn.right)
 
@@ -238,13 +238,13 @@ def _linear(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], l
     joint = mul(reciprocal_gaps(s, known.same, v.dtype), even)
     slopes = real_part(diagonal(even))
     signed = concatenate([slopes, neg(slopes)], slopes.ndim - 1)
-    both = eigen_differential(signed, _bordered(joint, 2 * count), _of_either_sign(known))
+    both = eigen_differential(signed, _border(joint, 2 * count), _of_either_sign(known))
     slopes, joint = (_head(x, count, k) for k, x in enumerate(both, 1))
     turn = _turn(u, s, moved, inner, known, joint)
-    du, dv = _moved(u, v, turn)
+    du, dv = _tangents(u, v, turn)
     rotation = generic_rotation(v.type, known.same)
     further = generic_rotation(v.type, pairs(known.zero))
-    around = _and_unit(matmul(rotation, further), u.shape[-1])
+    around = _with_unit(matmul(rotation, further), u.shape[-1])
     turned = [matmul(u, around), matmul(v, rotation)]
     return turned, [matmul(du, around), slopes, matmul(dv, rotation)]
 
@@ -255,7 +255,7 @@ def _of_either_sign(known: Ties) -> Tracer:
     return block_matrix([known.same, null], [null, known.same])
 
 
-def _and_unit(x: Tracer, size: int) -> Tracer:
+def _with_unit(x: Tracer, size: int) -> Tracer:
     """Return [[X, 0], [0, 1]] with `size` rows and columns."""
     count = x.shape[-1]
     if size == count:
@@ -265,7 +265,9 @@ def _and_unit(x: Tracer, size: int) -> Tracer:
     return block_matrix([x, beside], [rows(unit, count, size)])
 
 
-def _followed(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer], list[Tracer]]:
+def _along_direction(
+    u: Tracer, s: Tracer, v: Tracer, t: Tracer
+) -> tuple[list[Tracer], list[Tracer]]:
     """Return the same, with the vectors of equal values chosen as the direction parts them.
 
     Values that are zero grow: the vectors of one side are turned such that they do.
@@ -275,12 +277,12 @@ def _followed(u: Tracer, s: Tracer, v: Tracer, t: Tracer) -> tuple[list[Tracer],
     u = polar_alignment(u, matmul(t, v), known.zero)
     inner = _head(matmul(adjoint(u), matmul(t, v)), count)
     falling, rotation = blocks(neg(hermitian(inner)), known.same)
-    u, v = matmul(u, _and_unit(rotation, size)), matmul(v, rotation)
+    u, v = matmul(u, _with_unit(rotation, size)), matmul(v, rotation)
     moved = matmul(t, v)
     inner = matmul(adjoint(u), moved)
     joint = mul(reciprocal_gaps(s, known.same, v.dtype), hermitian(_head(inner, count)))
     turn = _turn(u, s, moved, inner, known, joint)
-    du, dv = _moved(u, v, turn)
+    du, dv = _tangents(u, v, turn)
     return [u, v], [du, neg(falling), dv]
 
 
@@ -307,7 +309,7 @@ svd_p: Final = Primitive(
     Vectors,
     abstract=_abstract_svd,
     impl=lambda p: lambda a: tuple(np.linalg.svd(a, full_matrices=p.full)),
-    jvp=_rule(_followed),
+    jvp=_rule(_along_direction),
     linearize=_rule(_linear),
 )
 

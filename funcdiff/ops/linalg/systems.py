@@ -175,20 +175,20 @@ def inv(a: Tracer) -> Tracer:
 # ---- the inverse of a triangular matrix ----------------------------------------------------------
 
 
-def _inverted(a: Any) -> Any:
+def _invert(a: Any) -> Any:
     """Return the inverse of a lower triangular matrix, by halves as far as that pays."""
     n = a.shape[-1]
     if n <= _BLOCK // 2:
         return np.linalg.inv(np.tril(a))
     half = n // 2
-    first, last = _inverted(a[..., :half, :half]), _inverted(a[..., half:, half:])
+    first, last = _invert(a[..., :half, :half]), _invert(a[..., half:, half:])
     result = np.zeros(a.shape, a.dtype)
     result[..., :half, :half], result[..., half:, half:] = first, last
     result[..., half:, :half] = -last @ (a[..., half:, :half] @ first)
     return result
 
 
-triangular_inv_p: Final = _inverse("triangular_inv", _inverted, lambda t: triangle(t, lower=True))
+triangular_inv_p: Final = _inverse("triangular_inv", _invert, lambda t: triangle(t, lower=True))
 
 
 def triangular_inv(a: Tracer) -> Tracer:

@@ -23,7 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear
 from funcdiff.ops.products.contract import Labels
-from funcdiff.ops.products.windows import Geometry, multiplied
+from funcdiff.ops.products.windows import Geometry, convolve_by_products
 
 Steps: TypeAlias = tuple[int, int, int]
 
@@ -84,9 +84,9 @@ def _impl(p: Convolution) -> Callable[..., Any]:
         if _are_sequences(p, g):
             return _sequences(p, g, x, y)
         if x.dtype != np.float16:
-            return multiplied(g, x, y)
+            return convolve_by_products(g, x, y)
         # sums in single precision, rounded once
-        return multiplied(g, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return convolve_by_products(g, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
 
     return function
 
@@ -124,9 +124,9 @@ def _sequences(p: Convolution, g: Geometry, x: Any, y: Any) -> Any:
     (n,), (m,) = g.lengths[:2]
     full = offset == 0 and length == n + m - 1
     if not full and n >= m:
-        x = _extended(x, m - 1 - offset, offset + length - n)
+        x = _extend(x, m - 1 - offset, offset + length - n)
     elif not full:
-        y = _extended(y, n - 1 - offset, offset + length - m)
+        y = _extend(y, n - 1 - offset, offset + length - m)
     mode: Any = "full" if full else "valid"
     z = np.empty((*g.of(g.labels[2]), length), x.dtype)
     for index in np.ndindex(z.shape[:-1]):
@@ -138,7 +138,7 @@ def _sequences(p: Convolution, g: Geometry, x: Any, y: Any) -> Any:
     return z
 
 
-def _extended(x: Any, before: int, behind: int) -> Any:
+def _extend(x: Any, before: int, behind: int) -> Any:
     """Return sequences with so many zeros at their ends, or, if negative, so much shorter."""
     length = x.shape[-1]
     start, stop = max(0, -before), min(length, length + behind)
@@ -157,11 +157,11 @@ def _transpose(p: Convolution, types: Types, cts: Sequence[Any], xs: Tangents) -
     (ct,), (x, y) = cts, xs
     if x is None:
         assert y is not None, "convolve is linear in one operand at a time"
-        return [convolve(ct, y, solved(p, 0, types[0].shape)), None]
-    return [None, convolve(x, ct, solved(p, 1, types[1].shape))]
+        return [convolve(ct, y, solve_for(p, 0, types[0].shape)), None]
+    return [None, convolve(x, ct, solve_for(p, 1, types[1].shape))]
 
 
-def solved(p: P, operand: int, shape: tuple[int, ...]) -> P:
+def solve_for(p: P, operand: int, shape: tuple[int, ...]) -> P:
     """Return the convolution of the result, in its place, with the other operand.
 
     It gives the cotangent of an operand of this shape: the equation of the places is solved for q,
@@ -202,7 +202,7 @@ convolve_p: Final = multilinear(
 )
 
 
-def numbered(p: Convolution) -> Convolution:
+def renumber(p: Convolution) -> Convolution:
     """Return the same convolution with labels numbered in order of appearance."""
     names: dict[int, int] = {}
     for label in (*p.left, *p.right):
@@ -213,7 +213,7 @@ def numbered(p: Convolution) -> Convolution:
 
 def convolve(x: Tracer, y: Tracer, p: Convolution) -> Tracer:
     """Multiply and sum what fits."""
-    return bind(convolve_p, numbered(p), x, y)[0]
+    return bind(convolve_p, renumber(p), x, y)[0]
 
 
 def sequences(x: ArrayType, y: ArrayType, *, full: bool) -> Convolution:

@@ -72,7 +72,7 @@ def _transform(
 
     def transposed(p: Fourier, types: Types, cts: Sequence[Any], _xs: Tangents) -> list[Tracer]:
         whole = convert(transpose(p, cts[0]), types[0].dtype)
-        return [_resized(whole, p.axis, types[0].shape[p.axis])]
+        return [_resize(whole, p.axis, types[0].shape[p.axis])]
 
     return linear(
         name,
@@ -83,7 +83,7 @@ def _transform(
     )
 
 
-def _resized(x: Tracer, axis: int, length: int) -> Tracer:
+def _resize(x: Tracer, axis: int, length: int) -> Tracer:
     """Crop or pad with zeros at the end of an axis."""
     if length <= x.shape[axis]:
         return slice_along(x, axis, 0, length)
@@ -116,7 +116,7 @@ def ifft(x: Tracer, p: Fourier) -> Tracer:
 # ---- between real sequences and halves of spectra ------------------------------------------------
 
 
-def _weighted(x: Tracer, p: Fourier, weight: float) -> Tracer:
+def _weigh(x: Tracer, p: Fourier, weight: float) -> Tracer:
     """Multiply the frequencies that stand twice in a whole spectrum by a weight."""
     twice = (p.points - 1) // 2
     factors = [
@@ -139,13 +139,13 @@ rfft_p: Final = _transform(
     "rfft",
     np.fft.rfft,
     _abstract_rfft,
-    lambda p, ct: irfft(_weighted(conj(ct), p, 0.5), _opposite(p)),
+    lambda p, ct: irfft(_weigh(conj(ct), p, 0.5), _opposite(p)),
 )
 irfft_p: Final = _transform(
     "irfft",
     np.fft.irfft,
     _abstract_irfft,
-    lambda p, ct: conj(_weighted(rfft(ct, _opposite(p)), p, 2)),
+    lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2)),
 )
 
 

@@ -19,7 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import linear, multilinear
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
-from funcdiff.ops.products.convolution import Convolution, convolve_p, numbered, solved
+from funcdiff.ops.products.convolution import Convolution, convolve_p, renumber, solve_for
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import (
     Axes,
@@ -168,11 +168,11 @@ def _product(
     masked: type[M],
     plain: Primitive[Any],
     unmasked: Callable[[M], Params],
-    solved: Callable[[M, int, tuple[int, ...]], M],
+    solve_for: Callable[[M, int, tuple[int, ...]], M],
 ) -> Primitive[M]:
     """Declare a product, linear in two operands, of which one is masked; a third is the mask.
 
-    `plain` is the product without a mask, `unmasked` gives its parameters, and `solved` those of
+    `plain` is the product without a mask, `unmasked` gives its parameters, and `solve_for` those of
     the product that is the cotangent of an operand, with that of the result in its place.
     """
 
@@ -196,7 +196,7 @@ def _product(
         *factors, mask = xs
         assert mask is not None
         k = 0 if factors[0] is None else 1
-        turned = solved(p, k, types[k].shape)
+        turned = solve_for(p, k, types[k].shape)
         factors[k] = cts[0]
         given = present(factors)
         pulled: list[Maybe] = [None, None, None]
@@ -232,13 +232,13 @@ def _careful(p: Masked, multiply: Callable[..., Any], x: Any, y: Any, mask: Any)
 
     factor, coefficient = (x, y) if p.masked == 0 else (y, x)
     infinite = ~np.isfinite(coefficient)
-    meeting = _meeting(p, np.asarray(mask), np.shape(coefficient))
+    meeting = _meets(p, np.asarray(mask), np.shape(coefficient))
     spoilt = product(infinite.astype(float), np.asarray(mask).astype(float)) > 0
     naive = product(np.where(infinite & ~meeting, 0, coefficient), factor)
     return np.where(spoilt, naive, product(np.where(infinite, 0, coefficient), factor))[()]
 
 
-def _meeting(p: Masked, mask: Any, shape: tuple[int, ...]) -> Any:
+def _meets(p: Masked, mask: Any, shape: tuple[int, ...]) -> Any:
     """Return which coefficients are multiplied by any entry that is not masked.
 
     The axes behind the labels, those of places, count as a whole.
@@ -253,7 +253,7 @@ def _meeting(p: Masked, mask: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(moved[tuple(places)], shape)
 
 
-def _contracted(p: MaskedContraction, operand: int, _shape: tuple[int, ...]) -> MaskedContraction:
+def _exchange(p: MaskedContraction, operand: int, _shape: tuple[int, ...]) -> MaskedContraction:
     sides = [p.left, p.right]
     out, sides[operand] = sides[operand], p.out
     return replace(p, left=sides[0], right=sides[1], out=out)
@@ -264,10 +264,10 @@ masked_contract_p: Final = _product(
     MaskedContraction,
     contract_p,
     lambda p: contraction(p.left, p.right, p.out),
-    _contracted,
+    _exchange,
 )
 masked_convolve_p: Final = _product(
-    "masked_convolve", MaskedConvolution, convolve_p, numbered, solved
+    "masked_convolve", MaskedConvolution, convolve_p, renumber, solve_for
 )
 
 

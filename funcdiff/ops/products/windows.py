@@ -136,24 +136,24 @@ def _cost(g: Geometry, p: Parts) -> float:
     )
 
 
-def multiplied(g: Geometry, x: Any, y: Any) -> Any:
+def convolve_by_products(g: Geometry, x: Any, y: Any) -> Any:
     """Return the convolution, of arrays that have entries, by products of matrices."""
     p = _cheapest(g)
-    arrays = [_folded(g, p, k, z) for k, z in enumerate((x, y))]
+    arrays = [_fold(g, p, k, z) for k, z in enumerate((x, y))]
     arrays.append(np.zeros((*map(prod, map(g.of, p.groups[OUT])), *g.lengths[OUT]), x.dtype))
     taps, direct, windowed = (arrays[k] for k in (p.taps, p.direct, p.windowed))
     if p.windowed == OUT:
         _sum_windows(g, p, taps, direct, windowed)
-        return _unfolded(g, p, windowed)
+        return _unfold(g, p, windowed)
     multiply = _sum_places if p.taps == OUT else _sum_taps
     if _is_within(g, p):
         multiply(g, p, taps, direct, windowed)
     else:
         with np.errstate(invalid="ignore"):
-            multiply(g, p, taps, direct, _padded(g, p, windowed))
+            multiply(g, p, taps, direct, _pad(g, p, windowed))
         if not np.isfinite(taps).all():  # zeros around an array are no factors of its entries
             _sum_pairs(g, p, taps, direct, windowed)
-    return _unfolded(g, p, arrays[OUT])
+    return _unfold(g, p, arrays[OUT])
 
 
 # ---- three products of taps[s, c, i, t…], direct[s, r, c, p…] and windows[s, i, t…, r, p…] ------
@@ -244,7 +244,7 @@ def _is_within(g: Geometry, p: Parts) -> bool:
     )
 
 
-def _padded(g: Geometry, p: Parts, windowed: Any) -> Any:
+def _pad(g: Geometry, p: Parts, windowed: Any) -> Any:
     """Return an array of all the places that windows have, zero where there is no entry."""
     result = np.zeros((*windowed.shape[:3], *p.extents), windowed.dtype)
     inside, around = _overlap(g, p)
@@ -280,7 +280,7 @@ def _sum_pairs(g: Geometry, p: Parts, taps: Any, direct: Any, windowed: Any) -> 
     (direct if p.direct == OUT else taps)[...] = 0
     for tap in np.ndindex(g.lengths[p.taps]):
         places, partners = zip(
-            *(_meeting(g, p, axis, t) for axis, t in enumerate(tap)), strict=True
+            *(_meeting_places(g, p, axis, t) for axis, t in enumerate(tap)), strict=True
         )
         at, to = np.ix_(*places), np.ix_(*partners)
         if not all(map(len, places)):
@@ -294,7 +294,7 @@ def _sum_pairs(g: Geometry, p: Parts, taps: Any, direct: Any, windowed: Any) -> 
             direct[:, :, :, *at] += sums.reshape(others.shape)
 
 
-def _meeting(g: Geometry, p: Parts, axis: int, tap: int) -> tuple[Any, Any]:
+def _meeting_places(g: Geometry, p: Parts, axis: int, tap: int) -> tuple[Any, Any]:
     """Return the places along an axis that meet an entry at a tap, and those of the entries."""
     places = np.arange(g.lengths[p.direct][axis])
     steps = g.steps[p.taps][axis], g.steps[p.direct][axis], g.steps[p.windowed][axis]
@@ -307,7 +307,7 @@ def _meeting(g: Geometry, p: Parts, axis: int, tap: int) -> tuple[Any, Any]:
 # ---- groups of labels ----------------------------------------------------------------------------
 
 
-def _folded(g: Geometry, p: Parts, side: int, x: Any) -> Any:
+def _fold(g: Geometry, p: Parts, side: int, x: Any) -> Any:
     """Return an operand with one axis for each group of labels."""
     labels, groups = g.labels[side], p.groups[side]
     order = [labels.index(k) for group in groups for k in group]
@@ -315,7 +315,7 @@ def _folded(g: Geometry, p: Parts, side: int, x: Any) -> Any:
     return moved.reshape(*map(prod, map(g.of, groups)), *g.lengths[side])
 
 
-def _unfolded(g: Geometry, p: Parts, x: Any) -> Any:
+def _unfold(g: Geometry, p: Parts, x: Any) -> Any:
     """Return a result with one axis for each label."""
     labels = [k for group in p.groups[OUT] for k in group]
     order = [labels.index(k) for k in g.labels[OUT]]

@@ -186,7 +186,7 @@ _FEW: Final = 2000
 """Elements up to which `np.where` is as fast."""
 
 
-def _selected(mask: Any, x: Any, y: Any) -> Any:
+def _select(mask: Any, x: Any, y: Any) -> Any:
     """Take y ⊕ (x ⊕ y)·mask of the bits, without a branch.
 
     A mask in no order makes the processor guess wrong at every other element of `np.where`,
@@ -218,7 +218,7 @@ select_p: Final = linear(
     "select",
     Params,
     abstract=_abstract_select,
-    impl=lambda _p: _selected,
+    impl=lambda _p: _select,
     transpose=_transpose_select,
     operands=slice(1, None),
     facts=Facts(sums=True, fresh=True, pointwise=True),

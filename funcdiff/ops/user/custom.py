@@ -40,18 +40,18 @@ def _custom_jvp(p: Custom, xs: Tracers, ts: Tangents, *, split: bool = False) ->
     pushed: Tangents
     active = tuple(ts[k] is not None for k in floating)
     tangents = present([ts[k] for k in floating])
-    jvp = tuple(_restricted(program, active) for program in p.jvp)
+    jvp = tuple(_restrict(program, active) for program in p.jvp)
     if p.vjp:
         forward, backward = p.vjp
         results: Tracers = inline(forward, xs)
         captures = xs[p.primals :]
-        backward, kept = _needed(backward, len(results) - count, active)
+        backward, kept = _restrict_backward(backward, len(results) - count, active)
         ys, residuals = results[:count], [results[count + k] for k in kept]
         primals = xs[: p.primals] if jvp else ()
         rule = Tangent(p.name, len(residuals), len(captures), len(primals), jvp, backward)
         pushed = bind(tangent_p, rule, *residuals, *captures, *primals, *tangents)
     elif p.jvp:
-        ys, pushed = _pushed(p, jvp[0], xs, tangents, split=split)
+        ys, pushed = _push(p, jvp[0], xs, tangents, split=split)
     else:
         raise NotDifferentiableError(
             f"{p.name} was differentiated once more than its trace had announced, or has no rule "
@@ -67,7 +67,7 @@ def _custom_linearize(p: Custom, xs: Tracers, ts: Tangents) -> Pushed:
     return _custom_jvp(p, xs, ts, split=True)
 
 
-def _pushed(
+def _push(
     p: Custom, jvp: Program, xs: Tracers, ts: Tracers, *, split: bool
 ) -> tuple[Tracers, Tangents]:
     """Emit the results and tangents of a JVP rule; split, the tangents are linear equations."""
@@ -87,7 +87,7 @@ def _pushed(
 
 
 @memoised
-def _restricted(jvp: Program, active: tuple[bool, ...]) -> Program:
+def _restrict(jvp: Program, active: tuple[bool, ...]) -> Program:
     """Return a JVP rule in which the other tangents, the last inputs, are zero."""
     if all(active):
         return jvp
@@ -102,7 +102,7 @@ def _restricted(jvp: Program, active: tuple[bool, ...]) -> Program:
 
 
 @memoised
-def _needed(
+def _restrict_backward(
     backward: Program, residuals: int, active: tuple[bool, ...]
 ) -> tuple[Program, tuple[int, ...]]:
     """Return a backward rule for some cotangents only, and which residuals that needs."""

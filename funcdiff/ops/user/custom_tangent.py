@@ -56,10 +56,10 @@ def pushed_forward(backward: Program, p: Tangent) -> Program:
         if p.jvp:
             pushed = inline(p.jvp[0], [*xs, *kept[p.residuals :], *ts])
             return builder.program(pushed[len(pushed) - len(_cotangents(p)) :])
-        return builder.program(_turned(p, kept, ts))
+        return builder.program(_transpose_backward(p, kept, ts))
 
 
-def _turned(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]:
+def _transpose_backward(p: Tangent, known: Tracers, ts: Tracers) -> list[Tracer]:
     """Emit the tangents of the results: the backward rule, linear in its cotangents, transposed."""
     pushed = transpose_rule(p.backward, known, ts)
     if pushed is None:

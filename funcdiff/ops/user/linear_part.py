@@ -18,7 +18,7 @@ from funcdiff.ops.control import scan
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While, input_flags
-from funcdiff.ops.control.vanishing import vanishing
+from funcdiff.ops.control.vanishing import zero_flags
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.space import zeros
 from funcdiff.transforms.jvp import Mask, jvp
@@ -36,10 +36,10 @@ def linear_part(rule: Program, known: int, values: int = 0) -> Linearized | None
     split = linearize(rule, active)
     if any(dependent(split.primal, active)[len(rule.outputs) :]):
         return None
-    if hides(rule, active, trusts_rules=True, outputs=range(values, len(rule.outputs))):
+    if has_hidden(rule, active, trusts_rules=True, outputs=range(values, len(rule.outputs))):
         return None
     # a constant has no derivative: it would be part of the result in one mode only
-    if not all(vanishing(rule, active, active).zero[values:]):
+    if not all(zero_flags(rule, active, active).zero[values:]):
         return None
     return split
 
@@ -61,7 +61,7 @@ def transpose_rule(
     return inline(transpose(part.linear, flags), [*residuals, *arrived])
 
 
-def hides(
+def has_hidden(
     program: Program, active: Mask, *, trusts_rules: bool, outputs: Sequence[int] | None = None
 ) -> bool:
     """Whether a value that depends on active inputs has no tangent, as ``np.floor(x)``.
@@ -88,7 +88,7 @@ def hides(
             return True
         flags = tuple(atom in reached for atom in eq.operands)
         for inner, marked in _within(eq.params, flags):
-            if hides(inner, marked, trusts_rules=trusts_rules):
+            if has_hidden(inner, marked, trusts_rules=trusts_rules):
                 return True
     return False
 

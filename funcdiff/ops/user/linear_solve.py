@@ -111,7 +111,7 @@ def _transpose(p: LinearSolve, _types: Types, cts: Tangents, xs: Tangents) -> Ta
 
 
 def _batch(p: LinearSolve, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    return linear_solve(*solvers.batched(p, size, xs, flags))
+    return linear_solve(*solvers.add_batch_axis(p, size, xs, flags))
 
 
 linear_solve_p: Final = Primitive(
@@ -141,7 +141,7 @@ class Named(Params):
     name: str
 
 
-def _factorized(p: Named) -> Callable[..., Any]:
+def _factorize(p: Named) -> Callable[..., Any]:
     def run(a: Any, b: Any) -> Any:
         try:
             return np.linalg.solve(a, b)
@@ -156,7 +156,7 @@ def _factorized(p: Named) -> Callable[..., Any]:
 
 
 named_solve_p: Final = solver(
-    "named_solve", Named, _factorized, part=lambda _p, a: a, flipped=lambda p: p
+    "named_solve", Named, _factorize, part=lambda _p, a: a, flipped=lambda p: p
 )
 
 

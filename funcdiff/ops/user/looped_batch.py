@@ -20,7 +20,7 @@ def batched_types(types: Types, batches: Batches) -> Types:
     return tuple(t.with_shape((*sizes, *t.shape)) for t in types)
 
 
-def looped(
+def map_batches(
     function: Callable[[Sequence[Any]], Sequence[Any]],
     types: Types,
     batches: Batches,
@@ -35,7 +35,7 @@ def looped(
     (size, flags), *rest = batches
     inner = tuple(rest)
     rows = [
-        looped(
+        map_batches(
             function,
             types,
             inner,

@@ -19,7 +19,7 @@ from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
 from funcdiff.ops.families import several
-from funcdiff.ops.user.looped_batch import Batches, batched_types, looped
+from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 from funcdiff.ops.user.named_code import Entered
 from funcdiff.space import align
 
@@ -62,7 +62,7 @@ def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    return several(lambda *xs: called_once(p, xs, lambda: _called(p, function_of(p), xs)))
+    return several(lambda *xs: called_once(p, xs, lambda: _call(p, function_of(p), xs)))
 
 
 def function_of(p: Opaque) -> Function:
@@ -83,11 +83,13 @@ def function_of(p: Opaque) -> Function:
     return found
 
 
-def _called(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
+def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
     """Call the function once per example, or for all of the innermost batch axis at once."""
     batch = function.batch
     if batch is None or not p.batches:
-        return looped(lambda xs: _run(p, function.run, xs, p.results), p.results, p.batches, xs)
+        return map_batches(
+            lambda xs: _run(p, function.run, xs, p.results), p.results, p.batches, xs
+        )
     *outer, innermost = p.batches
     size, flags = innermost
     types = batched_types(p.results, (innermost,))
@@ -99,36 +101,36 @@ def _called(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
         ]
         return _run(p, partial(batch, size), wide, types)
 
-    return looped(together, types, tuple(outer), xs)
+    return map_batches(together, types, tuple(outer), xs)
 
 
 def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]:
     """Return copies of the results: the function may keep or return memory of somebody else."""
     with without_recording():
-        results = [np.array(y) for y in function(*map(lent, xs))]
+        results = [np.array(y) for y in function(*map(private_copy, xs))]
     found = tuple(ArrayType(y.shape, y.dtype) for y in results)
     if found != types:
         raise OutputError(
-            f"{_shown(p)} returned {', '.join(map(str, found))} where it had returned, or "
+            f"{_display_name(p)} returned {', '.join(map(str, found))} where it had returned, or "
             f"declared, {', '.join(map(str, types))} for arguments of these types. An opaque "
             "function must return the same shapes and dtypes for the same shapes and dtypes."
         )
     return [y[()] for y in results]
 
 
-def lent(x: Any) -> Any:
+def private_copy(x: Any) -> Any:
     """Return a copy, which the function may keep or change: what it was made of is used again."""
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
 def _opaque_jvp(p: Opaque, _xs: Tracers, _ts: Tangents) -> Pushed:
     raise NotDifferentiableError(
-        f"{_shown(p)} is opaque and has no derivative rule. Declare one with "
-        f"{_shown(p)}.defvjp(forward, backward) or {_shown(p)}.defjvp(rule)."
+        f"{_display_name(p)} is opaque and has no derivative rule. Declare one with "
+        f"{_display_name(p)}.defvjp(forward, backward) or {_display_name(p)}.defjvp(rule)."
     )
 
 
-def _shown(p: Opaque) -> str:
+def _display_name(p: Opaque) -> str:
     """Return the name that the user gave the function, without the number that `enter` adds."""
     return p.name.partition(".")[0]
 

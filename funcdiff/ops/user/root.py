@@ -98,7 +98,7 @@ def _slope(equation: Program, unknowns: int) -> Program:
 
 
 def _batch(p: Root, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    return root(*solvers.batched(p, size, xs, flags))
+    return root(*solvers.add_batch_axis(p, size, xs, flags))
 
 
 root_p: Final = Primitive(

@@ -18,7 +18,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
 from funcdiff.ops.families import several
-from funcdiff.ops.user.looped_batch import Batches, batched_types, looped
+from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 from funcdiff.ops.user.named_code import Entered
 from funcdiff.space import Maybe, align
 from funcdiff.transforms.jvp import present
@@ -92,11 +92,11 @@ def _results(p: Problem) -> Types:
 def impl(p: Problem) -> Callable[..., Any]:
     """Call the solver, once per example."""
     return several(
-        lambda *operands: looped(lambda xs: _solved(p, xs), _results(p), p.batches, operands)
+        lambda *operands: map_batches(lambda xs: _solve(p, xs), _results(p), p.batches, operands)
     )
 
 
-def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
+def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
     run = entered.find(p.solver)
     if run is None:
         raise ProgramError(
@@ -116,7 +116,7 @@ def _solved(p: Problem, operands: Sequence[Any]) -> list[Any]:
     return kept
 
 
-def batched(p: P, size: int, xs: Tracers, flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
+def add_batch_axis(p: P, size: int, xs: Tracers, flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
     """Return the problem with one more batch axis, and its operands."""
     first = known(p)
     values = align(size, xs[first:], flags[first:])

@@ -17,7 +17,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.core.walk import inline, rearranged
 from funcdiff.ops.control import scan, transposed_sweeps
 from funcdiff.ops.control.scan import Scan
-from funcdiff.ops.control.sweeps import Assembly, Step, While, applied
+from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
 from funcdiff.passes.supports.support import Maybe, Support, booleans
 from funcdiff.passes.supports.with_supports import (
     Call,
@@ -126,7 +126,7 @@ def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
         supports += number_marked(carried, before + n)
         groups.append(group)
     test = rearranged(p.test, range(len(p.test.inputs)), [0])
-    loop = assembly.loop(lambda c, s: applied(test, c[: p.constants], s[: p.carries[0]])[0])
+    loop = assembly.loop(lambda c, s: apply(test, c[: p.constants], s[: p.carries[0]])[0])
     operands = [*xs, *shared, *(x for group in groups for x in group)]
     return Extended(loop, operands, results, supports)
 
@@ -146,7 +146,7 @@ def _extend_step(
     def step(c: list[Tracer], s: list[Tracer], r: list[Tracer]) -> Any:
         xs = [*c[: p.constants], *s[:n], *(r[j] for j in plain)]
         supports = [*c[p.constants :], *select_marked(s[n:], select_marked(has, carried))]
-        results = applied(found.program, xs, supports, [r[j] for j in masks])
+        results = apply(found.program, xs, supports, [r[j] for j in masks])
         ys, rest = results[:count], iter(results[count:])
         ends = wanted_supports(ys[:n], found.mask[:n], carried, rest)
         return [*ys[:n], *ends], [*ys[n:], *rest]

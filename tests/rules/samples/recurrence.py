@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.axes.accumulation import accumulate, running
+from funcdiff.ops.axes.accumulation import accumulate, running_extremum
 from funcdiff.ops.axes.recurrence import recurrence
 from funcdiff.ops.axes.sorting import origins
 from funcdiff.ops.families import by_ufunc
@@ -28,14 +28,14 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     **{
         name: [
-            sample(lambda x, ufunc=ufunc: running(ufunc, x, 1), real(2, 6)),
+            sample(lambda x, ufunc=ufunc: running_extremum(ufunc, x, 1), real(2, 6)),
             sample(
-                lambda x, ufunc=ufunc: running(ufunc, x, 0),
+                lambda x, ufunc=ufunc: running_extremum(ufunc, x, 0),
                 TIES if "max" in name else -TIES,
                 order=1,
             ),
-            sample(lambda x, ufunc=ufunc: running(ufunc, x, 0), real(0, 2), order=1),
-            sample(lambda x, ufunc=ufunc: running(ufunc, x, 0), integers(4)),
+            sample(lambda x, ufunc=ufunc: running_extremum(ufunc, x, 0), real(0, 2), order=1),
+            sample(lambda x, ufunc=ufunc: running_extremum(ufunc, x, 0), integers(4)),
         ]
         for name, ufunc in RUNNING.items()
     },

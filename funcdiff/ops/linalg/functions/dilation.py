@@ -58,7 +58,7 @@ Pair: TypeAlias = tuple[Tracer, Tracer]
 # ---- both blocks --------------------------------------------------------------------------------
 
 
-def dilated(series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
+def dilation_blocks(series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
     """Return both blocks, from f, f', f''/2, … at the singular values."""
     if len(directions) == 1:
         return _along_one(series, *factors, *directions[0])
@@ -70,7 +70,7 @@ def _along_one(series: Tracers, u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Ma
     known = ties(s)
     table = Paths(series, s, known.same).table()
     sums = _sums(series[0], s, table, known)
-    inner, opposite = _projected(u, x, v), _projected(v, y, u)
+    inner, opposite = _projection(u, x, v), _projection(v, y, u)
     even, odd = _halves(inner, opposite)
     straight, crossed = mul(table, even), mul(sums, odd)
     upper = matmul(matmul(u, add(straight, crossed)), adjoint(v))
@@ -84,7 +84,7 @@ def _along_one(series: Tracers, u: Tracer, s: Tracer, v: Tracer, x: Maybe, y: Ma
     return uppers, lowers
 
 
-def _projected(u: Tracer, x: Maybe, v: Tracer) -> Maybe:
+def _projection(u: Tracer, x: Maybe, v: Tracer) -> Maybe:
     """Return Uᴴ·X·V."""
     return None if x is None else matmul(adjoint(u), matmul(x, v))
 
@@ -140,7 +140,7 @@ def _along_many(
     if not count:
         upper = matmul(u, adjoint(v))
         return upper, transposed(upper)
-    reached = _reached(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
+    reached = _reach(u, [matmul(z, v) for x, y in directions for z in _columns(x, y)])
     rows = reached.shape[-1]
     zero = ties(s).zero
     w = select(zero, zeros(s.type), s)
@@ -149,19 +149,20 @@ def _along_many(
     extended = [_odd(values, k, zero, rows - count) for k, values in enumerate(series)]
     paths = Paths(extended, points, equal_pairs(points))
     inner = [
-        _signed(_projected(reached, x, v), _projected(v, y, reached), rows) for x, y in directions
+        _eigenbasis_blocks(_projection(reached, x, v), _projection(v, y, reached), rows)
+        for x, y in directions
     ]
     total = sum_tangents([paths.sum(order, rows=rows) for order in permutations(inner)])
     assert total is not None
-    near, beyond, far = _parted(total, last + 1, count, rows)
+    near, beyond, far = _parts(total, last + 1, count, rows)
     upper = matmul(matmul(reached, add(near, neg(far))), adjoint(v))
-    near, far = (_parted(z, last, count, rows)[0] for z in (near, far))
-    beyond = _parted(beyond, last, count, rows)[0]
+    near, far = (_parts(z, last, count, rows)[0] for z in (near, far))
+    beyond = _parts(beyond, last, count, rows)[0]
     crossed = concatenate([add(near, far), add(beyond, beyond)], last + 1)
     return upper, matmul(v, matmul(crossed, adjoint(reached)))
 
 
-def _reached(u: Tracer, further: Tracers) -> Tracer:
+def _reach(u: Tracer, further: Tracers) -> Tracer:
     """Return U, and a basis of what columns reach beyond it, of vectors of length √½."""
     last, count = u.ndim - 1, u.shape[-1]
     if u.shape[-2] == count:
@@ -176,13 +177,13 @@ def _columns(x: Maybe, y: Maybe) -> list[Tracer]:
     return present([x, None if y is None else adjoint(y)])
 
 
-def _signed(down: Maybe, up: Maybe, rows: int) -> Tracer:
+def _eigenbasis_blocks(down: Maybe, up: Maybe, rows: int) -> Tracer:
     """Return [[0, X], [Y, 0]] in the basis of eigenvectors, from what X and Y are in that of A."""
     first = below = second = beside = None
     if down is not None:
-        first, below, _ = _parted(down, down.ndim - 2, down.shape[-1], rows)
+        first, below, _ = _parts(down, down.ndim - 2, down.shape[-1], rows)
     if up is not None:
-        second, beside, _ = _parted(up, up.ndim - 1, up.shape[-2], rows)
+        second, beside, _ = _parts(up, up.ndim - 1, up.shape[-2], rows)
     even, odd = _halves(second, first)
     last, count = even.ndim - 1, even.shape[-1]
     beside = instantiate(beside, even.type.with_shape((*even.shape[:-1], rows - count)))
@@ -193,7 +194,7 @@ def _signed(down: Maybe, up: Maybe, rows: int) -> Tracer:
     return block_matrix([even, beside, odd], [middle], [neg(odd), neg(beside), neg(even)])
 
 
-def _parted(x: Tracer, axis: int, count: int, rows: int) -> tuple[Tracer, Tracer, Tracer]:
+def _parts(x: Tracer, axis: int, count: int, rows: int) -> tuple[Tracer, Tracer, Tracer]:
     """Return what belongs to s, to zero and to -s."""
     length = x.shape[axis]
     return (

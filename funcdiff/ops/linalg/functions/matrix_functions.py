@@ -123,7 +123,7 @@ def known(
             mean_over_ties(x, same, strict=True) if x.shape == w.shape else x for x in parameters
         ]
         series = [inline(taylor(p.body, k), [w, *equal])[0] for k in range(1 + len(directions))]
-        along = _watched(p, directions, series[0], w)
+        along = _check_last(p, directions, series[0], w)
     else:
         series = [inline(p.body, [w, *parameters])[0]]
     blocks = _blocks(p, a, series, (u, w, v), along)
@@ -131,7 +131,7 @@ def known(
     return bind(p.primitive(directed=bool(directions)), p, *blocks, a, *parameters, *flat)
 
 
-def _watched(
+def _check_last(
     p: MatrixFunction, directions: Sequence[Direction], values: Tracer, w: Tracer
 ) -> Sequence[Direction]:
     *others, last = directions
@@ -154,7 +154,7 @@ def _blocks(
     return p.blocks(series, (u, w, v), directions)
 
 
-def _moved(
+def _parameter_change(
     p: MatrixFunction,
     a: Tracer,
     parameters: Tracers,
@@ -170,7 +170,7 @@ def _moved(
         for k, t in enumerate(moved, 1):
             if t is not None:
                 (values,) = inline(partial(p.body, k), [w, *parameters])
-                directions = _watched(p, directions, values, w)
+                directions = _check_last(p, directions, values, w)
         moved = [None if t is None else simple_spectrum(t, p.same(w)) for t in moved]
     slopes = []
     for order in range(1 + len(directions)):
@@ -180,7 +180,7 @@ def _moved(
     return _blocks(p, a, slopes, (u, w, v), directions)
 
 
-def _paired(p: MatrixFunction, a: ArrayType, xs: Tangents) -> list[Direction]:
+def _directions(p: MatrixFunction, a: ArrayType, xs: Tangents) -> list[Direction]:
     """Return the directions that operands are: a block that a literal fills with zero is none."""
     count = len(p.shapes(a))
     blocks = [None if x is None or splat(x) == 0 else x for x in xs]
@@ -216,7 +216,7 @@ def _abstract(outputs: int, p: MatrixFunction, *types: ArrayType) -> Types:
     w, count = p.values(a), len(p.body.inputs) - 1
     y, directions = ys[0], others[count:]
     blocks = tuple(y.with_shape(shape) for shape in p.shapes(a))
-    fits = p.body.input_types == (w, *others[:count]) and _suited(p.body)
+    fits = p.body.input_types == (w, *others[:count]) and _is_suited(p.body)
     if not fits or p.body.output_types != (y.with_shape(w.shape),) or ys != blocks[:outputs]:
         raise TypeError(f"{y} is no function of {a} with values {w}")
     if directions != ys * (len(directions) // len(blocks)):
@@ -229,8 +229,8 @@ def _jvp(outputs: int, p: MatrixFunction, xs: Tracers, ts: Tangents) -> Pushed:
     y, a, others = xs[0], xs[outputs], xs[outputs + 1 :]
     t, incoming = ts[outputs], ts[outputs + 1 :]
     count = len(p.body.inputs) - 1
-    parameters, directions = others[:count], _paired(p, a.type, others[count:])
-    moved, turned = incoming[:count], _paired(p, a.type, incoming[count:])
+    parameters, directions = others[:count], _directions(p, a.type, others[count:])
+    moved, turned = incoming[:count], _directions(p, a.type, incoming[count:])
     parts: list[Tracers] = []
     if t is not None:
         parts.append(known(p, a, parameters, [*directions, p.direction(t, y.dtype)]))
@@ -242,7 +242,7 @@ def _jvp(outputs: int, p: MatrixFunction, xs: Tracers, ts: Tangents) -> Pushed:
         blocks = known(replace(p, body=body), a, parameters, directions)
         parts.append([mul(_everywhere(factor, z.type), z) for z in blocks])
     if present(_each(p.body, moved)):
-        parts.append(_moved(p, a, parameters, _each(p.body, moved), directions))
+        parts.append(_parameter_change(p, a, parameters, _each(p.body, moved), directions))
     columns = [[part[k] for part in parts] for k in range(outputs)]
     return bind(p.primitive(directed=bool(directions)), p, *xs), [*map(sum_tangents, columns)]
 
@@ -262,7 +262,7 @@ def _transpose(
     for k in range(0, len(operands), len(turned)):
         if any(x is None for x in operands[k : k + len(turned)]):
             operands[k : k + len(turned)] = turned
-    blocks = known(p, a, present(others[:count]), _paired(p, a.type, operands))
+    blocks = known(p, a, present(others[:count]), _directions(p, a.type, operands))
     back = [transposed(block) for block in reversed(blocks)]
     asked = [back[k % len(back)] if x is None else None for k, x in enumerate(others[count:])]
     return [None] * (outputs + 1 + count) + asked
@@ -276,7 +276,7 @@ def _everywhere(factor: Tracer, type_: ArrayType) -> Tracer:
 # ---- parameters ----------------------------------------------------------------------------------
 
 
-def _suited(body: Program) -> bool:
+def _is_suited(body: Program) -> bool:
     """Whether all parameters have one value per matrix, or one per value of it."""
     w, *parameters = body.input_types
     return all(t.shape in (w.shape, w.shape[:-1]) for t in parameters)
@@ -330,7 +330,9 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
 
     def abstract(p: Any, y: ArrayType, a: ArrayType, *parameters: ArrayType) -> Types:
         w = p.function(p.body).values(a)
-        fits = p.body.input_types == (w, *parameters) and _suited(p.body) and w.ndim - 1 in p.axes
+        fits = (
+            p.body.input_types == (w, *parameters) and _is_suited(p.body) and w.ndim - 1 in p.axes
+        )
         if not fits or p.body.output_types[0].with_shape(without(w.shape, p.axes)) is not y:
             raise TypeError(f"{y} is no sum of a function of values {w}")
         return (y,)

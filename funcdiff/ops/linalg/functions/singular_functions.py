@@ -18,7 +18,7 @@ from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.functions.dilation import dilated
+from funcdiff.ops.linalg.functions.dilation import dilation_blocks
 from funcdiff.ops.linalg.functions.matrix_functions import (
     Direction,
     Factors,
@@ -76,7 +76,7 @@ class SingularFunction(MatrixFunction):
 
     def blocks(self, series: Tracers, factors: Factors, directions: Sequence[Direction]) -> Tracers:
         """Return both blocks of the derivative."""
-        return dilated(series, factors, directions)
+        return dilation_blocks(series, factors, directions)
 
     def primitive(self, *, directed: bool) -> Primitive[Any]:
         """Return the primitive of one block, or of both of a derivative."""

@@ -117,12 +117,12 @@ class SpectralSum(MatrixSum):
     def change(self, a: Tracer, parameters: Tracers, t: Tracer, dtype: Any) -> Tracer:
         """Return tr(f'(A)·dA)."""
         wide = np.result_type(a.dtype, dtype)
-        slope = self.function(_converted(partial(self.body, 0), wide))
+        slope = self.function(_convert_result(partial(self.body, 0), wide))
         (function,) = known(slope, a, parameters, [])
         return trace_of_product(function, convert(hermitian(t), wide))
 
 
-def _converted(body: Program, dtype: Any) -> Program:
+def _convert_result(body: Program, dtype: Any) -> Program:
     """Return the program with a result of another dtype."""
     with Builder("converted", SHARED) as builder:
         xs = [builder.input(t) for t in body.input_types]
