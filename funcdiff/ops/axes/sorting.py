@@ -1,4 +1,4 @@
-"""Order along an axis: sorted values follow a permutation, positions have no derivative.
+"""Sorting along an axis: sorted values follow a permutation, positions have no derivative.
 
 The values are NumPy's own, also where an unstable algorithm leaves equal elements in an order of
 its own (-0.0 and 0.0, NaNs).  The derivative takes the stable permutation: of equal elements the

@@ -1,4 +1,4 @@
-"""`checkpoint`: a piece of a program of which a derivative keeps the operands and named values.
+"""Rematerialization: `checkpoint`, of which a derivative keeps operands and named values only.
 
 The derivative computes the others once more where it needs them.
 """

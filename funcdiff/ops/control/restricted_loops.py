@@ -1,4 +1,4 @@
-"""Loops restricted to some of their results: what those do not need is left out.
+"""Dead-code elimination in loops: what the wanted results do not need is left out.
 
 A carry that nothing needs but itself goes, and with it the constants, rows and sweeps that only it
 had read.

@@ -1,4 +1,4 @@
-"""Sweeps: what a loop of unknown length consists of, as data, and how such loops are put together.
+"""Loops of unknown length as data: a sweep that counts the iterations, and sweeps over them again.
 
 The first sweep runs until its test fails, which settles the number of iterations; every further
 sweep walks over these iterations again, forward or backward, and reads the rows that the sweeps

@@ -1,4 +1,4 @@
-"""`tap`: the identity, which gives a value in the middle of a program a name.
+"""Named intermediate values: `tap`, the identity, which gives a value in a program a name.
 
 Derivatives go through it as if it were not there, so in a derived program it names the value.
 """

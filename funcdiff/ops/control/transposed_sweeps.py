@@ -1,4 +1,4 @@
-"""The transpose of a loop of unknown length: its linear sweeps, turned around.
+"""Reverse mode of loops of unknown length: the linear sweeps, turned around.
 
 What is known runs forward as before; the linear sweeps follow in the opposite order, each in the
 opposite direction.

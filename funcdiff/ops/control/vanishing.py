@@ -1,4 +1,4 @@
-"""Which outputs of a program are certainly zero where inputs are: ``2·t``, but not ``t + 1``.
+"""Zero analysis: which outputs are certainly zero where inputs are, as ``2·t``, but not ``t + 1``.
 
 The program is known to have a derivative in those inputs that does not depend on them.  Zeros go
 through its equations by the kind of operation: a sum is zero if all its terms are, a product if a

@@ -1,4 +1,4 @@
-"""Equal eigenvalues: what of a derivative exists there, and what depends on a choice.
+"""Repeated eigenvalues: which derivatives exist there, and which depend on a choice of vectors.
 
 Eigenvalues that differ by rounding only count as equal.  Their eigenvectors are any basis of one
 space, so a result may be differentiated only if it does not depend on which.

@@ -1,4 +1,4 @@
-"""Functions of a radius, g(r) with r = √s, as functions of its square: smooth where g is flat at 0.
+"""Radial functions, g(r) with r = √s, as functions of the square: smooth where g is flat at 0.
 
 A norm has a kink at 0, and a root a vertical tangent, but g(r) = h(r²) has neither if g′(0) = 0:
 r², cos(r) and (1 + r)·e⁻ʳ are as smooth in s as they are flat in r.  By the chain rule alone the

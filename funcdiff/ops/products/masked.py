@@ -1,4 +1,4 @@
-"""Sums of the entries that a mask takes, as if the others were not there.
+"""Masked sums and products: of the entries that a mask takes, as if the others were not there.
 
 Adding zeros for the entries left out would be the same sum with other rounding errors, as NumPy
 adds runs of neighbouring entries pairwise; so would adding afterwards what a sum starts from.  And

@@ -1,4 +1,4 @@
-"""Convolutions by matrix products: windows of an array, copied into columns block by block.
+"""Convolution by matrix products (im2col): windows of an array, copied into columns by blocks.
 
 The operands and the result of a convolution are alike: arrays of which those entries meet whose
 places q, t and p fulfil ``a·q + b·t = c·p + o``.  One of the three has few places, the kernel or

@@ -1,4 +1,4 @@
-"""Exponentials that win over every power: whose derivatives are right where they are 0 or ∞."""
+"""Exponential decay: exponentials whose derivatives are right where they are 0 or ∞."""
 
 from __future__ import annotations
 

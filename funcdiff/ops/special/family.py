@@ -1,4 +1,4 @@
-"""``special`` declares one function of ``scipy.special``, known by name, with its derivatives.
+"""Functions of ``scipy.special``, known by name: ``special`` declares one with its derivatives.
 
 SciPy is an optional dependency: nothing here imports it before one of its functions is met.  A
 program that mentions one prints, parses, differentiates and hashes as any other.

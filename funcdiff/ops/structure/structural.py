@@ -1,4 +1,4 @@
-"""Structure: operations that move, select, copy or convert elements and compute nothing."""
+"""Structural operations: they move, select, copy or convert elements and compute nothing."""
 
 from __future__ import annotations
 

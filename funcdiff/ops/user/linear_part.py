@@ -1,4 +1,4 @@
-"""Programs that are linear in some inputs, as far as their equations tell.
+"""Linearity analysis: programs that are linear in some inputs, as far as their equations tell.
 
 A program is if its derivative does not depend on the inputs, every value on the way has one, and
 it is zero where the inputs are.

@@ -1,4 +1,4 @@
-"""Operations of one example that are batched by calling them for one example after the other."""
+"""Batching by a loop: an operation of one example is called for one example after the other."""
 
 from __future__ import annotations
 

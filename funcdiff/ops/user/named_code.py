@@ -1,4 +1,4 @@
-"""Python code that programs call by name: it lives as long as somebody holds the name.
+"""A weak registry of Python code by name: code lives as long as somebody holds its name.
 
 Parameters of equations hold names, never code.  Names are not given twice, so equal programs
 compute the same.

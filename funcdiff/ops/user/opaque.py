@@ -1,4 +1,4 @@
-"""Functions that cannot be traced: `opaque`, which calls Python with concrete arrays.
+"""Callbacks: `opaque`, which calls a Python function that cannot be traced with concrete arrays.
 
 A parameter holds the name under which the function was entered, never the function.
 """

@@ -1,4 +1,4 @@
-"""Solvers of the user's: Python code that runs with concrete arrays, known to programs by name.
+"""Callbacks to solvers: Python code of the user's, run with concrete arrays, known by name.
 
 A solver lives as long as a program that calls it, which holds its name.
 """
