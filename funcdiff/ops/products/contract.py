@@ -7,19 +7,20 @@ an operand's labels with the output's, and its batch rule prepends a label.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import multilinear
 
 Labels: TypeAlias = tuple[int, ...]
+L = TypeVar("L", bound="Contraction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +128,69 @@ def _plain(p: Contraction, inner: int) -> Callable[..., Any]:
     return function
 
 
-def _transpose(p: Contraction, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
-    (ct,), (x, y) = cts, xs
-    return [
-        contract(ct, y, p.out, p.right, p.left) if x is None and y is not None else None,
-        contract(x, ct, p.left, p.out, p.right) if y is None and x is not None else None,
-    ]
+# ---- the rules of products with labels -----------------------------------------------------------
 
 
-def _batch(p: Contraction, _size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
+def exchange(p: L, operand: int, _shape: tuple[int, ...]) -> L:
+    """Return the product of the result, in the place of an operand, with the other operand."""
+    sides = [p.left, p.right]
+    out, sides[operand] = sides[operand], p.out
+    return replace(p, left=sides[0], right=sides[1], out=out)
+
+
+def with_batch_label(p: L, batched: Sequence[bool]) -> L:
+    """Return the product of which some operands, and the result, have a further axis in front."""
     label = max((*p.left, *p.right), default=-1) + 1
     left, right = (
         (label, *side) if flag else side
         for side, flag in zip((p.left, p.right), batched, strict=True)
     )
-    return [contract(xs[0], xs[1], left, right, (label, *p.out))]
+    return replace(p, left=left, right=right, out=(label, *p.out))
 
 
-contract_p: Final = multilinear(
-    "contract",
-    Contraction,
-    abstract=_abstract_contract,
-    impl=_impl,
-    transpose=_transpose,
-    batch=_batch,
-    facts=Facts(fresh=True, product=True),
+def renumber(p: L) -> L:
+    """Return the same product with labels numbered in order of appearance."""
+    labels = contraction(p.left, p.right, p.out)
+    return replace(p, left=labels.left, right=labels.right, out=labels.out)
+
+
+def labelled_product(
+    name: str,
+    params: type[L],
+    *,
+    abstract: Callable[..., Types],
+    impl: Callable[[L], Callable[..., Any]],
+    solve_for: Callable[[L, int, tuple[int, ...]], L],
+) -> Primitive[L]:
+    """Declare a product of two operands with labels.
+
+    ``solve_for(p, k, shape)`` gives the product that is the cotangent of operand k of that shape,
+    with the cotangent of the result in its place.
+    """
+
+    def transpose(p: L, types: Types, cts: Sequence[Any], xs: Sequence[Any]) -> Tangents:
+        k = 0 if xs[0] is None else 1
+        operands = [*xs[:k], cts[0], *xs[k + 1 :]]
+        (ct,) = bind(primitive, renumber(solve_for(p, k, types[k].shape)), *operands)
+        return [None if x is not None else ct for x in xs]
+
+    def batch(p: L, _size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
+        return bind(primitive, renumber(with_batch_label(p, batched)), *xs)
+
+    primitive = multilinear(
+        name,
+        params,
+        abstract=abstract,
+        impl=impl,
+        transpose=transpose,
+        batch=batch,
+        facts=Facts(fresh=True, product=True),
+    )
+    return primitive
+
+
+contract_p: Final = labelled_product(
+    "contract", Contraction, abstract=_abstract_contract, impl=_impl, solve_for=exchange
 )
 
 

@@ -10,7 +10,7 @@ prepends a label, as that of `contract` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final, TypeAlias, TypeVar
@@ -18,11 +18,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Facts, Params, Tangents, Tracers, Types
+from funcdiff.core.primitive import Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.families import multilinear
-from funcdiff.ops.products.contract import Labels
+from funcdiff.ops.products.contract import Contraction, exchange, labelled_product, renumber
 from funcdiff.ops.products.windows import Geometry, convolve_by_products
 
 Steps: TypeAlias = tuple[int, int, int]
@@ -32,13 +31,11 @@ _FEW: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Convolution(Params):
+class Convolution(Contraction):
     """Labels of the leading axes, as `Contraction` has them; the equation of every further axis.
 
     Attributes
     ----------
-    left, right, out
-        Labels of the axes in front; every label is in two or all three.
     steps
         ``(a, b, c)`` for each further axis, none of them 0, and c > 0.
     offsets
@@ -47,9 +44,6 @@ class Convolution(Params):
         How many places the result has along each of them.
     """
 
-    left: Labels
-    right: Labels
-    out: Labels
     steps: tuple[Steps, ...]
     offsets: tuple[int, ...]
     lengths: tuple[int, ...]
@@ -153,22 +147,13 @@ def _extend(x: Any, before: int, behind: int) -> Any:
 # ---- its rules -----------------------------------------------------------------------------------
 
 
-def _transpose(p: Convolution, types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
-    (ct,), (x, y) = cts, xs
-    if x is None:
-        assert y is not None, "convolve is linear in one operand at a time"
-        return [convolve(ct, y, solve_for(p, 0, types[0].shape)), None]
-    return [None, convolve(x, ct, solve_for(p, 1, types[1].shape))]
-
-
 def solve_for(p: P, operand: int, shape: tuple[int, ...]) -> P:
     """Return the convolution of the result, in its place, with the other operand.
 
     It gives the cotangent of an operand of this shape: the equation of the places is solved for q,
     ``c·p - b·t = a·q - o``, or for t, and multiplied by -1 where the new c would be negative.
     """
-    sides = [p.left, p.right]
-    lengths = shape[len(sides[operand]) :]
+    lengths = shape[len((p.left, p.right)[operand]) :]
     if operand == 0:
         steps = [(c, -b, a) for a, b, c in p.steps]
     else:
@@ -176,39 +161,13 @@ def solve_for(p: P, operand: int, shape: tuple[int, ...]) -> P:
     signs = [1 if step[2] > 0 else -1 for step in steps]
     turned = tuple((s * a, s * b, s * c) for s, (a, b, c) in zip(signs, steps, strict=True))
     moved = tuple(-s * o for s, o in zip(signs, p.offsets, strict=True))
-    out, sides[operand] = sides[operand], p.out
-    left, right = sides
-    return replace(p, left=left, right=right, out=out, steps=turned, offsets=moved, lengths=lengths)
+    q = exchange(p, operand, shape)
+    return replace(q, steps=turned, offsets=moved, lengths=lengths)
 
 
-def _batch(p: Convolution, _size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    label = max((*p.left, *p.right), default=-1) + 1
-    left, right = (
-        (label, *side) if flag else side
-        for side, flag in zip((p.left, p.right), batched, strict=True)
-    )
-    batch = Convolution(left, right, (label, *p.out), p.steps, p.offsets, p.lengths)
-    return [convolve(xs[0], xs[1], batch)]
-
-
-convolve_p: Final = multilinear(
-    "convolve",
-    Convolution,
-    abstract=_abstract,
-    impl=_impl,
-    transpose=_transpose,
-    batch=_batch,
-    facts=Facts(fresh=True, product=True),
+convolve_p: Final = labelled_product(
+    "convolve", Convolution, abstract=_abstract, impl=_impl, solve_for=solve_for
 )
-
-
-def renumber(p: Convolution) -> Convolution:
-    """Return the same convolution with labels numbered in order of appearance."""
-    names: dict[int, int] = {}
-    for label in (*p.left, *p.right):
-        names.setdefault(label, len(names))
-    left, right, out = (tuple(names[k] for k in side) for side in (p.left, p.right, p.out))
-    return Convolution(left, right, out, p.steps, p.offsets, p.lengths)
 
 
 def convolve(x: Tracer, y: Tracer, p: Convolution) -> Tracer:

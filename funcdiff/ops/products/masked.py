@@ -8,7 +8,7 @@ a product with zero is not zero if the other factor is not finite.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,8 +18,16 @@ from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.ops.families import linear, multilinear
-from funcdiff.ops.products.contract import Contraction, Labels, contract_p, contraction
-from funcdiff.ops.products.convolution import Convolution, convolve_p, renumber, solve_for
+from funcdiff.ops.products.contract import (
+    Contraction,
+    Labels,
+    contract_p,
+    contraction,
+    exchange,
+    renumber,
+    with_batch_label,
+)
+from funcdiff.ops.products.convolution import Convolution, convolve_p, solve_for
 from funcdiff.ops.structure.structural import select
 from funcdiff.space import (
     Axes,
@@ -208,11 +216,8 @@ def _product(
         return pulled
 
     def batch(p: M, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-        label = max((*p.left, *p.right), default=-1) + 1
         operands, flags = _together(p.masked, size, xs, batched)
-        left = (label, *p.left) if flags[0] else p.left
-        right = (label, *p.right) if flags[1] else p.right
-        return bind(primitive, replace(p, left=left, right=right, out=(label, *p.out)), *operands)
+        return bind(primitive, with_batch_label(p, flags[:2]), *operands)
 
     primitive: Primitive[M] = multilinear(
         name, masked, abstract=abstract, impl=impl, transpose=transpose, batch=batch
@@ -253,21 +258,19 @@ def _meets(p: Masked, mask: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(moved[tuple(places)], shape)
 
 
-def _exchange(p: MaskedContraction, operand: int, _shape: tuple[int, ...]) -> MaskedContraction:
-    sides = [p.left, p.right]
-    out, sides[operand] = sides[operand], p.out
-    return replace(p, left=sides[0], right=sides[1], out=out)
-
-
 masked_contract_p: Final = _product(
     "masked_contract",
     MaskedContraction,
     contract_p,
     lambda p: contraction(p.left, p.right, p.out),
-    _exchange,
+    exchange,
 )
 masked_convolve_p: Final = _product(
-    "masked_convolve", MaskedConvolution, convolve_p, renumber, solve_for
+    "masked_convolve",
+    MaskedConvolution,
+    convolve_p,
+    lambda p: renumber(Convolution(p.left, p.right, p.out, p.steps, p.offsets, p.lengths)),
+    solve_for,
 )
 
 
