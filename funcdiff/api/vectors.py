@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff import pytree
-from funcdiff.api.calls.arguments import is_numeric, operand, type_of
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.signatures.variables import Array, X
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -50,13 +49,10 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     >>> unravel(vector * 2)["b"]
     np.float64(6.0)
     """
-    leaves, structure = pytree.flatten(tree)
-    numeric = [is_numeric(leaf) for leaf in leaves]
-    values = [operand(leaf) for leaf, flag in zip(leaves, numeric, strict=True) if flag]
-    types = [type_of(x) for x in values]
-    paths = [p for p, flag in zip(pytree.paths(structure), numeric, strict=True) if flag]
+    numbers = Operands(tree)
+    types, paths = numbers.types, numbers.paths
     _refuse_integers_beside_floats(types, paths)
-    parts = [np.ravel(x) for x in values]
+    parts = [np.ravel(x) for x in numbers.xs]
     vector: Array = np.concatenate(parts) if parts else np.zeros(0)
     shape, dtype = vector.shape, vector.dtype
     ends = list(accumulate(t.size for t in types))
@@ -74,11 +70,7 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
             if x.dtype == dtype and type_.dtype != dtype:
                 piece = _converted(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
-        found = iter(pieces)
-        rebuilt = [
-            next(found) if flag else leaf for leaf, flag in zip(leaves, numeric, strict=True)
-        ]
-        result: X = pytree.unflatten(structure, rebuilt)
+        result: X = numbers.tree(pieces)
         return result
 
     return vector, unravel

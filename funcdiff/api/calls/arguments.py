@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
@@ -70,6 +71,12 @@ def check_optional_functions(transform: str, **given: Any) -> None:
     for parameter, f in given.items():
         if f is not None:
             check_function(f, transform, parameter)
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return what messages ask about a name that is not known: whether a near one is meant."""
+    near = get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]!r}?" if near else otherwise
 
 
 def is_int(value: object) -> bool:

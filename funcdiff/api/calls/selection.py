@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, ints_of, is_int
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    check_function,
+    ints_of,
+    is_int,
+    names_of,
+    suggestion,
+)
 from funcdiff.api.signatures.variables import Argnames, Argnums
 from funcdiff.core.computed import computed
 from funcdiff.errors import InputError, user_location
@@ -158,8 +164,7 @@ class Selection:
         known = [p.name for p in parameters.values() if p.kind is not p.VAR_POSITIONAL]
         if name in known or inspect.Parameter.VAR_KEYWORD in kinds:
             return
-        near = get_close_matches(name, known, 1)
-        cure = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(known) or 'none'}."
+        cure = suggestion(name, known, f"It has {', '.join(known) or 'none'}.")
         raise InputError(
             f"argnames={self._argnames!r}: {self.name} has no parameter {name!r}, at "
             f"{user_location()}. {cure}"
@@ -203,10 +208,8 @@ def _numbers(argnums: Argnums) -> tuple[int, ...]:
 
 
 def _names(argnames: Argnames) -> tuple[str, ...]:
-    if isinstance(argnames, str):
-        return (argnames,)
-    names = tuple(argnames) if isinstance(argnames, Sequence) else (argnames,)
-    if not all(isinstance(name, str) for name in names):
+    names = names_of(argnames) if isinstance(argnames, Sequence) else None
+    if names is None:
         raise InputError(
             f"argnames must be a str or a tuple of strs, got {argnames!r}, at {user_location()}. "
             "Numbers of arguments go into argnums=."

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, traced
+from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, suggestion, traced
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, standing_for
@@ -119,9 +118,8 @@ def _check_names(body: Program, names: tuple[str, ...], f: Callable[..., Any]) -
     for name in names:
         if name in tapped:
             continue
-        near = get_close_matches(name, tapped, 1)
         known = ", ".join(dict.fromkeys(tapped)) or "none"
-        cure = f"Did you mean {near[0]!r}?" if near else f"It names {known}."
+        cure = suggestion(name, tapped, f"It names {known}.")
         raise InputError(
             f"keep={names!r} of fd.checkpoint: {FunctionName(f)} gives no value the name {name!r} "
             f"that its result needs, at {user_location()}. {cure} Write x = fd.tap({name!r}, x), "

@@ -57,21 +57,15 @@ class Call(Operands):
         body = self._traced(function, self._applied(function), pending=0, who=self.name)
         pending = self.builder.policy.pending - 1  # of rules that may be transposed
         traces = [body]
-        programs_jvp: tuple[Program, ...] = ()
-        programs_vjp: tuple[Program, ...] = ()
         if pending >= 0 and jvp is not None:
             traces.append(self._trace_jvp(jvp, body, pending))
+        of_jvp = len(traces)
         if pending >= 0 and vjp is not None:
             forward = self._trace_forward(vjp[0], body, max(0, pending - 1))
             traces += [forward, self._trace_backward(vjp[1], body, forward, pending)]
         captures = [c for trace in traces for c in trace.captures]
-        types = [type_of(c) for c in captures]
-        programs = self._closed(traces, types)
-        if pending >= 0 and jvp is not None:
-            programs_jvp = (programs[1],)
-        if pending >= 0 and vjp is not None:
-            programs_vjp = (programs[-2], programs[-1])
-        rule = Custom(self.name, programs[0], len(self.xs), programs_jvp, programs_vjp)
+        programs = tuple(self._closed(traces, [type_of(c) for c in captures]))
+        rule = Custom(self.name, programs[0], len(self.xs), programs[1:of_jvp], programs[of_jvp:])
         ys = (
             bind(custom_p, rule, *traced(self.xs), *traced(captures)) if programs[0].outputs else ()
         )
@@ -112,15 +106,8 @@ class Call(Operands):
         applied = self._applied(f)
 
         def call(tracers: list[Tracer]) -> Any:
-            returned = applied(tracers)
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise OutputError(
-                    f"the forward rule {FunctionName(f)} of {self.name} must return a pair "
-                    f"(out, residuals), but returned {described(returned)}"
-                    f"{_entries(returned)}, at {user_location()}. Return (out, None) if the "
-                    "backward rule needs nothing."
-                )
-            return returned
+            cure = " Return (out, None) if the backward rule needs nothing."
+            return self._pair(applied(tracers), f, "forward rule", "residuals", cure)
 
         trace = self._traced(f, call, pending=pending, has_aux=True)
         self._check_result(trace, body, len(body.outputs), f, "the forward rule")
@@ -158,13 +145,7 @@ class Call(Operands):
             spread = [next(rest) if on else None for on in self.flags]
             tangents = pytree.unflatten(self.structure, spread)
             returned = f(*self.fixed, primals, tangents)
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise OutputError(
-                    f"the JVP rule {FunctionName(f)} of {self.name} must return a pair "
-                    f"(out, tangent), but returned {described(returned)}"
-                    f"{_entries(returned)}, at {user_location()}."
-                )
-            out, tangent = returned
+            out, tangent = self._pair(returned, f, "JVP rule", "tangent")
             return out, self._tangents(f, tangent, body)
 
         types = [*self.types, *(self.types[k] for k in places)]
@@ -175,6 +156,17 @@ class Call(Operands):
         return trace
 
     # ---- what rules return -----------------------------------------------------------------
+
+    def _pair(
+        self, returned: Any, f: Callable[..., Any], what: str, second: str, cure: str = ""
+    ) -> tuple[Any, Any]:
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
+            raise OutputError(
+                f"the {what} {FunctionName(f)} of {self.name} must return a pair (out, {second}), "
+                f"but returned {described(returned)}{entries}, at {user_location()}.{cure}"
+            )
+        return returned
 
     def _check_result(
         self, trace: Trace, body: Trace, count: int, f: Callable[..., Any], what: str
@@ -254,10 +246,6 @@ class Call(Operands):
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
-
-
-def _entries(returned: Any) -> str:
-    return f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
 
 
 def _is_zero(capture: Any) -> bool:

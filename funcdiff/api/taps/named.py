@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, check_function, is_numeric, names_of
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    check_function,
+    is_numeric,
+    names_of,
+    suggestion,
+)
 from funcdiff.api.calls.naming import named_after
 from funcdiff.api.calls.operands import Operands, applied
 from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
@@ -242,9 +247,7 @@ def _wanted(
 ) -> tuple[Named, ...]:
     for name in chosen or ():
         if name not in taps:
-            near = get_close_matches(name, taps, 1)
-            known = ", ".join(taps) or "no value"
-            cure = f"Did you mean {near[0]!r}?" if near else f"It names {known}."
+            cure = suggestion(name, taps, f"It names {', '.join(taps) or 'no value'}.")
             raise InputError(
                 f"{FunctionName(f)} gives no value the name {name!r}, at {user_location()}. {cure}"
             )
