@@ -7,9 +7,9 @@ from typing import Any
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
-from funcdiff.api.calls.axes import batch_size, leaf_axes, moved_in, moved_out
-from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.tracing import inside, rebuild, record, run
+from funcdiff.api.calls.axes import batch_size, leaf_axes, move_from_front, move_to_front
+from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.signatures.variables import P, Y
 from funcdiff.core.memo import memoised
@@ -69,7 +69,7 @@ def vmap(
     """
     check_function(f, "vmap")
 
-    @named_after(f, "vmap", in_axes=in_axes or None)
+    @name_after(f, "vmap", in_axes=in_axes or None)
     def batched(*args: P.args, **kwargs: P.kwargs) -> Any:
         leaves, structure = pytree.flatten((args, kwargs))
         axes = leaf_axes(in_axes, args, "in_axes", "args")
@@ -79,10 +79,10 @@ def vmap(
             if not is_numeric(leaf):
                 refuse_foreign(leaf, "vmap", f)
         axes = [k if is_numeric(leaf) else None for k, leaf in zip(axes, leaves, strict=True)]
-        paths = [_named(path) for path in pytree.paths(structure)]
+        paths = [_show_path(path) for path in pytree.paths(structure)]
         mapped = [k for k, axis in enumerate(axes) if axis is not None]
         moved = [
-            moved_in(leaf, axis, path)
+            move_to_front(leaf, axis, path)
             for leaf, axis, path in zip(leaves, axes, paths, strict=True)
             if axis is not None
         ]
@@ -101,24 +101,24 @@ def vmap(
                 error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
                 raise
 
-        trace = record(f, moved, call, inside(0, eager=False), types=types)
+        trace = record(f, moved, call, nested_policy(0, eager=False), types=types)
         program, varies = _batched_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
         if type(out_axes) is int and out_axes == 0:
             return value
-        return _placed(value, out_axes, trace.numeric, varies)
+        return _place_axes(value, out_axes, trace.numeric, varies)
 
     return batched
 
 
-def _placed(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) -> Any:
+def _place_axes(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) -> Any:
     """Return a result with the examples on the axes that were asked for."""
     leaves, structure = pytree.flatten(value)
     places = leaf_axes(out_axes, value, "out_axes", "result")
     flags = iter(varies)
     placed = [
-        moved_out(leaf, axis, f"result{path}", varies=next(flags)) if flag else leaf
+        move_from_front(leaf, axis, f"result{path}", varies=next(flags)) if flag else leaf
         for leaf, axis, flag, path in zip(
             leaves, places, numeric, pytree.paths(structure), strict=True
         )
@@ -126,7 +126,7 @@ def _placed(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) ->
     return pytree.unflatten(structure, placed)
 
 
-def _named(path: str) -> str:
+def _show_path(path: str) -> str:
     """Return the path of a leaf of ``(args, kwargs)`` as messages show it."""
     return f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}"
 

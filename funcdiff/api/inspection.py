@@ -9,9 +9,9 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.operands import Operands, applied
-from funcdiff.api.calls.tracing import inside, record
+from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import nested_policy, record
 from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -48,11 +48,11 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     """
     check_function(f, "trace")
 
-    @named_after(f, "trace")
+    @name_after(f, "trace")
     def traced(*args: P.args, **kwargs: P.kwargs) -> Program:
         invocation = Operands((args, kwargs))
         recorded = record(
-            f, invocation.xs, applied(f, invocation), inside(0, lifts=False), taps={},
+            f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False), taps={},
             weak=invocation.weak,
         )  # fmt: skip
         return simplify(program_of(*recorded.recording))

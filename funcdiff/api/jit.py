@@ -32,9 +32,9 @@ from funcdiff.api.calls.arguments import (
     type_of,
 )
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import Trace, inside, lasting, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.control.bodies import preserving
+from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
@@ -149,7 +149,7 @@ class JittedFunction(Generic[P, R]):
                 returned: R = direct(args)
                 return returned
         kind = self._kind(args, kwargs)
-        found = self._programs.get(kind.key) or self._traced(args, kwargs, kind)
+        found = self._programs.get(kind.key) or self._trace(args, kwargs, kind)
         trace = found.trace
         results = found([*kind.operands, *trace.captures])
         result: R = rebuild(trace.structure, trace.numeric, results, trace.others)
@@ -168,7 +168,7 @@ class JittedFunction(Generic[P, R]):
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
         kind = self._kind(args, kwargs)
-        program = (self._programs.get(kind.key) or self._traced(args, kwargs, kind)).program
+        program = (self._programs.get(kind.key) or self._trace(args, kwargs, kind)).program
         return Lowered(program, kernel(program).source.text)
 
     def clear_cache(self) -> None:
@@ -245,7 +245,7 @@ class JittedFunction(Generic[P, R]):
 
     # ---- tracing ---------------------------------------------------------------------------
 
-    def _traced(
+    def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: _Kind
     ) -> _Compiled:  # fmt: skip
         dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
@@ -263,10 +263,10 @@ class JittedFunction(Generic[P, R]):
         trace = record(
             self._function,
             kind.operands,
-            preserving(
+            forbid_changes(
                 call, f"jit: {FunctionName(self._function)}", lambda k: f"args{whole.paths[k]}"
             ),
-            inside(0, eager=False, lifts=False),
+            nested_policy(0, eager=False, lifts=False),
             types=whole.types,
             weak=whole.weak,
         )
@@ -277,7 +277,7 @@ class JittedFunction(Generic[P, R]):
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
-        kept = lasting(trace.captures)
+        kept = copy_arrays(trace.captures)
         trace, execute = trace._replace(captures=kept), fastest(program)
         # which runs here first, before it may run directly
         found = _Compiled(program, trace, with_check(program, execute, exact=False))

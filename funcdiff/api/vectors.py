@@ -68,7 +68,7 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
         for type_, end, path in zip(types, ends, paths, strict=True):
             piece = np.reshape(x[end - type_.size : end], type_.shape)
             if x.dtype == dtype and type_.dtype != dtype:
-                piece = _converted(piece, type_, path)
+                piece = _convert(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
         result: X = numbers.tree(pieces)
         return result
@@ -89,7 +89,7 @@ def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[s
             )
 
 
-def _converted(piece: Any, type_: ArrayType, path: str) -> Any:
+def _convert(piece: Any, type_: ArrayType, path: str) -> Any:
     """Return a part of the vector in the dtype that its leaf had."""
     if piece.dtype.kind == "c" and type_.dtype.kind != "c":
         if not isinstance(piece, Tracer) and np.any(piece.imag):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from funcdiff.api.calls.operands import Operands, applied
-from funcdiff.api.calls.tracing import Trace, inside, record
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -54,8 +54,8 @@ class Examined(NamedTuple):
         def examined() -> Examined:
             with taking_notes(caller) as notes:
                 trace = record(
-                    f, invocation.xs, applied(f, invocation), inside(0, lifts=False), taps={},
-                    weak=invocation.weak,
+                    f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False),
+                    taps={}, weak=invocation.weak,
                 )  # fmt: skip
                 program = as_run(simplify(program_of(*trace.recording)))
             return cls(program, trace, notes)

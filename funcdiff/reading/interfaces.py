@@ -214,7 +214,7 @@ def _chain(f: Callable[..., Any]) -> list[str]:
     found = []
     while hasattr(f, "__wrapped__"):
         module = str(getattr(f, "__globals__", {}).get("__name__"))
-        transform, applied, _ = f.__qualname__.partition("(")  # as `named_after` writes it
+        transform, applied, _ = f.__qualname__.partition("(")  # as `name_after` writes it
         if applied and module.startswith(_OURS):
             found.append(transform)
         f = f.__wrapped__

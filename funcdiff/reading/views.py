@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.calls.arguments import check_function
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.signatures.variables import P
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.examining import Examined
@@ -60,7 +60,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     """
     check_function(f, "source")
 
-    @named_after(f, "source")
+    @name_after(f, "source")
     def text(*args: P.args, **kwargs: P.kwargs) -> str:
         examined = Examined.of(f, args, kwargs)
         return module(examined.program, interface(f, examined, args, kwargs))
@@ -100,7 +100,7 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     """
     check_function(f, "cost")
 
-    @named_after(f, "cost")
+    @name_after(f, "cost")
     def counted(*args: P.args, **kwargs: P.kwargs) -> Cost:
         examined = Examined.of(f, args, kwargs)
         return cost_of(examined.program)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import funcdiff as fd
-from funcdiff.api.calls.differentiated import call_traced
+from funcdiff.api.calls.differentiated import trace_call
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.derivatives.programs import gradient_program
 
@@ -88,7 +88,7 @@ def main() -> None:
 
     def look_up() -> None:
         f = lambda a: chain(np, a)
-        inputs, trace = call_traced(f, Selection(f, "grad"), (x,), {})
+        inputs, trace = trace_call(f, Selection(f, "grad"), (x,), {})
         gradient_program(
             trace.recording, len(inputs.operands), holomorphic=False, wants_value=False
         )

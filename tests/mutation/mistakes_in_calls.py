@@ -119,7 +119,7 @@ API: Final = (
             "return plain and not kwargs",
             "calls with different static numbers share a program"),
     Planted("api/jit.py",
-            "kept = lasting(trace.captures)",
+            "kept = copy_arrays(trace.captures)",
             "kept = trace.captures",
             "a jitted function sees later changes of an array that it closes over"),
     Planted("api/jit.py",

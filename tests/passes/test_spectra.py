@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.calls.tracing import inside, record
+from funcdiff.api.calls.tracing import nested_policy, record
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -52,7 +52,7 @@ def other_values(a: Any) -> Any:
 
 def as_recorded(f: Callable[[Any], Any], a: Any) -> Program:
     """Return the program of `f` without simplification."""
-    trace = record(f, [a], lambda ts: f(ts[0]), inside(lifts=False))
+    trace = record(f, [a], lambda ts: f(ts[0]), nested_policy(lifts=False))
     return program_of(*trace.recording)
 
 

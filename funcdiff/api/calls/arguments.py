@@ -43,7 +43,7 @@ class FunctionName:
         return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return how messages call a value that is not what was wanted."""
     if value is None:
         return "None"
@@ -61,7 +61,7 @@ def check_function(f: Any, transform: str, parameter: str | None = None) -> None
         role = f" as {parameter}" if parameter else ""
         cure = "f instead of f(x)" if parameter else f"fd.{transform}(f)(x)"
         raise InputError(
-            f"fd.{transform} takes a function{role}, but {described(f)} was given, at "
+            f"fd.{transform} takes a function{role}, but {describe(f)} was given, at "
             f"{user_location()}. Give the function itself, not its result: {cure}."
         )
 
@@ -149,7 +149,7 @@ def type_of(x: Any) -> ArrayType:
     return x.type if isinstance(x, Tracer) else ArrayType(x.shape, x.dtype)
 
 
-def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
+def differentiable_operand(leaf: Any, structure: pytree.Structure, k: int, argument: object) -> Any:
     """Return a leaf of a differentiated argument as an operand.
 
     Raises
@@ -173,6 +173,6 @@ def differentiable(leaf: Any, structure: pytree.Structure, k: int, argument: obj
     )
 
 
-def traced(values: Sequence[Any]) -> list[Tracer]:
+def as_tracers(values: Sequence[Any]) -> list[Tracer]:
     """Return operands, of which some are traced, as tracers of the innermost builder."""
     return [array(x) for x in values]

@@ -84,7 +84,7 @@ def _described(tree: Any) -> str:
 # ---- values with the axis of the examples in front -------------------------------------------
 
 
-def moved_in(leaf: Any, axis: int, path: str) -> Any:
+def move_to_front(leaf: Any, axis: int, path: str) -> Any:
     """Return a leaf with the axis of the examples in front."""
     x = operand(leaf)
     if not -x.ndim <= axis < x.ndim:
@@ -99,7 +99,7 @@ def moved_in(leaf: Any, axis: int, path: str) -> Any:
     return x if axis == 0 else np.moveaxis(x, axis, 0)
 
 
-def moved_out(value: Any, axis: int | None, path: str, *, varies: bool) -> Any:
+def move_from_front(value: Any, axis: int | None, path: str, *, varies: bool) -> Any:
     """Return a result with the axis of the examples where it was asked for, or without it."""
     if axis is None:
         if varies:

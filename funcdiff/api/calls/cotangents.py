@@ -17,7 +17,7 @@ from funcdiff.errors import CotangentError, user_location
 from funcdiff.pytree.walks import MismatchError, leaves_like
 
 
-def checked_cotangents(
+def cotangent_operands(
     given: tuple[Any, ...], trace: Trace, types: Sequence[ArrayType], name: object
 ) -> list[Any]:
     """Return one operand per output for the cotangent given to ``f_vjp(*given)``."""
@@ -31,10 +31,10 @@ def checked_cotangents(
             return [np.ones((), types[0].dtype)[()]]
         raise CotangentError(
             f"the cotangent can be left out only if the output is one real scalar; {name} "
-            f"returned {_shown(trace.structure, types)}, at {user_location()}. Give f_vjp(v) with "
+            f"returned {_show(trace.structure, types)}, at {user_location()}. Give f_vjp(v) with "
             "v like the output, as in y.backward(gradient=v)."
         )
-    leaves = _matched(given[0], trace.structure, "the cotangent", f"the output of {name}")
+    leaves = _match_leaves(given[0], trace.structure, "the cotangent", f"the output of {name}")
     numbers = [leaf for leaf, flag in zip(leaves, trace.numeric, strict=True) if flag]
     every = pytree.paths(trace.structure)
     for leaf, flag, path in zip(leaves, trace.numeric, every, strict=True):
@@ -42,12 +42,12 @@ def checked_cotangents(
             _refuse_number(leaf, f"the cotangent{path}", "the output")
     paths = [p for p, flag in zip(every, trace.numeric, strict=True) if flag]
     return [
-        fitted(v, t, f"the cotangent{path}", "the output")
+        fit_vector(v, t, f"the cotangent{path}", "the output")
         for v, t, path in zip(numbers, types, paths, strict=True)
     ]
 
 
-def checked_tangents(
+def tangent_operands(
     given: Sequence[Any],
     structures: Sequence[pytree.Structure],
     numeric: Sequence[bool],
@@ -56,11 +56,11 @@ def checked_tangents(
     """Return one operand per differentiated leaf for the given tangents."""
     flags, xs, result = iter(numeric), iter(operands), []
     for k, (tangent, expected) in enumerate(zip(given, structures, strict=True)):
-        leaves = _matched(tangent, expected, f"tangents[{k}]", "the primal")
+        leaves = _match_leaves(tangent, expected, f"tangents[{k}]", "the primal")
         for leaf, path in zip(leaves, pytree.paths(expected), strict=True):
             if next(flags):
                 where = f"tangents[{k}]{path}"
-                result.append(fitted(leaf, type_of(next(xs)), where, "the primal"))
+                result.append(fit_vector(leaf, type_of(next(xs)), where, "the primal"))
             else:
                 _refuse_number(leaf, f"tangents[{k}]{path}", "the primal")
     return result
@@ -76,7 +76,7 @@ def _refuse_number(leaf: Any, what: str, target: str) -> None:
         )
 
 
-def _matched(tree: Any, structure: pytree.Structure, what: str, target: str) -> list[Any]:
+def _match_leaves(tree: Any, structure: pytree.Structure, what: str, target: str) -> list[Any]:
     """List the leaves of a (co)tangent in the order of its structure; dicts match by key."""
     try:
         return leaves_like(structure, tree)
@@ -98,7 +98,7 @@ def _array_of(tree: Any, structure: pytree.Structure) -> str:
     return " Give the array itself." if one else " Make it an array: np.array([...])."
 
 
-def fitted(v: Any, type_: ArrayType, what: str, target: str) -> Any:
+def fit_vector(v: Any, type_: ArrayType, what: str, target: str) -> Any:
     """Return a (co)tangent with exactly the given type; only safe float casts are made."""
     if not is_numeric(v):
         shown = shorten(repr(v), 40, placeholder=" ...")
@@ -142,5 +142,5 @@ def _broadcast(x: Any, type_: ArrayType) -> str:
     return f" Give an array of shape {type_.shape}."
 
 
-def _shown(structure: pytree.Structure, types: Sequence[ArrayType]) -> str:
+def _show(structure: pytree.Structure, types: Sequence[ArrayType]) -> str:
     return str(types[0]) if structure is pytree.LEAF and types else str(structure)

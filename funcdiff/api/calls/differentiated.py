@@ -8,9 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import differentiable, is_array_without_axes, is_numeric, type_of
+from funcdiff.api.calls.arguments import (
+    differentiable_operand,
+    is_array_without_axes,
+    is_numeric,
+    type_of,
+)
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, inside, record
+from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -57,7 +62,7 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
     ``names(k)`` is what messages call an argument, shown only if there is one.
     """
     if len(arguments) == 1 and type(arguments[0]) is np.ndarray:  # the most common call
-        operand = differentiable(arguments[0], pytree.LEAF, 0, names(0))
+        operand = differentiable_operand(arguments[0], pytree.LEAF, 0, names(0))
         return Inputs([operand], (pytree.LEAF,), (True,), [], (False,))
     operands: list[Any] = []
     weak: list[bool] = []
@@ -69,7 +74,7 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
             flag = is_numeric(leaf)
             numeric.append(flag)
             if flag:
-                operands.append(differentiable(leaf, structure, k, names(position)))
+                operands.append(differentiable_operand(leaf, structure, k, names(position)))
                 weak.append(is_weak(leaf))
             else:
                 _refuse_hidden_numbers(leaf, structure, k, names(position))
@@ -77,7 +82,7 @@ def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Input
     return Inputs(operands, tuple(structures), tuple(numeric), others, tuple(weak))
 
 
-def call_traced(
+def trace_call(
     f: Callable[..., Any],
     selection: Selection,
     args: Sequence[Any],
@@ -89,7 +94,13 @@ def call_traced(
     """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
     inputs, call = call_parts(f, selection, args, kwargs)
     return inputs, record(
-        f, inputs.operands, call, inside(orders), has_aux=has_aux, keeps_aux=True, weak=inputs.weak
+        f,
+        inputs.operands,
+        call,
+        nested_policy(orders),
+        has_aux=has_aux,
+        keeps_aux=True,
+        weak=inputs.weak,
     )
 
 
@@ -101,10 +112,10 @@ def call_parts(
     chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
     inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
 
-    return inputs, lambda tracers: called(f, args, kwargs, places, inputs.rebuild(tracers))
+    return inputs, lambda tracers: call_with(f, args, kwargs, places, inputs.rebuild(tracers))
 
 
-def called(
+def call_with(
     f: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],

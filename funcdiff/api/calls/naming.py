@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def named_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
+def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callable[[F], F]:
     """Return a decorator that gives a function the signature of `f`, and a name that tells it.
 
     Parameters

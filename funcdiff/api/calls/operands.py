@@ -77,7 +77,7 @@ class Operands:
         )
 
 
-def applied(f: Callable[..., Any], invocation: Operands) -> Callable[[list[Tracer]], Any]:
+def on_operands(f: Callable[..., Any], invocation: Operands) -> Callable[[list[Tracer]], Any]:
     """Return `f` as a function of the operands among ``(args, kwargs)``."""
 
     def call(tracers: list[Tracer]) -> Any:

@@ -13,10 +13,10 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     FunctionName,
-    described,
+    as_tracers,
+    describe,
     is_array_without_axes,
     is_numeric,
-    traced,
     type_of,
 )
 from funcdiff.core.builder import Builder, current_builder
@@ -93,7 +93,7 @@ class Aux(NamedTuple):
         return rebuild(self.structure, self.numeric, values, self.others)
 
 
-def inside(
+def nested_policy(
     orders: int = 1, *, eager: bool = True, lifts: bool = True, severed: bool = False
 ) -> Policy:
     """Return how a function of the user's is recorded inside the present trace, if there is one.
@@ -141,7 +141,7 @@ def record(
     call
         Puts tracers where the operands were and calls the function.
     policy
-        What is recorded, and what may be asked; that of `inside` unless given.
+        What is recorded, and what may be asked; that of `nested_policy` unless given.
     has_aux
         Whether the function returns a pair ``(result, aux)``.
     keeps_aux
@@ -155,7 +155,7 @@ def record(
     """
     name = FunctionName(f)
     outside = current_builder()
-    policy = policy or inside()
+    policy = policy or nested_policy()
     if taps is None and outside is not None:
         taps = outside.taps
     builder = Builder(name, policy, taps=taps)
@@ -167,10 +167,10 @@ def record(
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
             before = impression(operands)
-            returned = _called(call, tracers, builder)
+            returned = _call(call, tracers, builder)
             check_arguments(operands, before, name)
             if builder.refused is not None:
-                raise _caught(*builder.refused, name)
+                raise _error_for_caught(*builder.refused, name)
             result, aux = _pair(returned, name) if has_aux else (returned, None)
             outputs, structure, numeric, others = _outputs(result)
             aux_parts = None
@@ -215,7 +215,7 @@ def _inputs(
     return inputs
 
 
-def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
+def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: Builder) -> Any:
     """Call the function; code in C hides our error behind its own (``array[i] = x`` of NumPy)."""
     try:
         return call(tracers)
@@ -226,7 +226,7 @@ def _called(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder:
         raise
 
 
-def _caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:
+def _error_for_caught(kind: type[Exception], message: str, name: FunctionName) -> Exception:
     """Return the error for a function that caught one of ours and went on in another way."""
     return kind(
         f"{message} This error was caught while {name} was traced, and what the function did "
@@ -238,7 +238,7 @@ def _caught(kind: type[Exception], message: str, name: FunctionName) -> Exceptio
 def _pair(result: Any, name: FunctionName) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
-            f"has_aux=True needs a pair (result, aux), but {name} returned {described(result)}, at "
+            f"has_aux=True needs a pair (result, aux), but {name} returned {describe(result)}, at "
             f"{user_location()}. Return a tuple of both, or leave has_aux out."
         )
     return result
@@ -268,18 +268,18 @@ def _constant(leaf: Any) -> Any:
     return as_number(array(leaf)) if is_weak(leaf) else array(leaf)
 
 
-def standing_for(results: Sequence[Any], models: Sequence[Tracer | None]) -> list[Any]:
+def restore_kinds(results: Sequence[Any], models: Sequence[Tracer | None]) -> list[Any]:
     """Return results as the outputs of a body are: arrays, NumPy's scalars or Python's numbers.
 
     Tracers come on handles of their own.  Where a model is None, it is not known what it would be.
     """
     return [
-        y if model is None else _standing_for(y, model)
+        y if model is None else _restore_kind(y, model)
         for y, model in zip(results, models, strict=True)
     ]
 
 
-def _standing_for(y: Any, model: Tracer) -> Any:
+def _restore_kind(y: Any, model: Tracer) -> Any:
     if isinstance(y, Tracer):
         return type(model)(y.builder, y.atom, y.type)
     if model.weak:
@@ -301,7 +301,7 @@ def rebuild(
     return pytree.unflatten(structure, leaves)
 
 
-def beside(
+def arrange_results(
     derivative: Any,
     value: Any,
     trace: Trace,
@@ -323,7 +323,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
     `trace` is of.
     """
     if any(isinstance(x, Tracer) for x in operands):
-        tracers, builder = traced(operands), innermost()
+        tracers, builder = as_tracers(operands), innermost()
         for x in tracers:
             builder.ref(x)  # raises for an escaped one, even if the program does not use it
         # handles of their own: changing one in place must not change an argument or a residual
@@ -344,7 +344,7 @@ def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -
     return copy_aliased(results, operands)
 
 
-def lasting(captures: Sequence[Any]) -> list[Any]:
+def copy_arrays(captures: Sequence[Any]) -> list[Any]:
     """Return captures that stay as they are when the trace has ended, whoever writes to what."""
     return [x.copy(order="K") if isinstance(x, np.ndarray) else x for x in captures]
 

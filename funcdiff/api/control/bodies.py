@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, traced, type_of
+from funcdiff.api.calls.arguments import FunctionName, as_tracers, is_numeric, operand, type_of
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import Trace, inside, record, run
+from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
@@ -25,7 +25,7 @@ from funcdiff.pytree.walks import MismatchError, leaves_like
 def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[Any]) -> list[Any]:
     """Record what `rule` does to the operands where one is traced, else compute it."""
     if any(isinstance(x, Tracer) for x in operands):
-        return list(rule(traced(operands)))
+        return list(rule(as_tracers(operands)))
 
     def recorded() -> Program:
         with Builder("control flow", CLOSED) as builder:
@@ -34,7 +34,7 @@ def emit(rule: Callable[[list[Tracer]], Sequence[Tracer]], operands: Sequence[An
     return run(run_isolated(recorded), operands)
 
 
-def untraced(operands: Sequence[Any]) -> bool:
+def is_untraced(operands: Sequence[Any]) -> bool:
     """Whether nothing is being traced, so that Python itself may run a loop."""
     return current_builder() is None and not any(isinstance(x, Tracer) for x in operands)
 
@@ -50,12 +50,12 @@ def record_body(
 ) -> Trace:
     """Trace a function as a body: without values, and with every number in its place."""
     return record(
-        f, operands, call, inside(0, eager=False, lifts=False), has_aux=has_aux, types=types,
+        f, operands, call, nested_policy(0, eager=False, lifts=False), has_aux=has_aux, types=types,
         weak=weak,
     )  # fmt: skip
 
 
-def preserving(
+def forbid_changes(
     call: Callable[[list[Tracer]], Any],
     who: str,
     path: Callable[[int], str],
@@ -98,7 +98,7 @@ def is_array(leaf: Any) -> bool:
     return is_numeric(leaf) or isinstance(leaf, bool)
 
 
-def detached(leaf: Any) -> Any:
+def detach(leaf: Any) -> Any:
     """Return a result that shares no memory with anything, as if a program had made it."""
     if isinstance(leaf, Tracer):
         return type(leaf)(leaf.builder, leaf.atom, leaf.type)
@@ -118,11 +118,11 @@ def difference(name: str, expected: pytree.Structure, found: pytree.Structure) -
     try:
         leaves_like(expected, pytree.unflatten(found, range(found.leaf_count)))
     except MismatchError as error:
-        return f"{name}{error.path} was {_shown(error.expected)} and is {_shown(error.found)}"
+        return f"{name}{error.path} was {_show(error.expected)} and is {_show(error.found)}"
     return "its keys are in another order"
 
 
-def _shown(structure: pytree.Structure) -> str:
+def _show(structure: pytree.Structure) -> str:
     if structure == pytree.LEAF:
         return "one value"
     return shorten(str(structure), 80, placeholder=" ...")
@@ -143,7 +143,7 @@ class Carry(Operands):
         super().__init__(init, is_array)
         self._loop, self._name = loop, name
 
-    def kept(self, result: Any, f: Callable[..., Any]) -> list[Any]:
+    def next_leaves(self, result: Any, f: Callable[..., Any]) -> list[Any]:
         """Return the leaves of what `f` returned as the next carry.
 
         Raises
@@ -162,9 +162,9 @@ class Carry(Operands):
                 "number for what changes."
             )
         returned = zip(self.paths, self.types, self.among(leaves), strict=True)
-        return [self._kept(path, before, leaf, f) for path, before, leaf in returned]
+        return [self._next_leaf(path, before, leaf, f) for path, before, leaf in returned]
 
-    def _kept(self, path: str, before: ArrayType, leaf: Any, f: Callable[..., Any]) -> Any:
+    def _next_leaf(self, path: str, before: ArrayType, leaf: Any, f: Callable[..., Any]) -> Any:
         if not is_array(leaf):
             raise OutputError(
                 f"the carry{path} of {self._loop} came as {before} but {FunctionName(f)} "

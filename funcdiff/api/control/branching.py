@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, check_function, described
+from funcdiff.api.calls.arguments import FunctionName, check_function, describe
 from funcdiff.api.calls.operands import Operands, same_leaf
-from funcdiff.api.calls.tracing import Trace, rebuild, standing_for
+from funcdiff.api.calls.tracing import Trace, rebuild, restore_kinds
 from funcdiff.api.control.bodies import (
-    detached,
+    detach,
     difference,
     emit,
+    forbid_changes,
     is_array,
-    preserving,
     record_body,
 )
 from funcdiff.api.signatures.variables import Array, Primals, Y
@@ -83,7 +83,7 @@ def cond(
     check_function(false_fn, "cond", "false_fn")
     if not is_array(pred):
         raise InputError(
-            f"cond needs a boolean as its condition, got {described(pred)}, at "
+            f"cond needs a boolean as its condition, got {describe(pred)}, at "
             f"{user_location()}: write fd.cond(x > 0, true_fn, false_fn, *operands)."
         )
     if np.shape(pred):
@@ -92,12 +92,12 @@ def cond(
             f"{user_location()}. Use np.where(mask, x, y) for arrays, or fd.vmap."
         )
     if not isinstance(pred, Tracer):
-        return _taken(true_fn if pred else false_fn, operands)
+        return _call_branch(true_fn if pred else false_fn, operands)
 
     def chosen(index: Tracer) -> Tracer:
         return convert(operations["not_equal"](index, zeros(index.type)), INT)
 
-    result: Y = _branching("cond", pred, chosen, (false_fn, true_fn), operands)
+    result: Y = _record_branches("cond", pred, chosen, (false_fn, true_fn), operands)
     return result
 
 
@@ -158,18 +158,18 @@ def switch(
         )
     if not isinstance(index, Tracer):
         k = min(max(operator.index(np.asarray(index)[()]), 0), len(functions) - 1)
-        return _taken(functions[k], operands)
+        return _call_branch(functions[k], operands)
     if len(functions) == 1:
-        return _taken(functions[0], operands)
-    result: Y = _branching("switch", index, lambda k: convert(k, INT), functions, operands)
+        return _call_branch(functions[0], operands)
+    result: Y = _record_branches("switch", index, lambda k: convert(k, INT), functions, operands)
     return result
 
 
-def _taken(f: Callable[..., Y], operands: Sequence[Any]) -> Y:
-    return pytree.map(detached, f(*operands))
+def _call_branch(f: Callable[..., Y], operands: Sequence[Any]) -> Y:
+    return pytree.map(detach, f(*operands))
 
 
-def _branching(
+def _record_branches(
     name: str,
     index: Tracer,
     chosen: Callable[[Tracer], Tracer],
@@ -182,7 +182,7 @@ def _branching(
 
     def applied(f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         who = f"{FunctionName(f)} is a branch of {name}, but"
-        return preserving(
+        return forbid_changes(
             lambda tracers: f(*given.tree(tracers)), who, lambda k: f"operands{given.paths[k]}"
         )
 
@@ -205,7 +205,7 @@ def _branching(
     results = emit(rule, [index, *xs, *captures])
     alternatives = zip(*(trace.outputs for trace in traces), strict=True)
     models = [ys[0] if len(set(map(type, ys))) == 1 else None for ys in alternatives]
-    ys = standing_for(results, models)
+    ys = restore_kinds(results, models)
     return rebuild(traces[0].structure, traces[0].numeric, ys, traces[0].others)
 
 

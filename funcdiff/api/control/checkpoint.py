@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, names_of, suggestion, traced
-from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.operands import Operands, applied
-from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, standing_for
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    as_tracers,
+    check_function,
+    names_of,
+    suggestion,
+)
+from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, restore_kinds
 from funcdiff.api.calls.wrong_calls import explains_calls
-from funcdiff.api.control.bodies import preserving
+from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -80,34 +86,34 @@ def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable
             'inside the function, x = fd.tap("x", x), and write keep=("x",).'
         )
 
-    @named_after(f, "checkpoint")
+    @name_after(f, "checkpoint")
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         if current_builder() is None:
             return f(*args, **kwargs)
         invocation = Operands((args, kwargs))
-        trace = _traced(f, invocation, names)
+        trace = _trace(f, invocation, names)
         body = program_of(*trace.recording)
         _check_names(body, names, f)
-        operands = traced([*invocation.xs, *trace.captures])
-        results = standing_for(checkpoint_op(body, operands, names), trace.outputs)
+        operands = as_tracers([*invocation.xs, *trace.captures])
+        results = restore_kinds(checkpoint_op(body, operands, names), trace.outputs)
         value: R = rebuild(trace.structure, trace.numeric, results, trace.others)
         return value
 
     return checkpointed
 
 
-def _traced(f: Callable[..., Any], invocation: Operands, names: tuple[str, ...]) -> Trace:
+def _trace(f: Callable[..., Any], invocation: Operands, names: tuple[str, ...]) -> Trace:
     outside = current_builder()
     noted = outside.taps if outside is not None else None
     return record(
         f,
         invocation.xs,
-        preserving(
-            applied(f, invocation),
+        forbid_changes(
+            on_operands(f, invocation),
             f"{FunctionName(f)} is checkpointed, but",
             lambda k: f"(args, kwargs){invocation.paths[k]}",
         ),
-        inside(0),
+        nested_policy(0),
         taps={} if names and noted is None else noted,
         weak=invocation.weak,
     )

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, described, operand, type_of
+from funcdiff.api.calls.arguments import FunctionName, check_function, describe, operand, type_of
 from funcdiff.api.control.bodies import Carry as CarryOf
-from funcdiff.api.control.bodies import emit, is_array, preserving, record_body, untraced
+from funcdiff.api.control.bodies import emit, forbid_changes, is_array, is_untraced, record_body
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.signatures.variables import Array, Carry
 from funcdiff.core.recording import program_of
@@ -83,16 +83,16 @@ def while_loop(
         return _condition(cond_fun(state.tree(leaves)), cond_fun)
 
     def step(leaves: list[Any]) -> list[Any]:
-        return state.kept(body_fun(state.tree(leaves)), body_fun)
+        return state.next_leaves(body_fun(state.tree(leaves)), body_fun)
 
-    result: Carry = state.tree(_repeated(goes_on, step, state.xs, (cond_fun, body_fun)))
+    result: Carry = state.tree(_run_loop(goes_on, step, state.xs, (cond_fun, body_fun)))
     return result
 
 
 def _condition(result: Any, cond_fun: Callable[..., Any]) -> Any:
     x = operand(result) if is_array(result) else None
     if x is None or type_of(x) is not ArrayType((), BOOL):
-        found = described(result) if x is None else type_of(x)
+        found = describe(result) if x is None else type_of(x)
         raise OutputError(
             f"the condition of while_loop must be one boolean, but {FunctionName(cond_fun)} "
             f"returned {found}, at {user_location()}. Compare (x > 0), or reduce an array "
@@ -101,20 +101,20 @@ def _condition(result: Any, cond_fun: Callable[..., Any]) -> Any:
     return x
 
 
-def _repeated(
+def _run_loop(
     goes_on: Callable[[list[Any]], Any],
     step: Callable[[list[Any]], list[Any]],
     init: list[Any],
     functions: tuple[Callable[..., Any], Callable[..., Any]],
 ) -> list[Any]:
     """Run a loop over lists of leaves in Python if nothing is traced, else record it."""
-    if untraced(init):
+    if is_untraced(init):
         leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in init]
         while goes_on(leaves):
             leaves = step(leaves)
         return leaves
     types = [type_of(x) for x in init]
-    decide = preserving(
+    decide = forbid_changes(
         goes_on, f"the condition {FunctionName(functions[0])}", "leaf {} of the carry".format
     )
     test = record_body(functions[0], init, types, decide)
@@ -172,17 +172,17 @@ def fori_loop(
     bounds = [_bound(lower, "lower"), _bound(upper, "upper")]
 
     def step(i: Any, leaves: list[Any]) -> list[Any]:
-        return state.kept(body_fun(i, state.tree(leaves)), body_fun)
+        return state.next_leaves(body_fun(i, state.tree(leaves)), body_fun)
 
     if any(isinstance(bound, Tracer) for bound in bounds):
         start, end = (np.add(bound, np.int64(0)) for bound in bounds)
-        leaves = _repeated(
+        leaves = _run_loop(
             lambda xs: xs[0] < xs[1],
             lambda xs: [xs[0] + 1, xs[1], *step(xs[0], xs[2:])],
             [start, end, *state.xs],
             (body_fun, body_fun),
         )[2:]
-    elif untraced(state.xs):
+    elif is_untraced(state.xs):
         leaves = [np.array(x) if isinstance(x, np.ndarray) else x for x in state.xs]
         for i in range(*bounds):
             leaves = step(np.int64(i), leaves)

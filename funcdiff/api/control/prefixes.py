@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, check_function
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.control.bodies import detached
+from funcdiff.api.control.bodies import detach
 from funcdiff.api.signatures.variables import X
 from funcdiff.errors import InputError, OutputError, user_location
 
@@ -118,7 +118,7 @@ def _prefixes(combined: Callable[[list[Any], list[Any]], list[Any]], xs: list[An
     """Combine neighbours, solve the problem of half the size, and fill in what lies between."""
     n = xs[0].shape[0] if xs else 0
     if n < 2:
-        return list(map(detached, xs))
+        return list(map(detach, xs))
     odd = _prefixes(combined, combined([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs]))
     inner = (n - 1) // 2
     if not inner:
@@ -126,10 +126,10 @@ def _prefixes(combined: Callable[[list[Any], list[Any]], list[Any]], xs: list[An
     else:
         between = combined([y[:inner] for y in odd], [x[2::2] for x in xs])
         even = [np.concatenate([x[:1], y]) for x, y in zip(xs, between, strict=True)]
-    return [_interleaved(a, b) for a, b in zip(even, odd, strict=True)]
+    return [_interleave(a, b) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any) -> Any:
+def _interleave(even: Any, odd: Any) -> Any:
     """Return a₀ b₀ a₁ b₁ …, which ends with either."""
     m = odd.shape[0]
     merged = np.reshape(np.stack([even[:m], odd], axis=1), (2 * m, *odd.shape[1:]))

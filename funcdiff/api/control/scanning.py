@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.calls.arguments import FunctionName, check_function, described, is_int
+from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
@@ -120,8 +120,8 @@ def scan(
     types = [*state.types, *(t.with_shape(t.shape[1:]) for t in given.types)]
 
     def call(tracers: list[Tracer]) -> Any:
-        carry, y = _checked_pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
-        return state.kept(carry, f), y
+        carry, y = _pair(f(state.tree(tracers[:count]), given.tree(tracers[count:])), f)
+        return state.next_leaves(carry, f), y
 
     trace = record_body(f, [*state.xs, *rows], types, call, has_aux=True)
     assert trace.aux is not None
@@ -169,11 +169,11 @@ def _length(rows: Operands, length: int | None, name: str) -> int:
     return int(length)
 
 
-def _checked_pair(result: Any, f: Callable[..., Any]) -> Any:
+def _pair(result: Any, f: Callable[..., Any]) -> Any:
     if not isinstance(result, tuple) or len(result) != 2:
         raise OutputError(
             f"the function of scan must return (carry, y), but {FunctionName(f)} returned "
-            f"{described(result)}, at {user_location()}. Return (carry, None) without y."
+            f"{describe(result)}, at {user_location()}. Return (carry, None) without y."
         )
     return result
 
@@ -202,18 +202,18 @@ def _run(p: Scan, operands: Sequence[Tracer], segment: int) -> Sequence[Tracer]:
     pieces = [(0, whole, segment)] * bool(whole) + [(whole * segment, 1, rest)] * bool(rest)
     stacks: list[tuple[int, list[Tracer]]] = []
     for start, count, length in reversed(pieces) if p.reverse else pieces:
-        rows = [_reshaped(x[start : start + count * length], (count, length)) for x in xs]
+        rows = [_reshape(x[start : start + count * length], (count, length)) for x in xs]
         body = _segment_body(p, length, [*constants, *carry, *rows])
         outer = Scan(body, p.constants, p.carries, count, p.reverse)
         results = scan_op(outer, [*constants, *carry, *rows])
         carry = list(results[: p.carries])
-        ys = [_reshaped(y, (count * length,), axes=2) for y in results[p.carries :]]
+        ys = [_reshape(y, (count * length,), axes=2) for y in results[p.carries :]]
         stacks.append((start, ys))
     parts = [ys for _, ys in sorted(stacks, key=lambda stack: stack[0])]
     return [*carry, *(array(np.concatenate(column)) for column in zip(*parts, strict=True))]
 
 
-def _reshaped(x: Any, first: tuple[int, ...], axes: int = 1) -> Tracer:
+def _reshape(x: Any, first: tuple[int, ...], axes: int = 1) -> Tracer:
     """Replace the first axes of an array by others."""
     result: Tracer = array(np.reshape(x, (*first, *x.shape[axes:])))
     return result

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
-from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, beside, rebuild, run
+from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder, constant
@@ -242,11 +242,11 @@ def jacobian_function(
     """Return a function that computes a Jacobian; `of` is the user's function, if `f` is not."""
     _check_options(mode, chunk_size)
 
-    @named_after(
+    @name_after(
         of or f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
     )
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
+        inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux)
         if not holomorphic:
             _refuse_complex(inputs)
         check_outputs(trace, selection)
@@ -262,12 +262,12 @@ def jacobian_function(
             results = run(program, operands, trace)
         else:
             results = run_in_chunks(passes, operands, rows, trace, wants_value=wants_value)
-        J = _assembled(results[: rows * count], inputs, trace, selection)
+        J = _assemble(results[: rows * count], inputs, trace, selection)
         rest = results[rows * count :]
         if not wants_value:
-            return beside(J, None, trace, rest, wants_value)
+            return arrange_results(J, None, trace, rest, wants_value)
         value = rebuild(trace.structure, trace.numeric, rest[:rows], trace.others)
-        return beside(J, value, trace, rest[rows:], wants_value)
+        return arrange_results(J, value, trace, rest[rows:], wants_value)
 
     return jacobian
 
@@ -294,7 +294,7 @@ def _refuse_complex(inputs: Inputs) -> None:
         )
 
 
-def _assembled(blocks: Sequence[Any], inputs: Inputs, trace: Trace, selection: Selection) -> Any:
+def _assemble(blocks: Sequence[Any], inputs: Inputs, trace: Trace, selection: Selection) -> Any:
     """Put the blocks, row by row, into containers like the inputs, in one like the output."""
     columns = len(inputs.operands)
     rows = [

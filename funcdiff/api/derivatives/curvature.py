@@ -16,8 +16,8 @@ from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.derivatives.products import (
     check_count,
     check_tuples,
-    checked_per_argument,
     jvp,
+    tangents_per_argument,
     vjp,
 )
 from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp
@@ -201,7 +201,7 @@ def gauss_newton_product(
     options = _options(name, f, primals, tangents, argnums, argnames, has_aux)
     selection = Selection(f, name, options["argnums"], argnames)
     inputs, _ = call_parts(f, selection, primals, kwargs)
-    ts = inputs.rebuild(checked_per_argument(_floating(tangents), inputs))
+    ts = inputs.rebuild(tangents_per_argument(_floating(tangents), inputs))
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
     pushed, pullback = vjp(f_jvp, *ts)
     if loss is not None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.calls.arguments import check_function, is_int, type_of
-from funcdiff.api.calls.differentiated import Inputs, call_traced, check_holomorphic, check_outputs
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import beside, rebuild, run
+from funcdiff.api.calls.tracing import arrange_results, rebuild, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.products import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
@@ -83,9 +83,9 @@ def derivative(
         )
     selection = Selection(f, "derivative", argnums, argnames)
 
-    @named_after(f, "derivative", n=n if n != 1 else None, **selection.given, has_aux=has_aux)
+    @name_after(f, "derivative", n=n if n != 1 else None, **selection.given, has_aux=has_aux)
     def derived(*args: Any, **kwargs: Any) -> Any:
-        inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux, orders=n)
+        inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux, orders=n)
         _check_numbers(inputs, selection, holomorphic=holomorphic)
         check_outputs(trace, selection)
         if holomorphic:
@@ -98,7 +98,7 @@ def derivative(
             results = run(program, [*inputs.operands, *trace.captures], trace)
             found.append(rebuild(trace.structure, trace.numeric, results[:count], trace.others))
         value = selection.of(tuple(found))
-        return beside(value, None, trace, results[count:], wants_value=False)
+        return arrange_results(value, None, trace, results[count:], wants_value=False)
 
     return derived
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.tracing import Trace, lasting, run, split_residuals
+from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
 from funcdiff.api.derivatives.programs import Pullback as Programs
 from funcdiff.api.derivatives.programs import gradient_program, jvp_program, vjp_programs
 from funcdiff.backend import checking
@@ -96,7 +96,7 @@ class Pullback:
         self._size = (count, sum(trace.numeric))
         self._tape: Tape | None = None
         if _is_new(vjp_programs, trace, operands, *self._size):
-            self._operands = lasting(operands)
+            self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
             self.outputs = self._derived.outputs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from funcdiff.api.calls.differentiated import call_traced, check_holomorphic, like_inputs
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.differentiated import check_holomorphic, like_inputs, trace_call
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, beside, run
+from funcdiff.api.calls.tracing import Trace, arrange_results, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives import first_sight
 from funcdiff.api.derivatives.programs import gradient_program
@@ -143,11 +143,9 @@ def gradient_function(
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
 
-    @named_after(
-        f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
-    )
+    @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs, trace = call_traced(f, selection, args, kwargs, has_aux=has_aux)
+        inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
         results = first_sight.gradient(trace, count, operands, **kind)
         if results is None:
@@ -161,7 +159,7 @@ def gradient_function(
             check_holomorphic(inputs, trace, selection)
         trees = inputs.rebuild(like_inputs(results[:count], inputs))
         value = results[count] if wants_value else None
-        return beside(
+        return arrange_results(
             selection.of(trees), value, trace, results[count + wants_value :], wants_value
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives.blocks import jacobian_function
@@ -126,9 +126,7 @@ def value_grad_and_hessian(
         has_aux=True, wants_value=True,
     )  # fmt: skip
 
-    @named_after(
-        f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic
-    )
+    @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def all_three(*args: Any, **kwargs: Any) -> Any:
         (gradient, value), H = derive(*args, **kwargs)
         return value, gradient, H

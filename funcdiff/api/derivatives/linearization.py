@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.api.calls.differentiated import call_traced
+from funcdiff.api.calls.differentiated import trace_call
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import rebuild, run, split_residuals
 from funcdiff.api.derivatives.products import (
     check_point,
-    checked_per_argument,
+    tangents_per_argument,
     with_aux,
 )
 from funcdiff.api.derivatives.programs import linearize_programs
@@ -72,14 +72,14 @@ def linearize(
     """
     check_point("linearize", primals, kwargs)
     selection = Selection(f, "linearize", argnums, argnames, every=True)
-    inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
+    inputs, trace = trace_call(f, selection, primals, kwargs, has_aux=has_aux)
     count, results = len(inputs.operands), sum(trace.numeric)
     split = linearize_programs(trace.recording, count, results)
     values = run(split.primal, [*inputs.operands, *trace.captures], trace)
     outputs, residuals = split_residuals(values, trace)
 
     def f_jvp(*tangents: Any) -> Any:
-        pushed = run(split.linear, [*checked_per_argument(tangents, inputs), *residuals], trace)
+        pushed = run(split.linear, [*tangents_per_argument(tangents, inputs), *residuals], trace)
         return rebuild(trace.structure, trace.numeric, pushed, trace.others)
 
     return with_aux(trace, outputs, f_jvp)

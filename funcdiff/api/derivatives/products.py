@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff.api.calls.arguments import FunctionName
-from funcdiff.api.calls.cotangents import checked_cotangents, checked_tangents
-from funcdiff.api.calls.differentiated import Inputs, call_parts, call_traced, like_inputs
+from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
+from funcdiff.api.calls.differentiated import Inputs, call_parts, like_inputs, trace_call
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, rebuild, record, run
 from funcdiff.api.derivatives.first_sight import Pullback, pushforward
@@ -79,7 +79,7 @@ def vjp(
     """
     check_point("vjp", primals, kwargs)
     selection = Selection(f, "vjp", argnums, argnames, every=True)
-    inputs, trace = call_traced(f, selection, primals, kwargs, has_aux=has_aux)
+    inputs, trace = trace_call(f, selection, primals, kwargs, has_aux=has_aux)
     pull = Pullback(trace, len(inputs.operands), [*inputs.operands, *trace.captures])
 
     def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def vjp(
                 f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
             )
         types = [y.type for y in trace.outputs[: sum(trace.numeric)]]
-        cts = checked_cotangents(cotangent, trace, types, FunctionName(f))
+        cts = cotangent_operands(cotangent, trace, types, FunctionName(f))
         return inputs.rebuild(like_inputs(pull(cts), inputs))
 
     return with_aux(trace, pull.outputs, f_vjp)
@@ -161,7 +161,7 @@ def jvp(
     check_tuples("jvp", primals, tangents)
     selection = Selection(f, "jvp", argnums, argnames, every=True)
     inputs, call = call_parts(f, selection, primals, kwargs)
-    ts = checked_per_argument(tangents, inputs)
+    ts = tangents_per_argument(tangents, inputs)
     trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
     operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
     results = pushforward(trace, operands, ts, sizes[1])
@@ -198,7 +198,7 @@ def check_count(vectors: Sequence[Any], count: int, what: str = "tangent") -> No
         )
 
 
-def checked_per_argument(tangents: Sequence[Any], inputs: Inputs) -> list[Any]:
+def tangents_per_argument(tangents: Sequence[Any], inputs: Inputs) -> list[Any]:
     """Return one operand per differentiated leaf for tangents, one per argument."""
     check_count(tangents, len(inputs.structures))
-    return checked_tangents(tangents, inputs.structures, inputs.numeric, inputs.operands)
+    return tangent_operands(tangents, inputs.structures, inputs.numeric, inputs.operands)

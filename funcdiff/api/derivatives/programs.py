@@ -29,7 +29,7 @@ from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
 
 
-def linearized(program: Program, count: int, *, complete: bool = False) -> Linearized:
+def linearize_inputs(program: Program, count: int, *, complete: bool = False) -> Linearized:
     """Split a program at its first `count` inputs; `complete` gives every output a tangent."""
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     return linearize(program, active, (True,) * len(program.outputs) if complete else ())
@@ -40,17 +40,17 @@ def split_results(
 ) -> Linearized:
     """Split a program whose outputs after the first `results` are values only: auxiliary ones."""
     if results == len(program.outputs):
-        return linearized(program, count, complete=complete)
-    split = linearized(selected(program, slice(results)), count, complete=complete)
+        return linearize_inputs(program, count, complete=complete)
+    split = linearize_inputs(select_outputs(program, slice(results)), count, complete=complete)
     with Builder("linearize", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         values = inline(split.primal, xs)
-        others = inline(selected(program, slice(results, None)), xs)
+        others = inline(select_outputs(program, slice(results, None)), xs)
         primal = builder.program([*values[:results], *others, *values[results:]])
     return split._replace(primal=primal)
 
 
-def selected(program: Program, outputs: slice) -> Program:
+def select_outputs(program: Program, outputs: slice) -> Program:
     """Return a program of some of the outputs only."""
     return simplify(replace(program, outputs=program.outputs[outputs]))
 
@@ -123,7 +123,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
     program = simplify(program_of(*recording))
     types = program.input_types
     active = tuple(k == place for k in range(len(types)))
-    derived = selected(program, slice(results))
+    derived = select_outputs(program, slice(results))
     for _ in range(n):
         pushed, _ = push_program(derived, active, (True,) * results)
         with Builder("derivative", SHARED) as builder:
@@ -132,7 +132,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
             derived = simplify(builder.program(outputs[results:]))
     with Builder("derivative", SHARED) as builder:
         xs = [builder.input(t) for t in types]
-        others = inline(selected(program, slice(results, None)), xs)
+        others = inline(select_outputs(program, slice(results, None)), xs)
         return simplify(builder.program([*inline(derived, xs), *others]))
 
 
@@ -208,8 +208,8 @@ def transposed_program(recording: Recording, count: int) -> Program | None:
     program is not linear.
     """
     program = simplify(program_of(*recording))
-    split = linearized(program, count, complete=True)
-    point = selected(split.primal, slice(len(program.outputs), None))
+    split = linearize_inputs(program, count, complete=True)
+    point = select_outputs(split.primal, slice(len(program.outputs), None))
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     if any(dependent(point, active)) or has_hidden(program, active, trusts_rules=True):
         return None

@@ -9,11 +9,11 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, type_of
-from funcdiff.api.calls.differentiated import call_traced, called
-from funcdiff.api.calls.naming import named_after
+from funcdiff.api.calls.differentiated import call_with, trace_call
+from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import inside, rebuild, record
+from funcdiff.api.calls.tracing import nested_policy, rebuild, record
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
@@ -82,16 +82,16 @@ def depends_on(
     """
     selection = Selection(f, "depends_on", argnums, argnames)
 
-    @named_after(f, "depends_on", **selection.given)
+    @name_after(f, "depends_on", **selection.given)
     def dependence(*args: P.args, **kwargs: P.kwargs) -> Any:
         places = selection.places(args, kwargs)
         chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
         inputs = Operands(tuple(chosen))
 
         def call(tracers: list[Tracer]) -> Any:
-            return called(f, args, kwargs, places, inputs.tree(tracers))
+            return call_with(f, args, kwargs, places, inputs.tree(tracers))
 
-        trace = record(f, inputs.xs, call, inside(int(derivative)), weak=inputs.weak)
+        trace = record(f, inputs.xs, call, nested_policy(int(derivative)), weak=inputs.weak)
         counts = [sum(map(is_numeric, pytree.flatten(x)[0])) for x in chosen]
         others = [False for _ in trace.others]
         found = []
@@ -165,9 +165,9 @@ def is_linear(
     """
     selection = Selection(f, "is_linear", argnums, argnames)
 
-    @named_after(f, "is_linear", **selection.given)
+    @name_after(f, "is_linear", **selection.given)
     def linear(*args: P.args, **kwargs: P.kwargs) -> bool:
-        inputs, trace = call_traced(f, selection, args, kwargs)
+        inputs, trace = trace_call(f, selection, args, kwargs)
         program = affine(trace.recording, len(inputs.operands))
         if program is None:
             return False

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, type_of
-from funcdiff.api.calls.cotangents import checked_cotangents
-from funcdiff.api.calls.differentiated import Inputs, call_traced, like_inputs
+from funcdiff.api.calls.cotangents import cotangent_operands
+from funcdiff.api.calls.differentiated import Inputs, like_inputs, trace_call
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, lasting, run
+from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
 from funcdiff.api.derivatives.queries import has_rules
@@ -75,7 +75,7 @@ def linear_transpose(
     """
     check_point("linear_transpose", primals, kwargs)
     selection = Selection(f, "linear_transpose", argnums, argnames, every=True)
-    inputs, trace = call_traced(f, selection, primals, kwargs)
+    inputs, trace = trace_call(f, selection, primals, kwargs)
     count = len(inputs.operands)
     types = [y.type for y in trace.outputs]
     program = transposed_program(trace.recording, count)
@@ -85,10 +85,10 @@ def linear_transpose(
     _refuse_constant_part(inputs, trace, selection.name)
     _refuse_contrary_rules(inputs, trace, program, selection.name)
 
-    captures = lasting(trace.captures)
+    captures = copy_arrays(trace.captures)
 
     def f_transpose(*cotangent: Any) -> tuple[Any, ...]:
-        cts = checked_cotangents(cotangent, trace, types, selection.name)
+        cts = cotangent_operands(cotangent, trace, types, selection.name)
         return inputs.rebuild(like_inputs(run(program, [*captures, *cts], trace), inputs))
 
     return f_transpose

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 
-from funcdiff.api.calls.arguments import check_function, described, ints_of, name_of
+from funcdiff.api.calls.arguments import check_function, describe, ints_of, name_of
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
 from funcdiff.core.builder import current_builder
@@ -107,7 +107,7 @@ class CustomFunction(Generic[P, R]):
     def _check_rule(self, rule: Any) -> None:
         if not callable(rule):
             raise InputError(
-                f"a rule of {self._name} is a function, but {described(rule)} was given, at "
+                f"a rule of {self._name} is a function, but {describe(rule)} was given, at "
                 f"{user_location()}: write {self._name}.defjvp(rule), or "
                 f"{self._name}.defvjp(forward, backward)."
             )

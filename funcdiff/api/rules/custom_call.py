@@ -10,16 +10,16 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     FunctionName,
-    described,
+    as_tracers,
+    describe,
     is_numeric,
     operand,
-    traced,
     type_of,
 )
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import Trace, rebuild, record, standing_for
-from funcdiff.api.control.bodies import preserving
-from funcdiff.api.rules.rule_results import like_result, matched, shown
+from funcdiff.api.calls.tracing import Trace, rebuild, record, restore_kinds
+from funcdiff.api.control.bodies import forbid_changes
+from funcdiff.api.rules.rule_results import like_result, match_derivatives, show_types
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.program import Program
@@ -54,7 +54,7 @@ class Call(Operands):
         vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
     ) -> Any:
         """Trace the function and its rules, and record the call as one equation."""
-        body = self._traced(function, self._applied(function), pending=0, who=self.name)
+        body = self._trace(function, self._on_arguments(function), pending=0, who=self.name)
         pending = self.builder.policy.pending - 1  # of rules that may be transposed
         traces = [body]
         if pending >= 0 and jvp is not None:
@@ -64,17 +64,16 @@ class Call(Operands):
             forward = self._trace_forward(vjp[0], body, max(0, pending - 1))
             traces += [forward, self._trace_backward(vjp[1], body, forward, pending)]
         captures = [c for trace in traces for c in trace.captures]
-        programs = tuple(self._closed(traces, [type_of(c) for c in captures]))
+        programs = tuple(self._close(traces, [type_of(c) for c in captures]))
         rule = Custom(self.name, programs[0], len(self.xs), programs[1:of_jvp], programs[of_jvp:])
-        ys = (
-            bind(custom_p, rule, *traced(self.xs), *traced(captures)) if programs[0].outputs else ()
-        )
-        results = standing_for(ys, body.outputs)
+        operands = as_tracers([*self.xs, *captures])
+        ys = bind(custom_p, rule, *operands) if programs[0].outputs else ()
+        results = restore_kinds(ys, body.outputs)
         return rebuild(body.structure, body.numeric, results, body.others)
 
     # ---- tracing ---------------------------------------------------------------------------
 
-    def _traced(
+    def _trace(
         self, f: Callable[..., Any], call: Callable[[list[Tracer]], Any], *, pending: int,
         operands: Sequence[Any] | None = None, types: Sequence[ArrayType] | None = None,
         weak: Sequence[bool] | None = None, has_aux: bool = False,
@@ -83,7 +82,7 @@ class Call(Operands):
         return record(
             f,
             self.xs if operands is None else operands,
-            preserving(
+            forbid_changes(
                 call, who or f"{FunctionName(f)}, a rule of {self.name},", "its input {}".format
             ),
             # what is pending on the last level is a transpose, no derivative
@@ -93,7 +92,7 @@ class Call(Operands):
             weak=self.weak if weak is None else weak,
         )
 
-    def _applied(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
+    def _on_arguments(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         def call(tracers: list[Tracer]) -> Any:
             changed = list(self.args)
             for k, argument in zip(self.moving, self.tree(tracers), strict=True):
@@ -103,13 +102,13 @@ class Call(Operands):
         return call
 
     def _trace_forward(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
-        applied = self._applied(f)
+        applied = self._on_arguments(f)
 
         def call(tracers: list[Tracer]) -> Any:
             cure = " Return (out, None) if the backward rule needs nothing."
             return self._pair(applied(tracers), f, "forward rule", "residuals", cure)
 
-        trace = self._traced(f, call, pending=pending, has_aux=True)
+        trace = self._trace(f, call, pending=pending, has_aux=True)
         self._check_result(trace, body, len(body.outputs), f, "the forward rule")
         return trace
 
@@ -126,11 +125,11 @@ class Call(Operands):
         def call(tracers: list[Tracer]) -> Any:
             kept = aux.rebuild(tracers[: len(residuals)])
             cotangent = like_result(body, [conj(ct) for ct in tracers[len(residuals) :]])
-            return self._cotangents(f, f(*self.fixed, kept, cotangent))
+            return self._match_cotangents(f, f(*self.fixed, kept, cotangent))
 
         types = [*(x.type for x in residuals), *floating]
         weak = [x.weak for x in residuals]
-        return self._traced(f, call, pending=pending, operands=operands, types=types, weak=weak)
+        return self._trace(f, call, pending=pending, operands=operands, types=types, weak=weak)
 
     def _trace_jvp(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
         places = smooth(self.types)
@@ -146,10 +145,10 @@ class Call(Operands):
             tangents = pytree.unflatten(self.structure, spread)
             returned = f(*self.fixed, primals, tangents)
             out, tangent = self._pair(returned, f, "JVP rule", "tangent")
-            return out, self._tangents(f, tangent, body)
+            return out, self._match_tangents(f, tangent, body)
 
         types = [*self.types, *(self.types[k] for k in places)]
-        trace = self._traced(
+        trace = self._trace(
             f, call, pending=pending, operands=operands, types=types, has_aux=True
         )  # fmt: skip
         self._check_result(trace, body, len(body.outputs), f, "the JVP rule")
@@ -164,7 +163,7 @@ class Call(Operands):
             entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
             raise OutputError(
                 f"the {what} {FunctionName(f)} of {self.name} must return a pair (out, {second}), "
-                f"but returned {described(returned)}{entries}, at {user_location()}.{cure}"
+                f"but returned {describe(returned)}{entries}, at {user_location()}.{cure}"
             )
         return returned
 
@@ -178,16 +177,16 @@ class Call(Operands):
             return
         raise OutputError(
             f"{what} {FunctionName(f)} of {self.name} must return first what {self.name} returns, "
-            f"{shown(body.structure, expected)}, but returned "
-            f"{shown(trace.structure, trace.outputs[: sum(trace.numeric)])}, at "
+            f"{show_types(body.structure, expected)}, but returned "
+            f"{show_types(trace.structure, trace.outputs[: sum(trace.numeric)])}, at "
             f"{user_location()}. Convert or reshape it."
         )
 
-    def _cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
+    def _match_cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
         """Check what a backward rule returned; return one cotangent per floating operand."""
         if not isinstance(returned, tuple | list) or len(returned) != len(self.moving):
             several = isinstance(returned, tuple | list)
-            count = f"{len(returned)} entries" if several else described(returned)
+            count = f"{len(returned)} entries" if several else describe(returned)
             raise OutputError(
                 f"the backward rule {FunctionName(f)} of {self.name} must return a tuple with one "
                 f"entry per argument, {len(self.moving)} in all, but returned {count}, at "
@@ -200,20 +199,20 @@ class Call(Operands):
             what = f"the backward rule {FunctionName(f)} of {self.name}: entry {k}"
             wanted = [type_of(operand(x)) if is_numeric(x) else None for x in leaves]
             found += [
-                conj(x) for x in matched(ct, structure, wanted, what, f"argument {k}")
+                conj(x) for x in match_derivatives(ct, structure, wanted, what, f"argument {k}")
             ]  # fmt: skip
         return found
 
-    def _tangents(self, f: Callable[..., Any], tangent: Any, body: Trace) -> list[Tracer]:
+    def _match_tangents(self, f: Callable[..., Any], tangent: Any, body: Trace) -> list[Tracer]:
         """Check the tangent of the result; return one per floating output."""
         types = iter([y.type for y in body.outputs])
         wanted = [next(types) if on else None for on in body.numeric]
         what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
-        return matched(tangent, body.structure, wanted, what, "the result")
+        return match_derivatives(tangent, body.structure, wanted, what, "the result")
 
     # ---- programs --------------------------------------------------------------------------
 
-    def _closed(self, traces: Sequence[Trace], types: Sequence[ArrayType]) -> list[Program]:
+    def _close(self, traces: Sequence[Trace], types: Sequence[ArrayType]) -> list[Program]:
         """Return the programs of the traces, all with the captures of all behind the primals.
 
         For the JVP rule the tangents come last, and for the backward rule the cotangents do.

@@ -14,10 +14,15 @@ from typing import Any, overload
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function, check_optional_functions, name_of, traced
-from funcdiff.api.rules.solution import Unknowns, fitted, traced_equation, unknowns
-from funcdiff.api.rules.solver_names import named
-from funcdiff.api.rules.solving import any_traced, auxiliary, directly, rebuilt
+from funcdiff.api.calls.arguments import (
+    as_tracers,
+    check_function,
+    check_optional_functions,
+    name_of,
+)
+from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
+from funcdiff.api.rules.solver_names import name_solver
+from funcdiff.api.rules.solving import auxiliary, has_tracer, rebuild_solution, solve_directly
 from funcdiff.api.signatures.variables import Aux, No, Primals, X, Yes
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import ConvergenceError, InputError, user_location
@@ -127,21 +132,21 @@ def _root(
     has_aux: bool,
 ) -> Any:
     if current_builder() is not None:
-        program, captures = traced_equation(f, x, name)
+        program, captures = trace_equation(f, x, name)
         operands = [*captures, *x.leaves]
-        if any_traced(operands):
-            solver = named(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
+        if has_tracer(operands):
+            solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
             tangent_solver = _tangent_solver(tangent_solve, x, name)
             aux, shown = auxiliary(solver, name, program, operands)
             p = Root(name, program, fixed, len(x.types), solver, tangent_solver, aux, ())
-            return rebuilt(root(p, traced(operands)), x, shown)
-    return directly(solve, f, x, name, has_aux=has_aux)
+            return rebuild_solution(root(p, as_tracers(operands)), x, shown)
+    return solve_directly(solve, f, x, name, has_aux=has_aux)
 
 
 def _tangent_solver(solve: Callable[..., Any] | None, x: Unknowns, name: str) -> str:
     if solve is None:
         return ""
-    return named(solve, x.structure, f"the tangent solver of {name}", has_aux=False)
+    return name_solver(solve, x.structure, f"the tangent solver of {name}", has_aux=False)
 
 
 # ---- fixed points ------------------------------------------------------------------------------
@@ -239,7 +244,9 @@ class _Iteration:
         before, change = x.leaves, np.inf
         for iteration in range(1, self.max_iterations + 1):
             result = f(pytree.unflatten(x.structure, before))
-            after = fitted(result, x.structure, x.types, f"the result of the map of {self.name}")
+            after = fit_leaves(
+                result, x.structure, x.types, f"the result of the map of {self.name}"
+            )
             if not all(np.isfinite(y).all() for y in after):
                 raise ConvergenceError(
                     f"{self.name} left the finite numbers in iteration {iteration}, at "

@@ -6,15 +6,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import check_function, check_optional_functions, name_of, traced
-from funcdiff.api.rules.solution import traced_equation, unknowns
-from funcdiff.api.rules.solver_names import named
+from funcdiff.api.calls.arguments import (
+    as_tracers,
+    check_function,
+    check_optional_functions,
+    name_of,
+)
+from funcdiff.api.rules.solution import trace_equation, unknowns
+from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import (
-    any_traced,
     auxiliary,
-    directly,
-    evaluated,
-    rebuilt,
+    evaluate_or_record,
+    has_tracer,
+    rebuild_solution,
+    solve_directly,
 )
 from funcdiff.api.signatures.variables import Aux, No, X, Yes
 from funcdiff.core.builder import Builder, current_builder
@@ -123,28 +128,28 @@ def custom_linear_solve(
                 f"{name} got transpose_solve or has_aux=True, but no solve, at {user_location()}. "
                 "Give solve=, or leave out the others."
             )
-        program, captures = traced_equation(matvec, x, name)
+        program, captures = trace_equation(matvec, x, name)
         equation = _linear_map(program, len(x.types), name)
-        right = evaluated(equation.right, [*captures, *x.leaves])
+        right = evaluate_or_record(equation.right, [*captures, *x.leaves])
         dense = dense_solve(equation.program, len(x.types), name)
-        return pytree.unflatten(x.structure, evaluated(dense, [*captures, *right]))
+        return pytree.unflatten(x.structure, evaluate_or_record(dense, [*captures, *right]))
     if current_builder() is not None:
-        program, captures = traced_equation(matvec, x, name)
+        program, captures = trace_equation(matvec, x, name)
         operands = [*captures, *x.leaves]
-        if any_traced(operands):
+        if has_tracer(operands):
             equation = _linear_map(program, len(x.types), name)
-            operands = [*captures, *evaluated(equation.right, operands)]
-            solver = named(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
+            operands = [*captures, *evaluate_or_record(equation.right, operands)]
+            solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
             transposed: str = solver if symmetric else ""
             if transpose_solve is not None:
                 what = f"the transposed solver of {name}"
-                transposed = named(transpose_solve, x.structure, what, has_aux=has_aux)
+                transposed = name_solver(transpose_solve, x.structure, what, has_aux=has_aux)
             aux, shown = auxiliary(solver, name, equation.program, operands)
             p = LinearSolve(
                 name, equation.program, len(x.types), solver, transposed, aux, batches=()
             )
-            return rebuilt(linear_solve(p, traced(operands)), x, shown)
-    return directly(solve, matvec, x, name, has_aux=has_aux)
+            return rebuild_solution(linear_solve(p, as_tracers(operands)), x, shown)
+    return solve_directly(solve, matvec, x, name, has_aux=has_aux)
 
 
 # ---- the map as a program -----------------------------------------------------------------------
@@ -179,7 +184,7 @@ def _linear_map(program: Program, count: int, name: str) -> _LinearMap:
             f"the map of {name} gives a value the name {tap!r}, at {user_location()}: it is taken "
             "apart, and applied to many vectors. Apply it to the solution and name what it returns."
         )
-    found = _taken_apart(program, count)
+    found = _take_apart(program, count)
     if found is None:
         raise InputError(
             f"the map of {name} is not linear: its derivative depends on the argument, at "
@@ -189,7 +194,7 @@ def _linear_map(program: Program, count: int, name: str) -> _LinearMap:
 
 
 @memoised
-def _taken_apart(program: Program, count: int) -> _LinearMap | None:
+def _take_apart(program: Program, count: int) -> _LinearMap | None:
     """Take a program for its derivative by the last inputs, unless that depends on them."""
     outputs, first = len(program.outputs), len(program.inputs) - count
     active = (*(False for _ in range(first)), *(True for _ in range(count)))

@@ -12,10 +12,10 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
+    as_tracers,
     check_optional_functions,
     is_numeric,
     operand,
-    traced,
     type_of,
 )
 from funcdiff.api.calls.tracing import rebuild
@@ -78,13 +78,13 @@ class OpaqueFunction(CustomFunction[P, R]):
         statics = tuple(x for x, on in zip(leaves, numeric, strict=True) if not on)
         numbers = [x for x, on in zip(leaves, numeric, strict=True) if on]
         xs, weak = list(map(operand, numbers)), tuple(map(is_weak, numbers))
-        rebuilt = functools.partial(_rebuilt, structure, numeric, statics, weak)
+        rebuilt = functools.partial(_rebuild, structure, numeric, statics, weak)
         name = self._name_of(structure, numeric, statics, weak)
         known_results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
         if types not in known_results:
             known_results[types] = self._result_of(name, rebuilt, xs)
         found = known_results[types]
-        results = opaque(Opaque(name, found.types, ()), traced(xs)) if found.types else ()
+        results = opaque(Opaque(name, found.types, ()), as_tracers(xs)) if found.types else ()
         ys = [as_number(y) if flag else y for y, flag in zip(results, found.weak, strict=True)]
         return rebuild(found.structure, found.numeric, ys, found.others)
 
@@ -106,7 +106,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             ) from error
         if found is not None:
             return found
-        rebuilt = functools.partial(_rebuilt, structure, numeric, statics)
+        rebuilt = functools.partial(_rebuild, structure, numeric, statics)
         strong = (False,) * len(weak)  # a batch of Python numbers is an array
         function: Callable[..., Any] = self._function
 
@@ -167,7 +167,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         return super().__call__(*args, **kwargs)
 
 
-def _rebuilt(
+def _rebuild(
     structure: pytree.Structure,
     numeric: Sequence[bool],
     statics: Sequence[Any],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import operand, traced
+from funcdiff.api.calls.arguments import as_tracers, operand
 from funcdiff.api.calls.tracing import Trace, rebuild
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -25,7 +25,7 @@ def like_result(body: Trace, cotangents: Sequence[Any]) -> Any:
     return rebuild(body.structure, body.numeric, values, [None for _ in body.others])
 
 
-def matched(
+def match_derivatives(
     value: Any,
     structure: pytree.Structure,
     types: Sequence[ArrayType | None],
@@ -41,19 +41,21 @@ def matched(
         partial = pytree.unflatten(structure, [0 if path in leaves else None for path in paths])
         if not set(leaves) <= set(paths) or pytree.flatten(partial)[1] != found:
             raise OutputError(
-                f"{what} is {shown(found, list(leaves.values()))}, but {target} is {structure}, "
-                f"at {user_location()}. Return one like it, with None for zeros."
+                f"{what} is {show_types(found, list(leaves.values()))}, but {target} is "
+                f"{structure}, at {user_location()}. Return one like it, with None for zeros."
             )
     return [
-        zeros(type_) if leaves.get(path) is None else fitted(leaves[path], type_, what + path)
+        zeros(type_)
+        if leaves.get(path) is None
+        else fit_derivative(leaves[path], type_, what + path)
         for type_, path in zip(types, paths, strict=True)
         if type_ is not None and type_.differentiable
     ]
 
 
-def fitted(leaf: Any, type_: ArrayType, what: str) -> Tracer:
+def fit_derivative(leaf: Any, type_: ArrayType, what: str) -> Tracer:
     """Return a derivative as a tracer of the type of its primal."""
-    (x,) = traced([operand(leaf)])
+    (x,) = as_tracers([operand(leaf)])
     if x.shape != type_.shape:
         raise OutputError(
             f"{what} has shape {x.shape}, expected {type_.shape}, at {user_location()}. "
@@ -69,7 +71,7 @@ def fitted(leaf: Any, type_: ArrayType, what: str) -> Tracer:
     return x
 
 
-def shown(structure: pytree.Structure, leaves: Sequence[Any]) -> str:
+def show_types(structure: pytree.Structure, leaves: Sequence[Any]) -> str:
     """Return how messages show a container and the types of its leaves."""
     types = ", ".join(str(getattr(leaf, "type", type(leaf).__name__)) for leaf in leaves)
     return types if structure is pytree.LEAF else f"{structure} of {types}"

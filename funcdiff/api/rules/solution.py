@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand, type_of
-from funcdiff.api.calls.tracing import Trace, inside, record
+from funcdiff.api.calls.tracing import Trace, nested_policy, record
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -50,7 +50,7 @@ def unknowns(tree: Any, what: str) -> Unknowns:
     return Unknowns(xs, tuple(map(type_of, xs)), structure)
 
 
-def fitted(
+def fit_leaves(
     value: Any, structure: pytree.Structure, types: Sequence[ArrayType], what: str
 ) -> list[Any]:
     """Return the leaves of a value that must be like the unknowns, in their types.
@@ -87,7 +87,7 @@ def _leaf(leaf: Any, type_: ArrayType, what: str) -> Any:
     return convert(x, type_.dtype) if isinstance(x, Tracer) else np.array(x, type_.dtype)[()]
 
 
-def traced_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Program, list[Any]]:
+def trace_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Program, list[Any]]:
     """Trace a function of the unknowns, whose result must be like them.
 
     Returns
@@ -107,7 +107,7 @@ def traced_equation(f: Callable[..., Any], x: Unknowns, name: str) -> tuple[Prog
         return f(pytree.unflatten(x.structure, tracers))
 
     trace = record(
-        f, x.leaves, call, inside(0, eager=False, lifts=False), types=x.types
+        f, x.leaves, call, nested_policy(0, eager=False, lifts=False), types=x.types
     )  # fmt: skip
     _check_result(trace, f, x, name)
     return _captures_first(program_of(*trace.recording), len(x.types)), trace.captures

@@ -27,7 +27,7 @@ _entered: Final[WeakValueDictionary[Hashable, Name[Run]]] = WeakValueDictionary(
 """The solvers that are in use, by what tells them apart."""
 
 
-def named(
+def name_solver(
     solve: Callable[..., Any], structure: pytree.Structure, what: str, *, has_aux: bool
 ) -> Name[Run]:
     """Return the name of a solver for unknowns of a structure, entering it if it is new.
@@ -37,7 +37,7 @@ def named(
     InputError
         If it closes over a traced array; the message speaks of `what`.
     """
-    key, frozen = _frozen(solve, what, ())
+    key, frozen = _freeze(solve, what, ())
     whole = (key, structure, has_aux)
     found = _entered.get(whole)
     if found is None:
@@ -50,7 +50,7 @@ class _NotComparableError(Exception):
     """A value that is equal to nothing but itself."""
 
 
-def _frozen(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any]:
+def _freeze(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any]:
     """Return what tells a value apart, and the value as it is now.
 
     Functions are copied with their cells: what they close over may be bound anew later.
@@ -58,9 +58,9 @@ def _frozen(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, An
     _refuse_traced(value, what)
     try:
         if isinstance(value, FunctionType) and id(value) not in above:
-            return _frozen_function(value, what, (*above, id(value)))
+            return _freeze_function(value, what, (*above, id(value)))
         if type(value) is functools.partial:
-            return _frozen_partial(value, what, above)
+            return _freeze_partial(value, what, above)
     except _NotComparableError:
         return ("object", value), value
     try:
@@ -73,7 +73,7 @@ class _Unique:
     """Equal to nothing but itself."""
 
 
-def _frozen_function(
+def _freeze_function(
     f: FunctionType, what: str, above: tuple[int, ...]
 ) -> tuple[Hashable, FunctionType]:
     if _rebinds(f.__code__):
@@ -106,7 +106,7 @@ def _rebinds(code: CodeType) -> bool:
     )
 
 
-def _frozen_partial(
+def _freeze_partial(
     f: functools.partial[Any], what: str, above: tuple[int, ...]
 ) -> tuple[Hashable, functools.partial[Any]]:
     function, *args = (_comparable(value, what, above) for value in (f.func, *f.args))
@@ -122,8 +122,8 @@ def _frozen_partial(
 
 
 def _comparable(value: Any, what: str, above: tuple[int, ...]) -> tuple[Hashable, Any]:
-    """As `_frozen`, of a part of a function, which is no longer told apart if the part is not."""
-    key, frozen = _frozen(value, what, above)
+    """As `_freeze`, of a part of a function, which is no longer told apart if the part is not."""
+    key, frozen = _freeze(value, what, above)
     if type(key) is _Unique:
         raise _NotComparableError
     return key, frozen

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import described
+from funcdiff.api.calls.arguments import describe
 from funcdiff.api.calls.tracing import run
-from funcdiff.api.rules.solution import Unknowns, fitted
+from funcdiff.api.rules.solution import Unknowns, fit_leaves
 from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
@@ -47,8 +47,10 @@ class Calls:
         types = program.input_types[len(given) :]
 
         def function(x: Any) -> Any:
-            leaves = fitted(x, self._structure, types, f"the argument of the function of {name}")
-            return pytree.unflatten(self._structure, evaluated(program, [*given, *leaves]))
+            leaves = fit_leaves(
+                x, self._structure, types, f"the argument of the function of {name}"
+            )
+            return pytree.unflatten(self._structure, evaluate_or_record(program, [*given, *leaves]))
 
         start = [np.array(x)[()] for x in values]
         return solution(
@@ -72,7 +74,7 @@ class Calls:
         return self._aux[key]
 
 
-def evaluated(program: Program, operands: Sequence[Any]) -> list[Any]:
+def evaluate_or_record(program: Program, operands: Sequence[Any]) -> list[Any]:
     """Evaluate a program or, if an operand is traced, record it: solvers may differentiate."""
     if any(isinstance(x, Tracer) for x in operands):
         return run(program, operands)
@@ -95,10 +97,10 @@ def solution(
         if not isinstance(result, tuple) or len(result) != 2:
             raise OutputError(
                 f"has_aux=True of {name} needs a solver that returns a pair (solution, aux), but "
-                f"it returned {described(result)}, at {user_location()}."
+                f"it returned {describe(result)}, at {user_location()}."
             )
         result, aux = result
-    return fitted(result, start.structure, start.types, f"the solution of {name}"), aux
+    return fit_leaves(result, start.structure, start.types, f"the solution of {name}"), aux
 
 
 def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
@@ -114,12 +116,12 @@ def _numbers(aux: Any, name: str) -> tuple[list[Any], pytree.Structure]:
     return arrays, structure
 
 
-def any_traced(operands: Sequence[Any]) -> bool:
+def has_tracer(operands: Sequence[Any]) -> bool:
     """Return whether a derivative may be asked for."""
     return any(isinstance(x, Tracer) for x in operands)
 
 
-def directly(
+def solve_directly(
     solve: Callable[..., Any], f: Callable[..., Any], x: Unknowns, name: str, *, has_aux: bool
 ) -> Any:
     """Call a solver where nothing is traced."""
@@ -144,7 +146,7 @@ def auxiliary(
         ) from error
 
 
-def rebuilt(ys: Sequence[Tracer], x: Unknowns, aux: pytree.Structure | None) -> Any:
+def rebuild_solution(ys: Sequence[Tracer], x: Unknowns, aux: pytree.Structure | None) -> Any:
     """Put the solution, and what comes beside it, back into their containers."""
     results = [views.fresh(y) for y in ys]
     value = pytree.unflatten(x.structure, results[: len(x.types)])

@@ -13,9 +13,9 @@ from funcdiff.api.calls.arguments import (
     names_of,
     suggestion,
 )
-from funcdiff.api.calls.naming import named_after
-from funcdiff.api.calls.operands import Operands, applied
-from funcdiff.api.calls.tracing import Trace, inside, rebuild, record, run
+from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.operands import Operands, on_operands
+from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
@@ -96,14 +96,14 @@ def tap(name: str, x: X) -> X:
     notes = builder.taps.setdefault(name, [])
     notes.append(_Note(structure, numeric, others, user_location()))
     results = [
-        _tapped(leaf, Tap(name, k)) if flag else leaf
+        _tap_leaf(leaf, Tap(name, k)) if flag else leaf
         for k, (leaf, flag) in enumerate(zip(leaves, numeric, strict=True))
     ]
     same: X = pytree.unflatten(structure, results)
     return same
 
 
-def _tapped(leaf: Any, p: Tap) -> Any:
+def _tap_leaf(leaf: Any, p: Tap) -> Any:
     """Return a leaf named, on the memory of the leaf, as it is where nothing is recorded."""
     x = array(leaf)
     if is_weak(leaf):
@@ -148,12 +148,12 @@ def tap_values(
     {'layer1': array([1., 5.])}
     """
     check_function(f, "tap_values")
-    chosen = _chosen(names)
+    chosen = _names_asked(names)
 
-    @named_after(f, "tap_values")
+    @name_after(f, "tap_values")
     def named_values(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
-        invocation, trace, taps = _traced(f, args, kwargs, orders=0)
-        wanted = _wanted(f, taps, chosen)
+        invocation, trace, taps = _trace(f, args, kwargs, orders=0)
+        wanted = _find_names(f, taps, chosen)
         program = values_program(trace.recording, wanted)
         results = run(program, [*invocation.xs, *trace.captures], trace)
         return _by_name(results, taps, wanted)
@@ -201,12 +201,12 @@ def tap_grads(
     {'attention': array([1., 2., 3.])}
     """
     check_function(f, "tap_grads")
-    chosen = _chosen(names)
+    chosen = _names_asked(names)
 
-    @named_after(f, "tap_grads")
+    @name_after(f, "tap_grads")
     def named_gradients(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
-        invocation, trace, taps = _traced(f, args, kwargs, orders=1)
-        wanted = _wanted(f, taps, chosen)
+        invocation, trace, taps = _trace(f, args, kwargs, orders=1)
+        wanted = _find_names(f, taps, chosen)
         program, output = gradients_program(trace.recording, wanted)
         if program is None or not trace.is_array:
             raise _unsuitable(f, trace, output)
@@ -216,7 +216,7 @@ def tap_grads(
     return named_gradients
 
 
-def _chosen(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+def _names_asked(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     chosen = names_of(names)
@@ -228,7 +228,7 @@ def _chosen(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return chosen
 
 
-def _traced(
+def _trace(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, orders: int
 ) -> tuple[Operands, Trace, _Taps]:
     """Trace a call with every number in its arguments, noting the taps."""
@@ -236,13 +236,13 @@ def _traced(
     taps: _Taps = {}
     severed = not orders and current_builder() is None
     trace = record(
-        f, invocation.xs, applied(f, invocation), inside(orders, severed=severed), taps=taps,
-        weak=invocation.weak,
+        f, invocation.xs, on_operands(f, invocation), nested_policy(orders, severed=severed),
+        taps=taps, weak=invocation.weak,
     )  # fmt: skip
     return invocation, trace, taps
 
 
-def _wanted(
+def _find_names(
     f: Callable[..., Any], taps: _Taps, chosen: tuple[str, ...] | None
 ) -> tuple[Named, ...]:
     for name in chosen or ():

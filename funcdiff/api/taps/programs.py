@@ -61,7 +61,7 @@ class Gradients(NamedTuple):
 @memoised
 def values_program(recording: Recording, wanted: tuple[Named, ...]) -> Program:
     """Return the program of the named values, leaf by leaf."""
-    program = _checked(recording, wanted)
+    program = _program_with_taps(recording, wanted)
     found: dict[Params, Tracer] = {}
 
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
@@ -83,7 +83,7 @@ def gradients_program(recording: Recording, wanted: tuple[Named, ...]) -> Gradie
     """
     if len(recording[1]) != 1:
         return Gradients(None, None)
-    program = _checked(recording, wanted)
+    program = _program_with_taps(recording, wanted)
     _check_used(program, wanted)
     types = {eq.params: eq.results[0].type for eq in program.equations if _is_tap(eq)}
     taps = [p for name in wanted for p in name.taps]
@@ -123,7 +123,7 @@ def _names(params: Params) -> set[str]:
     return found
 
 
-def _checked(recording: Recording, wanted: Sequence[Named]) -> Program:
+def _program_with_taps(recording: Recording, wanted: Sequence[Named]) -> Program:
     """Return the recorded program with all its taps, and those of checkpoints, in the open."""
     entries, outputs, origins = recording
     kept = list(outputs)
