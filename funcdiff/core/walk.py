@@ -184,12 +184,12 @@ def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) 
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 
-def rearranged(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
+def rearrange(program: Program, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
     """Return the program with its inputs and outputs reordered, or some of them dropped.
 
     `inputs` must name every input that the chosen outputs need.
     """
-    with Builder("rearranged", SHARED) as builder:
+    with Builder("rearrange", SHARED) as builder:
         xs: dict[int, Tracer] = {k: builder.input(program.input_types[k]) for k in inputs}
         places = needed_equations(program, outputs)
         copy = following(program, [xs.get(v.number) for v in program.inputs], copy_equation)

@@ -19,7 +19,7 @@ from funcdiff.testing.neighbourhood import JITTERS, Neighbourhood
 from funcdiff.testing.quotients import Accuracy, Mismatch, mismatch
 from funcdiff.testing.search import search
 from funcdiff.testing.subject import Subject
-from funcdiff.testing.triangles import is_symmetric, reads_one_triangle, square, symmetrized
+from funcdiff.testing.triangles import is_symmetric, reads_one_triangle, square, symmetrize
 
 Push: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Values]
 """Of a point and tangents, the tangents of the results."""
@@ -58,7 +58,7 @@ class _Forward:
         """Return what differs along a direction."""
 
         def again(k: int) -> list[Any]:
-            return self._push(self.near.jittered(k), ts)
+            return self._push(self.near.jitter(k), ts)
 
         got = self._push(self.near.xs, ts)
         return mismatch(self.near, ts, got, again, self._accuracy, size=size, thorough=thorough)
@@ -71,7 +71,7 @@ class _Forward:
         """Whether what makes these matrices less symmetric has no effect."""
         random = np.random.default_rng(1)
         ts = self.inputs.arrays(self.sizes * magnitudes(self.inputs.size, random))
-        even = symmetrized(ts, chosen)
+        even = symmetrize(ts, chosen)
         odd = [t - s for t, s in zip(ts, even, strict=True)]
         pairs = zip(self._push(self.near.xs, odd), self._push(self.near.xs, even), strict=True)
         return all(_is_small(a, b) for a, b in pairs)
@@ -120,7 +120,7 @@ class _Reverse:
 
         def again(k: int) -> list[Any]:
             if not self._others:
-                points = map(self.near.jittered, range(JITTERS))
+                points = map(self.near.jitter, range(JITTERS))
                 self._others = [self.inputs.row(self._pull(xs)) for xs in points]
             return along(self._others[k])
 
@@ -229,7 +229,7 @@ class _Probe:
 
     def fault(self, moves: Any, *, size: float = 1.0, thorough: bool = True) -> Mismatch | None:
         """Return what differs along a direction that moves numbers by `size` times so much."""
-        ts = symmetrized(self.compared.inputs.arrays(moves), self._symmetric)
+        ts = symmetrize(self.compared.inputs.arrays(moves), self._symmetric)
         return self.compared.fault(ts, size, thorough=thorough)
 
     def entry(self, k: int) -> Mismatch | None:

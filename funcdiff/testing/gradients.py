@@ -11,7 +11,7 @@ from funcdiff.api.derivatives.products import jvp, vjp
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing.directions import check_forward, check_reverse
 from funcdiff.testing.quotients import Accuracy
-from funcdiff.testing.subject import Subject, taken_apart, tangent, weights
+from funcdiff.testing.subject import Subject, take_apart, tangent, weights
 
 MODES: Final = ("forward", "reverse")
 
@@ -102,7 +102,7 @@ def check_grads(
             f"check_grads: order={order} checks nothing, at {user_location()}. Give the order of "
             "the highest derivative to check, such as order=2."
         )
-    subject, _, xs = taken_apart(f, args, "check_grads", progress=progress)
+    subject, _, xs = take_apart(f, args, "check_grads", progress=progress)
     _check(subject, xs, order, modes, Accuracy(rtol, atol, eps), np.random.default_rng(0))
 
 

@@ -64,12 +64,12 @@ class Neighbourhood:
 
     def at(self, ts: Sequence[Any], h: float) -> Any:
         """Return the results at ``x + h·t`` in a row; what has no tangent stays."""
-        return self._row([_moved(x, t, h) for x, t in zip(self.xs, ts, strict=True)])
+        return self._row([_move(x, t, h) for x, t in zip(self.xs, ts, strict=True)])
 
-    def jittered(self, k: int) -> Values:
+    def jitter(self, k: int) -> Values:
         """Return the k-th point next to this one: the last bits are others."""
         random = np.random.default_rng(k)
-        return [_jittered(x, precision([x]), random) if is_smooth(x) else x for x in self.xs]
+        return [_jitter(x, precision([x]), random) if is_smooth(x) else x for x in self.xs]
 
     @cached_property
     def noise(self) -> Any:
@@ -80,7 +80,7 @@ class Neighbourhood:
         """
         found = np.where(np.isfinite(self._rounding), self._rounding, 0.0)
         with np.errstate(all="ignore"):
-            changes = [self._row(self.jittered(k)) - self.values for k in range(JITTERS)]
+            changes = [self._row(self.jitter(k)) - self.values for k in range(JITTERS)]
             for power in _SPACINGS:
                 points = [self._row(self._aside(k, power)) for k in (-2, -1, 1, 2)]
                 outer, inner = points[0] + points[3], points[1] + points[2]
@@ -96,7 +96,7 @@ class Neighbourhood:
         """Return the point moved by `k` steps, of a relative size of a power of the precision."""
         random = np.random.default_rng(0)
         size = k * math.pow(self.precision, power)
-        return [_jittered(x, size, random) if is_smooth(x) else x for x in self.xs]
+        return [_jitter(x, size, random) if is_smooth(x) else x for x in self.xs]
 
     @property
     def rounding(self) -> Any:
@@ -108,11 +108,11 @@ def _rounding(y: Any) -> Any:
     return precision([y]) * np.abs(y) * (1 + 1j if np.iscomplexobj(y) else 1)
 
 
-def _moved(x: Any, t: Any, h: float) -> Any:
+def _move(x: Any, t: Any, h: float) -> Any:
     return x if t is None else (x + x.dtype.type(h) * t).astype(x.dtype)
 
 
-def _jittered(x: Any, size: float, random: np.random.Generator) -> Any:
+def _jitter(x: Any, size: float, random: np.random.Generator) -> Any:
     """Return an array whose parts are a little larger or smaller, relative to themselves."""
     row = np.array(x, order="C").reshape(-1)
     parts = row.view(row.real.dtype)

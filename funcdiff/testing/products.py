@@ -12,7 +12,7 @@ from funcdiff.pytree.walks import MismatchError, leaves_like
 from funcdiff.testing.differences import Values, disagreement, rounding
 from funcdiff.testing.directions import check_forward, check_reverse
 from funcdiff.testing.quotients import Accuracy
-from funcdiff.testing.subject import smooth_leaves, taken_apart, tangent, weights
+from funcdiff.testing.subject import smooth_leaves, take_apart, tangent, weights
 
 
 def check_jvp(
@@ -55,7 +55,7 @@ def check_jvp(
     ...     return np.sin(x), np.cos(x) * t
     >>> check_jvp(np.sin, rule, (np.array([0.3, 1.2]),))
     """
-    subject, point, xs = taken_apart(f, args, "check_jvp")
+    subject, point, xs = take_apart(f, args, "check_jvp")
     primals = point.arguments(xs)
 
     def pushed(at: Sequence[Any], ts: Sequence[Any]) -> tuple[Any, Any]:
@@ -112,7 +112,7 @@ def check_vjp(
     ...     return np.sin(x), lambda v: (v * np.cos(x),)
     >>> check_vjp(np.sin, sine, (np.array([0.3, 1.2]),))
     """
-    subject, point, xs = taken_apart(f, args, "check_vjp")
+    subject, point, xs = take_apart(f, args, "check_vjp")
     primals = point.arguments(xs)
     what = f"the vjp of {subject.name}"
     y, _ = _pair(f_vjp(*primals), what, "(y, pullback)")

@@ -217,7 +217,7 @@ def mismatch(
     got
         What is said to be the derivative along it.
     again
-        ``again(k)`` is the same at the point ``near.jittered(k)``.
+        ``again(k)`` is the same at the point ``near.jitter(k)``.
     accuracy
         Given tolerances.
     blur

@@ -206,7 +206,7 @@ def _check_derivative(case: _Case, active: Mask, random: np.random.Generator) ->
             near,
             ts,
             tangents,
-            lambda k: _run(pushed, [*near.jittered(k), *_present(ts)])[count:],
+            lambda k: _run(pushed, [*near.jitter(k), *_present(ts)])[count:],
             Accuracy(),
             blur=rounding([*case.operands, *outputs]) * max([1.0, *map(_size, near.ys)]),
         )

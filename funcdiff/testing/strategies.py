@@ -114,11 +114,11 @@ def arrays(
     if dtype.kind in "bi":
         lowest, beyond = (0, 2) if dtype.kind == "b" else (-4, 5)
         return random.integers(lowest, beyond, shape).astype(dtype)
-    x = _scattered(shape, random)
-    return np.asarray(x + 1j * _scattered(shape, random) if dtype.kind == "c" else x, dtype)
+    x = _scatter(shape, random)
+    return np.asarray(x + 1j * _scatter(shape, random) if dtype.kind == "c" else x, dtype)
 
 
-def _scattered(shape: tuple[int, ...], random: np.random.Generator) -> Any:
+def _scatter(shape: tuple[int, ...], random: np.random.Generator) -> Any:
     count = int(np.prod(shape, dtype=int))
     magnitudes = _OFFSET + _SPACING * random.permutation(count)
     return (magnitudes * random.choice([-1.0, 1.0], count)).reshape(shape)

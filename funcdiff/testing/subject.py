@@ -79,7 +79,7 @@ class Point(NamedTuple):
         return filled
 
 
-def taken_apart(
+def take_apart(
     f: Callable[..., Any], args: Sequence[Any], check: str, *, progress: bool | None = None
 ) -> tuple[Subject, Point, list[Any]]:
     """Return a function of leaves, its point, and the values of the leaves there.

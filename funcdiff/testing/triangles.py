@@ -25,17 +25,17 @@ def square(xs: Sequence[Any]) -> list[int]:
 
 def is_symmetric(x: Any) -> bool:
     """Whether matrices equal their conjugate transposes, to rounding."""
-    return disagreement(x, mirrored(x), rounding([x]), scale=0.0) is None
+    return disagreement(x, mirror(x), rounding([x]), scale=0.0) is None
 
 
-def mirrored(x: Any) -> Any:
+def mirror(x: Any) -> Any:
     """Return the conjugate transposes of matrices."""
     return np.conj(np.swapaxes(x, -1, -2))
 
 
-def symmetrized(ts: Sequence[Any], chosen: Sequence[int]) -> Values:
+def symmetrize(ts: Sequence[Any], chosen: Sequence[int]) -> Values:
     """Return the symmetric parts of some of the arrays, and the others as they are."""
-    return [((t + mirrored(t)) / 2).astype(t.dtype) if k in chosen else t for k, t in enumerate(ts)]
+    return [((t + mirror(t)) / 2).astype(t.dtype) if k in chosen else t for k, t in enumerate(ts)]
 
 
 def reads_one_triangle(near: Neighbourhood, k: int) -> bool:

@@ -56,7 +56,7 @@ PASSES: Final = (
             "y",
             "a solution of the user's is not masked for examples without a right-hand side"),
     Planted("passes/supports/masking.py",
-            "supports.record(shifted(support, p.axis))",
+            "supports.record(shift_by_one(support, p.axis))",
             "supports.record(support)",
             "the support that a recurrence meets is off by one place"),
     Planted("passes/rewrites/numbers.py",

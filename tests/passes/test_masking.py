@@ -21,7 +21,7 @@ MASK = np.array([True, False, False])
 
 CASES = [
     Masking(
-        "product_masked",
+        "mask_last",
         "%0: f64[3], %1: bool[3], %2: f64[3]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]
@@ -40,7 +40,7 @@ CASES = [
         ([INF, 0, 0], [0, NAN, 6]),
     ),
     Masking(
-        "product_masked",
+        "mask_last",
         "%0: f64[3], %1: bool[3], %2: f64[3]",
         """
         %3: f64[3] = select %1, %0, 0.0:f64[3]

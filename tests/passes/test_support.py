@@ -13,7 +13,7 @@ import funcdiff as fd
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.parse import parse
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, primitives
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
@@ -492,6 +492,23 @@ def test_roots_that_are_not_used_contribute_true_zeros(
     np.testing.assert_array_equal(fd.jacfwd(f)(x), first)
     np.testing.assert_array_equal(fd.jacfwd(fd.grad(f))(x), second)
     np.testing.assert_array_equal(fd.jacrev(fd.jacfwd(f))(x), second)
+
+
+def test_a_product_without_a_rule_is_left_as_it_is() -> None:
+    product = Primitive(
+        "product_without_a_rule",
+        Params,
+        abstract=lambda _p, x, _y: (x,),
+        impl=lambda _p: lambda x, y: np.cumsum(x) * y,
+        facts=Facts(product=True),
+    )
+    try:
+        lines = ["%3: f64[3] = select %1, %0, 0.0:f64[3]",
+                 "%4: f64[3] = product_without_a_rule %3, %2", "return %4"]  # fmt: skip
+        text = _simplified("%0: f64[3], %1: bool[3], %2: f64[3]", (True, False, False), *lines)
+        assert all(line in text for line in lines)
+    finally:
+        del primitives[product.name]
 
 
 def test_places_that_a_convolution_with_strides_leaves_out_contribute_true_zeros() -> None:

@@ -15,7 +15,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import rearranged
+from funcdiff.core.walk import rearrange
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.ops.structure.structural import convert
 
@@ -131,4 +131,4 @@ def _check_result(trace: Trace, f: Callable[..., Any], x: Unknowns, name: str) -
 @memoised
 def _captures_first(program: Program, count: int) -> Program:
     inputs = len(program.inputs)
-    return rearranged(program, [*range(count, inputs), *range(count)], range(len(program.outputs)))
+    return rearrange(program, [*range(count, inputs), *range(count)], range(len(program.outputs)))

@@ -15,7 +15,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Equation, Program, used_atoms
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, rearranged, walk
+from funcdiff.core.walk import inline, rearrange, walk
 from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
 from funcdiff.ops.control.tap import Tap, tap_p
 from funcdiff.transforms.jvp import jvp, present, spread
@@ -79,7 +79,7 @@ def _recompute_residuals(
     useful = [k for k in known if program.inputs[k] in needed]
     inputs = [*useful, *range(len(known), len(program.inputs))]
     return (
-        rearranged(program, inputs, range(len(program.outputs))),
+        rearrange(program, inputs, range(len(program.outputs))),
         [k for k in useful if k < first],
         [taps[k - first] for k in useful if k >= first],
     )

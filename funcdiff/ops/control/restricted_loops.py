@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
 from funcdiff.core.program import Program, used_atoms
-from funcdiff.core.walk import rearranged
+from funcdiff.core.walk import rearrange
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import While
 
@@ -31,7 +31,7 @@ def restrict_scan(p: Scan, wanted: list[int]) -> Restricted[Scan]:
     kept = [*constants, *(p.constants + k for k in carry), *rows]
     outputs = [*carry, *stacked]
     loop = Scan(
-        rearranged(body, kept, range(len(outputs))), len(constants), len(carry), p.length, p.reverse
+        rearrange(body, kept, range(len(outputs))), len(constants), len(carry), p.length, p.reverse
     )
     return loop, kept, [outputs.index(k) for k in wanted]
 
@@ -42,7 +42,7 @@ def _restrict_body(
     """Restrict a body to some carries and other outputs; return also which carries that takes."""
     while True:
         kept = sorted(carry)
-        restricted = rearranged(body, range(len(body.inputs)), [*kept, *others])
+        restricted = rearrange(body, range(len(body.inputs)), [*kept, *others])
         read = used_atoms(restricted)
         needed = {k for k in range(carries) if restricted.inputs[constants + k] in read}
         if needed <= carry:
@@ -96,13 +96,13 @@ def _assemble(
             body, carry = sweeps[k]
             places = [p.constants + j for j in carry]
             read = [p.constants + n + j for j in sorted(rows) if j < left]
-            bodies.append(rearranged(body, [*shared, *places, *read], range(len(body.outputs))))
+            bodies.append(rearrange(body, [*shared, *places, *read], range(len(body.outputs))))
             operands += [p.constants + before + j for j in carry]
             outputs += [before + j for j in carry]
         left += count
         before += n
     first = sweeps[0][1]
-    test = rearranged(p.test, [*shared, *(p.constants + j for j in first)], [0])
+    test = rearrange(p.test, [*shared, *(p.constants + j for j in first)], [0])
     loop = While(
         test,
         tuple(bodies),

@@ -22,7 +22,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
@@ -92,7 +92,7 @@ def _scan_jvp(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     m = len(p.body.outputs)
     outputs = [*range(p.carries), *range(m, m + sum(carried)), *range(p.carries, m)]
     outputs += range(m + sum(carried), len(pushed.outputs))
-    body = rearranged(pushed, [k for group in inputs for k in group], outputs)
+    body = rearrange(pushed, [k for group in inputs for k in group], outputs)
     ts = _instantiate_carry(p, xs, ts, carried)
     operands = [
         x
@@ -151,11 +151,11 @@ def _scan_linearize(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     given = {k: place for k, place in places.items() if place >= p.constants + p.carries}
     stacked = [k for k in varying if k not in given]
     every = range(len(p.body.inputs))
-    primal = rearranged(split.primal, every, [*range(m), *(m + k for k in stacked)])
+    primal = rearrange(split.primal, every, [*range(m), *(m + k for k in stacked)])
     outputs = list(scan(Scan(primal, p.constants, p.carries, p.length, p.reverse), xs))
     # residuals that are the same in every iteration are computed once, from the constants
     constants = range(p.constants)
-    outside = inline(rearranged(split.primal, constants, [m + k for k in fixed]), xs[: p.constants])
+    outside = inline(rearrange(split.primal, constants, [m + k for k in fixed]), xs[: p.constants])
     ts = _instantiate_carry(p, xs, ts, carried)
     tconstants, tcarry, txs = (present(group) for group in p.split(ts))
     a, b, c = len(tconstants), len(tcarry), len(txs)
@@ -163,7 +163,7 @@ def _scan_linearize(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
     order = [
         *range(a), *(n + k for k in fixed), *range(a, n), *(n + k for k in [*stacked, *given])
     ]  # fmt: skip
-    linear = rearranged(split.linear, order, range(len(split.linear.outputs)))
+    linear = rearrange(split.linear, order, range(len(split.linear.outputs)))
     tangents = scan(
         Scan(linear, a + len(fixed), b, p.length, p.reverse),
         [*tconstants, *outside, *tcarry, *txs, *outputs[m:], *(xs[k] for k in given.values())],
@@ -236,7 +236,7 @@ def _transpose_around_known(p: Scan, cts: Tangents, operands: Tangents, linear: 
     given = [[k for k in group if not linear[k]] for group in places]
     known = [k for group in given for k in group]
     moving = [k for k in places[1] if linear[k]]
-    step = rearranged(p.body, known, [k - p.constants for k in given[1]])
+    step = rearrange(p.body, known, [k - p.constants for k in given[1]])
     with Builder("scan", SHARED) as builder:
         inputs = [builder.input(t) for t in step.input_types]
         before = inputs[len(given[0]) : len(given[0]) + len(given[1])]
@@ -245,7 +245,7 @@ def _transpose_around_known(p: Scan, cts: Tangents, operands: Tangents, linear: 
     rows = scan(loop, present([operands[k] for k in known]))[len(given[1]) :]
     kept = [k - p.constants for k in moving]
     stacked = range(p.carries, len(p.body.outputs))
-    body = rearranged(p.body, [*places[0], *moving, *places[2], *given[1]], [*kept, *stacked])
+    body = rearrange(p.body, [*places[0], *moving, *places[2], *given[1]], [*kept, *stacked])
     pulled = _scan_transpose(
         Scan(body, p.constants, len(moving), p.length, p.reverse),
         (),

@@ -19,7 +19,7 @@ from funcdiff.core.primitive import Params, Tracers
 from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.transforms.jvp import Mask
 
 Step: TypeAlias = Callable[[list[Tracer], list[Tracer], list[Tracer]], tuple[Tracers, Tracers]]
@@ -144,7 +144,7 @@ def _without_unread_rows(p: While) -> While:
         first = p.carries[k]
         kept = [j for j in range(counts[k]) if starts[k] + j in read]
         every = range(len(sweeps[k].inputs))
-        sweeps[k] = body = rearranged(
+        sweeps[k] = body = rearrange(
             sweeps[k], every, [*range(first), *(first + j for j in kept)]
         )  # fmt: skip
         needed = used_atoms(body)
@@ -153,5 +153,5 @@ def _without_unread_rows(p: While) -> While:
     for k, body in enumerate(sweeps):
         head = p.constants + p.carries[k]
         rows = [head + j for j in range(starts[k]) if j in read]
-        sweeps[k] = rearranged(body, [*range(head), *rows], range(len(body.outputs)))
+        sweeps[k] = rearrange(body, [*range(head), *rows], range(len(body.outputs)))
     return While(p.test, tuple(sweeps), p.constants, p.carries, p.reverse)

@@ -14,7 +14,7 @@ from funcdiff.core.dependence import dependent
 from funcdiff.core.primitive import Tangents, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import rearranged
+from funcdiff.core.walk import rearrange
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply, input_flags
 from funcdiff.space import Maybe, add, instantiate, sum_tangents, zeros
 from funcdiff.transforms.jvp import Mask, present
@@ -134,7 +134,7 @@ def transpose_sweeps(p: While, cts: Tangents, operands: Tangents) -> Transposed:
         head = p.constants + p.carries[k]
         for place, j in zip(rows, [j for j in half.inputs if j >= head], strict=True):
             gathered.setdefault(j - head, []).append(place)
-    test = rearranged(p.test, [j for j, flag in enumerate(linear[0]) if not flag], [0])
+    test = rearrange(p.test, [j for j, flag in enumerate(linear[0]) if not flag], [0])
     loop = assembly.loop(lambda c, s: apply(test, c, s)[0])
     return Transposed(p, loop, present(constants), [*forward, *backward], operands, halves)
 
@@ -176,11 +176,11 @@ def _known(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
         before: Sequence[int] = ()
         if k in again:
             carry = _known_carry(p, k, flags, body.input_types[p.constants : head])
-            step = _known_step(rearranged(body, known, others), rows)
+            step = _known_step(rearrange(body, known, others), rows)
             left = assembly.add(carry, step, reverse=p.reverse[k])
             places.update(zip([number + j - n for j in others if j >= n], left, strict=False))
             before = left[len(left) - len(carry) :]
-        restricted = rearranged(body, range(len(body.inputs)), outputs)
+        restricted = rearrange(body, range(len(body.inputs)), outputs)
         moving = [j for j in outputs if j < n], [number + j - n for j in outputs if j >= n]
         halves.append(Known(restricted, flags, *moving, [*before, *rows]))
         number += len(body.outputs) - n
@@ -204,7 +204,7 @@ def _pull_back(
         arrived = settled
     kept = list(compress(known.carry, arrived))
     inputs = sorted(moving | {p.constants + j for j in kept})
-    pulled = rearranged(body, range(len(body.inputs)), [linear.index(j) for j in inputs])
+    pulled = rearrange(body, range(len(body.inputs)), [linear.index(j) for j in inputs])
     return Pulled(pulled, inputs, kept, list(compress(known.rows, rows)), known.kept)
 
 

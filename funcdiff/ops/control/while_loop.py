@@ -19,7 +19,7 @@ from funcdiff.core.primitive import Facts, Primitive, Pushed, Tangents, Tracers,
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.core.walk import rearranged
+from funcdiff.core.walk import rearrange
 from funcdiff.ops.axes.reductions import reduce_any
 from funcdiff.ops.control.restricted_loops import restrict_while
 from funcdiff.ops.control.scan import varying_residuals
@@ -200,7 +200,7 @@ def _invariant_residuals(
         varying = varying_residuals(split.primal, p.constants, m)
         source: list[int | None] = [None] * split.residuals
         same = [k for k in range(split.residuals) if k not in varying]
-        outside = rearranged(split.primal, range(p.constants), [m + k for k in same])
+        outside = rearrange(split.primal, range(p.constants), [m + k for k in same])
         for k, x in zip(same, apply(outside, constants), strict=True):
             source[k] = ~(p.constants + len(fixed))
             fixed.append(x)

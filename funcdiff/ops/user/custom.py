@@ -15,7 +15,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program, used_atoms
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.control.bodies import OF_BODY, abstract_body, run_body
 from funcdiff.ops.user.custom_rules import Custom, Tangent, batched_rule, smooth
@@ -108,9 +108,9 @@ def _restrict_backward(
     """Return a backward rule for some cotangents only, and which residuals that needs."""
     wanted = [k for k, on in enumerate(active) if on]
     inputs = range(len(backward.inputs))
-    needed = used_atoms(rearranged(backward, inputs, wanted))
+    needed = used_atoms(rearrange(backward, inputs, wanted))
     kept = tuple(k for k in range(residuals) if backward.inputs[k] in needed)
-    return rearranged(backward, [*kept, *inputs[residuals:]], wanted), kept
+    return rearrange(backward, [*kept, *inputs[residuals:]], wanted), kept
 
 
 def _refuse_captured_tangents(p: Custom, ts: Tangents) -> None:

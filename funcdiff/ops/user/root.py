@@ -17,7 +17,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
 from funcdiff.ops.user.looped_batch import Batches
@@ -94,7 +94,7 @@ def _slope(equation: Program, unknowns: int) -> Program:
     count = len(equation.inputs)
     active = (*(False for _ in range(count - unknowns)), *(True for _ in range(unknowns)))
     pushed, _ = jvp(equation, active, (True,) * unknowns)
-    return rearranged(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
+    return rearrange(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
 
 
 def _batch(p: Root, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:

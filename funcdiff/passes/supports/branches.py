@@ -9,7 +9,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program, used_atoms
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.passes.supports.support import booleans
@@ -75,7 +75,7 @@ def _restrict(
 ) -> tuple[tuple[Program, ...], list[int]]:
     """Return the programs without outputs that are not wanted and inputs that none reads."""
     every = range(len(programs[0].inputs))
-    programs = [rearranged(program, every, wanted) for program in programs]
+    programs = [rearrange(program, every, wanted) for program in programs]
     pairs = [(program, used_atoms(program)) for program in programs]
     kept = [k for k in every if any(program.inputs[k] in read for program, read in pairs)]
-    return tuple(rearranged(program, kept, range(len(wanted))) for program in programs), kept
+    return tuple(rearrange(program, kept, range(len(wanted))) for program in programs), kept

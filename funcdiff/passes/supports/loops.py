@@ -14,7 +14,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
-from funcdiff.core.walk import inline, rearranged
+from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.control import scan, transposed_sweeps
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.sweeps import Assembly, Step, While, apply
@@ -125,7 +125,7 @@ def extend_while(p: While, call: Call, simplify: Simplify) -> Extended:
         results += range(before, before + n)
         supports += number_marked(carried, before + n)
         groups.append(group)
-    test = rearranged(p.test, range(len(p.test.inputs)), [0])
+    test = rearrange(p.test, range(len(p.test.inputs)), [0])
     loop = assembly.loop(lambda c, s: apply(test, c[: p.constants], s[: p.carries[0]])[0])
     operands = [*xs, *shared, *(x for group in groups for x in group)]
     return Extended(loop, operands, results, supports)

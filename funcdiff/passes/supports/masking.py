@@ -37,7 +37,7 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rule, Rules
 from funcdiff.passes.supports.propagation import Supports
-from funcdiff.passes.supports.rules import is_product, shifted
+from funcdiff.passes.supports.rules import is_product, shift_by_one
 from funcdiff.passes.supports.support import Support
 from funcdiff.space import mul_p, splat, zeros
 
@@ -89,8 +89,8 @@ def _split_padding(x: Tracer) -> tuple[Slice, Tracer] | None:
 # A mask of the result would do instead; the ratios are of what derivatives of such programs take.
 
 
-def _product_masked(primitive: Primitive[Any], linear: Sequence[int]) -> Rule:
-    def product_masked(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
+def _mask_last_rule(primitive: Primitive[Any], linear: Sequence[int]) -> Rule:
+    def mask_last(emit: Emit, p: Params, *xs: Tracer) -> Tracer | None:
         """select(m, u, 0) · c = select(m, u·c, 0), and the same of u / c: `np.where`, 1.6."""
         for k in linear:
             found = _split_mask(xs[k])
@@ -100,7 +100,7 @@ def _product_masked(primitive: Primitive[Any], linear: Sequence[int]) -> Rule:
                 return _mask(emit, mask, y, swapped=swapped)
         return None
 
-    return product_masked
+    return mask_last
 
 
 def _scale_padded(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -212,8 +212,8 @@ def _slice_at(
 
 
 rules: Final[Rules] = {
-    (mul_p, select_p): (_product_masked(mul_p, (0, 1)),),
-    (_div_p, select_p): (_product_masked(_div_p, (0,)),),
+    (mul_p, select_p): (_mask_last_rule(mul_p, (0, 1)),),
+    (_div_p, select_p): (_mask_last_rule(_div_p, (0,)),),
     (mul_p, add_slice_p): (_scale_padded,),
     (mul_p, scatter_add_p): (_scale_scattered,),
     (contract_p, add_slice_p): (_contract_padded,),
@@ -296,5 +296,5 @@ class LinearRewriter(Rewriter):
         (support,) = self.supports.of_results(recurrence_p, p, (a, b))
         if not isinstance(support, Support):
             return a
-        met = self.supports.record(shifted(support, p.axis))
+        met = self.supports.record(shift_by_one(support, p.axis))
         return _mask(self._single, met, a, swapped=False)

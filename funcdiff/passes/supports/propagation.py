@@ -72,8 +72,9 @@ class Supports:
     ) -> Sequence[Maybe]:
         """Return the supports that results will have, True where they turn out to be everywhere."""
         rule = rule_of(primitive)
-        assert rule is not None
         types = operation(primitive, params, tuple([x.type for x in xs])).results
+        if rule is None:
+            return [True for _ in types]
         found = rule(params, types, xs, [self.resolve(x) for x in xs])
         return [True if isinstance(s, Support) and self.is_everywhere(s) else s for s in found]
 

@@ -97,19 +97,19 @@ def _any(axes: tuple[int, ...], x: Tracer, support: Maybe) -> Support | Tracer:
 # ---- products ------------------------------------------------------------------------------------
 
 
-def _contracted(
+def _contract(
     p: Contraction, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """An entry may differ from zero if any of those may that are summed for it."""
 
     def spread(k: int) -> Support:
-        kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
+        kept, some = _reduce_labels(p, (p.left, p.right)[k], xs[k], supports[k])
         return _spread(kept, some, p.out, ys[0].shape)
 
     return [_both(spread, supports)]
 
 
-def _convolved(
+def _convolve(
     p: Convolution, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Do the same, with any of the entries at places that meet an entry of the other operand."""
@@ -119,7 +119,7 @@ def _convolved(
     )
 
     def spread(k: int) -> Support:
-        kept, some = _summed(p, (p.left, p.right)[k], xs[k], supports[k])
+        kept, some = _reduce_labels(p, (p.left, p.right)[k], xs[k], supports[k])
         if k == 0:
             met = Support(convolve_p, _slides(p, kept, (), kept), [some, constant(True, right)])
         else:
@@ -144,7 +144,7 @@ def _both(spread: Callable[[int], Support], supports: Sequence[Maybe]) -> Maybe:
     return found[0] if len(found) == 1 else Support(logical_and.primitive, NONE, found)
 
 
-def _summed(
+def _reduce_labels(
     p: Contraction | Convolution, labels: Labels, x: Tracer, support: Maybe
 ) -> tuple[Labels, Support | Tracer]:
     """Return the labels that the result has, too, and where any entry with them may be."""
@@ -163,7 +163,7 @@ def _spread(kept: Labels, some: Support | Tracer, out: Labels, shape: tuple[int,
     return Support(broadcast_p, Broadcast(shape, axes), [turned])
 
 
-def _masked(product: Rule) -> Rule:
+def _mask_factor(product: Rule) -> Rule:
     """Return the rule of a product of which a factor comes with its support."""
 
     def rule(p: Any, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]) -> Sequence[Maybe]:
@@ -212,14 +212,14 @@ def _blocks(
     return [*_of_matrix(p, ys, xs, supports), True]
 
 
-def _settled(
+def _settle(
     p: Params, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Slopes that are equal share what belongs to any of them; the generator stays."""
     return [*_of_vector(p, ys, xs, supports), supports[1]]
 
 
-def _solved_by_user(
+def _linear_solve(
     p: LinearSolve, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Every unknown of an example depends on all right-hand sides of that example."""
@@ -238,7 +238,7 @@ def _solved_by_user(
     return [Support(broadcast_p, Broadcast(y.shape, batches), [either]) for y in ys]
 
 
-def _recurrent(
+def _recurrence(
     p: Axis, _ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
 ) -> Sequence[Maybe]:
     """Return where some term has arrived, unless a boolean coefficient has forgotten it."""
@@ -249,7 +249,7 @@ def _recurrent(
     return [Support(cumsum_p, p, [supports[1]])]
 
 
-def shifted(support: Support, axis: int) -> Support:
+def shift_by_one(support: Support, axis: int) -> Support:
     """Return a support that has moved by one place along an axis."""
     shape = support.type.shape
     stops = (*shape[:axis], shape[axis] - 1, *shape[axis + 1 :])
@@ -261,30 +261,34 @@ def shifted(support: Support, axis: int) -> Support:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _added(primitive: Primitive[Any]) -> Rule:
+def _add_part(primitive: Primitive[Any]) -> Rule:
     """Return the rule of adding to an array, that needs no mask for a slice if it has no zeros."""
     rule = _sums(primitive)
     return lambda p, ys, xs, supports: [True] if supports[0] is True else rule(p, ys, xs, supports)
 
 
 RULES: Final[dict[Primitive[Any], Rule]] = {
-    **{primitive: _added(primitive) for primitive in (add_slice_p, scatter_add_p)},
+    **{primitive: _add_part(primitive) for primitive in (add_slice_p, scatter_add_p)},
     div.primitive: lambda p, ys, xs, supports: _factor(p, ys, xs, supports[:1]),
-    contract_p: _contracted,
-    masked_contract_p: _masked(_contracted),
-    convolve_p: _convolved,
-    masked_convolve_p: _masked(_convolved),
+    contract_p: _contract,
+    masked_contract_p: _mask_factor(_contract),
+    convolve_p: _convolve,
+    masked_convolve_p: _mask_factor(_convolve),
     masked_sum_p: _total,
     adjugate_p: _adjugate,
     **dict.fromkeys((solve_p, triangular_solve_p, named_solve_p), _of_column),
-    linear_solve_p: _solved_by_user,
+    linear_solve_p: _linear_solve,
     mean_over_ties_p: _of_vector,
-    eigen_differential_p: _settled,
+    eigen_differential_p: _settle,
     blocks_p: _blocks,
-    recurrence_p: _recurrent,
+    recurrence_p: _recurrence,
     **dict.fromkeys((fft_p, ifft_p, rfft_p, irfft_p), _along_axis),
 }
-"""How a support goes through an operation, where its facts do not tell."""
+"""How a support goes through an operation, where its facts do not tell.
+
+Without any one of these, an infinite slope beside a mask is NaN in some test: of `tests.semantics`,
+or, for contractions, convolutions and masked sums, of `tests.passes.test_support`; without those of
+`_add_part`, a mask is recorded that nothing needs."""
 
 SOURCES: Final = frozenset({convolve_p, masked_contract_p, masked_convolve_p})
 """Operations of which a result may have a support although no operand has one."""
