@@ -29,7 +29,7 @@ NEAR: Final[dict[str, list[str]]] = {
     "numpy": ["tests/numpy"],
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],
-    "core": ["tests/core", "tests/api"],
+    "core": ["tests/core", "tests/reading", "tests/api"],
 }  # fmt: skip
 """Which tests are likeliest to notice a mistake in a package."""
 
