@@ -45,11 +45,11 @@ class Symbol:
     ) -> None:
         self.value = value
         self._names = names
-        self._count = count
+        self.count = count
         self._type = type_
 
     def _made(self, value: ast.expr) -> Symbol:
-        return Symbol(value, self._names, self._count)
+        return Symbol(value, self._names, self.count)
 
     def _called(self, function: ast.expr, args: Sequence[Any], words: dict[str, Any]) -> Symbol:
         keywords = [ast.keyword(word, expression_of(x)) for word, x in words.items()]
@@ -72,7 +72,7 @@ class Symbol:
         raise UnwritableError("it decides by values")
 
     def __iter__(self) -> Iterator[Part]:
-        for place in range(self._count):
+        for place in range(self.count):
             yield Part(self, place)
 
     def __getitem__(self, index: Any) -> Symbol:
@@ -93,9 +93,9 @@ class Part(Symbol):
     """One of several results."""
 
     def __init__(self, whole: Symbol, place: int) -> None:
-        index = ast.Constant(place)
-        super().__init__(item(whole.value, [index]), whole._names, whole._count)
-        self.whole = whole
+        value = item(whole.value, [ast.Constant(place)])
+        super().__init__(value, whole._names, whole.count)
+        self.whole, self.place = whole, place
 
 
 def _operator(formula: str) -> Callable[..., Symbol]:
@@ -136,8 +136,9 @@ def expression_of(value: Any) -> ast.expr:
     if isinstance(value, type) and issubclass(value, np.generic | float | int | complex):
         return dtype_of(np.dtype(value))
     if isinstance(value, tuple | list) and value:
-        if isinstance(value[0], Part) and _is_whole(value, value[0].whole):
-            return value[0].whole.value
+        whole = _whole(value)
+        if whole is not None:
+            return whole.value
         parts = [expression_of(part) for part in value]
         return items(parts) if isinstance(value, tuple) else ast.List(parts, ast.Load())
     if isinstance(value, dict):
@@ -149,8 +150,11 @@ def expression_of(value: Any) -> ast.expr:
     return found
 
 
-def _is_whole(parts: Sequence[Any], whole: Symbol) -> bool:
-    """Whether parts are all results, in order."""
-    all_parts = [expression_of(part) for part in whole]
-    found = [part.value if isinstance(part, Part) else None for part in parts]
-    return [part and ast.unparse(part) for part in found] == [ast.unparse(x) for x in all_parts]
+def _whole(parts: Sequence[Any]) -> Symbol | None:
+    """Return what parts are all the results of, in order; None if they are not."""
+    whole = parts[0].whole if isinstance(parts[0], Part) else None
+    if whole is None or len(parts) != whole.count:
+        return None
+    pairs = enumerate(parts)
+    same = [isinstance(x, Part) and x.whole is whole and x.place == k for k, x in pairs]
+    return whole if all(same) else None
