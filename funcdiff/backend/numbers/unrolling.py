@@ -87,9 +87,8 @@ class _Unroller:
         self._names: dict[str, Any] = dict(_NAMES)
         self._statements: list[Statement] = []
         self._elements: list[Any] = [self._argument(v) for v in program.inputs]
-        pairs = zip(program.equations, choices(program, last_uses(program)), strict=True)
-        for eq, choice in pairs:
-            self._elements.append(self._result(eq, choice))
+        for pair in zip(program.equations, choices(program, last_uses(program)), strict=True):
+            self._elements.append(self._result(*pair))
 
     # ---- elements --------------------------------------------------------------------------
 
@@ -123,7 +122,7 @@ class _Unroller:
         if reduction_ufunc(eq) in _OF_NOTHING:
             made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
         elif eq.primitive is contract_p:
-            made = [self._product(f"{number}_{k}", *row) for k, row in enumerate(_terms(eq, *xs))]
+            made = [self._product(f"{number}_{k}", row) for k, row in enumerate(_terms(eq, *xs))]
         else:
             made = self._elementwise(eq, xs, number)
         return np.array(made, dtype=object).reshape(shape) if shape else made[0]
@@ -165,12 +164,10 @@ class _Unroller:
             result = self._assign(f"{name}_{k}", FUNCTIONS[ufunc], (result, element))
         return result
 
-    def _product(self, name: str, left: Sequence[str], right: Sequence[str]) -> str:
+    def _product(self, name: str, pairs: Sequence[str]) -> str:
         """Return the sum of the products of pairs."""
-        if not len(left):
-            return "0.0"
-        operands = [x for pair in zip(left, right, strict=True) for x in pair]
-        return self._assign(name, " + ".join(["{} * {}"] * len(left)), operands)
+        text = " + ".join(["{} * {}"] * (len(pairs) // 2))
+        return self._assign(name, text, pairs) if pairs else "0.0"
 
     # ---- code ------------------------------------------------------------------------------
 
@@ -178,7 +175,9 @@ class _Unroller:
         """Return the code: one function, or one that calls others for a part of it each."""
         if len(self._statements) > PART:
             return Source(self._in_parts(), self._names)
-        outputs = [self._output(atom, _elements(self._read(atom))) for atom in self._outputs]
+        outputs = [
+            self._output(atom, _elements(self._read(atom))) for atom in self._program.outputs
+        ]
         lines = [
             *self._conversions(),
             *self._unpacking(),
@@ -191,7 +190,7 @@ class _Unroller:
         """Return the code as several functions; elements of one output are kept side by side."""
         computed = {statement.name for statement in self._statements}
         kept: dict[str, None] = {}
-        for atom in self._outputs:
+        for atom in self._program.outputs:
             for element in _elements(self._read(atom)):
                 name = element
                 if element not in computed or element in kept:
@@ -203,17 +202,13 @@ class _Unroller:
         lines = [*self._conversions(), f"{KEPT} = [None] * {len(parts.place)}"]
         lines += [f"part_{k}({arguments})" for k in range(len(functions))]
         outputs, place = [], 0
-        for atom in self._outputs:
+        for atom in self._program.outputs:
             size = atom.type.size
             taken = f"*{KEPT}[{place}:{place + size}]" if atom.type.shape else f"{KEPT}[{place}]"
             outputs.append(self._output(atom, [taken]))
             place += size
         lines.append(f"return [{', '.join(outputs)}]")
         return "\n".join([*functions, function("program", self._parameters, lines)])
-
-    @property
-    def _outputs(self) -> Sequence[Atom]:
-        return self._program.outputs
 
     @property
     def _parameters(self) -> list[str]:
@@ -266,20 +261,13 @@ def _rows(eq: Equation, x: Any) -> Iterator[list[str]]:
         yield _elements(last[place])
 
 
-def _terms(eq: Equation, x: Any, y: Any) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the elements of both operands that a contraction multiplies and adds up to one."""
+def _terms(eq: Equation, x: Any, y: Any) -> Iterator[list[str]]:
+    """Yield the pairs, one behind the other, that a contraction multiplies and adds up to one."""
     p = eq.params_as(Contraction)
-    sizes = lengths(p, x.shape, y.shape)
-    labels = [*p.out, *arrangement(p).inner]
-    shape = [sizes[k] for k in labels]
-    left, right = (
-        np.broadcast_to(_align(z, side, labels), shape) for z, side in ((x, p.left), (y, p.right))
-    )
-    for place in np.ndindex(*shape[: len(p.out)]):
-        yield _elements(left[place]), _elements(right[place])
-
-
-def _align(x: Any, own: Sequence[int], labels: Sequence[int]) -> Any:
-    """Return an array with its axes in the order of labels, of length one where it has none."""
-    ordered = x.transpose([own.index(k) for k in labels if k in own])
-    return ordered[tuple(slice(None) if k in own else None for k in labels)]
+    sizes, inner = lengths(p, x.shape, y.shape), arrangement(p).inner
+    for place in np.ndindex(*(sizes[k] for k in p.out)):
+        pairs: list[str] = []
+        for rest in np.ndindex(*(sizes[k] for k in inner)):
+            at = dict(zip((*p.out, *inner), (*place, *rest), strict=True))
+            pairs += [x[tuple(at[k] for k in p.left)], y[tuple(at[k] for k in p.right)]]
+        yield pairs
