@@ -28,7 +28,7 @@ from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.opaque import Opaque, function_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.literals import array, filled, number
+from funcdiff.reading.text.literals import array, full_array, number
 from funcdiff.reading.text.module import of_program
 from funcdiff.reading.text.names import identifier
 from funcdiff.reading.text.places import IN_PLACE
@@ -384,7 +384,7 @@ def test_literals_give_the_same_bits_back(value: Any) -> None:
     assert type(alone) is type(value)
     assert bits(alone) == bits(value)
     full = literal(value, ArrayType((2, 3), value.dtype))
-    wide = eval(compile(ast.Expression(_located(filled(full))), "", "eval"), {"np": np})
+    wide = eval(compile(ast.Expression(_located(full_array(full))), "", "eval"), {"np": np})
     assert wide.shape == (2, 3)
     assert wide.dtype == value.dtype
     assert {bits(x) for x in wide.flat} == {bits(value)}

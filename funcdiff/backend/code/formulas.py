@@ -83,7 +83,7 @@ def index(shape: Sequence[int], slices: Sequence[slice]) -> str:
     return ", ".join(parts) or "()"
 
 
-def permuted(x: str, axes: Sequence[int]) -> str:
+def permute(x: str, axes: Sequence[int]) -> str:
     """Return an array with its axes in another order."""
     if list(axes) == sorted(axes):
         return x
@@ -98,10 +98,10 @@ def permuted(x: str, axes: Sequence[int]) -> str:
 
 def axes_first(x: str, ndim: int, axes: tuple[int, ...]) -> str:
     """Return a view of an array with the given axes in front."""
-    return permuted(x, axes + kept_axes(ndim, axes))
+    return permute(x, axes + kept_axes(ndim, axes))
 
 
-def reshaped(x: str, shape: Sequence[int]) -> str:
+def reshape(x: str, shape: Sequence[int]) -> str:
     """Return an array in another shape."""
     if len(shape) == 1:
         return f"{x}.reshape({-1 if shape[0] else 0})"
@@ -123,7 +123,7 @@ def _reshape(eq: Equation, x: str) -> str:
     shape = eq.results[0].type.shape
     if not shape:  # a number, which is quicker to work with than an array
         return f"{x}[{', '.join('0' for _ in eq.operands[0].type.shape)}]"
-    return reshaped(x, shape)
+    return reshape(x, shape)
 
 
 def _broadcast(eq: Equation, x: str) -> str:
@@ -192,13 +192,13 @@ def product(eq: Equation, x: str, y: str) -> Product:
     """Return a contraction as a product: of matrices, of stacks of them, or of elements."""
     p = eq.params_as(Contraction)
     at = arrangement(p)
-    back = permuted("", [at.natural.index(k) for k in p.out])
+    back = permute("", [at.natural.index(k) for k in p.out])
     if is_matrix_product(p):
         left = x if p.left[-1] in at.inner else f"{x}.T"
         return Product(left, "@", y if p.right[0] in at.inner else f"{y}.T", back)
     if not at.inner and len(at.rows) <= 1 and len(at.columns) <= 1:
-        left = permuted(x, [p.left.index(k) for k in (*at.stack, *at.rows)])
-        right = permuted(y, [p.right.index(k) for k in (*at.stack, *at.columns)])
+        left = permute(x, [p.left.index(k) for k in (*at.stack, *at.rows)])
+        right = permute(y, [p.right.index(k) for k in (*at.stack, *at.columns)])
         whole = ":, " * len(at.stack)
         left += f"[{whole}{':, ' * len(at.rows)}None]" if at.columns else ""
         right += f"[{whole}None]" if at.rows and at.stack else ""
@@ -210,19 +210,19 @@ def product(eq: Equation, x: str, y: str) -> Product:
 
     def arranged(z: str, labels: Sequence[int], *groups: Sequence[int]) -> str:
         order = [labels.index(k) for group in (at.stack, *groups) for k in group]
-        z, shape = permuted(z, order), shape_of(*groups)
-        return z if [sizes[labels[k]] for k in order] == shape else reshaped(z, shape)
+        z, shape = permute(z, order), shape_of(*groups)
+        return z if [sizes[labels[k]] for k in order] == shape else reshape(z, shape)
 
     full = [sizes[k] for k in at.natural]
     if full != shape_of(at.rows, at.columns):
-        back = f"{reshaped('', full)}{back}" if full else "[0, 0]"
+        back = f"{reshape('', full)}{back}" if full else "[0, 0]"
     left = arranged(x, p.left, at.rows, at.inner)
     return Product(left, "@" if at.inner else "*", arranged(y, p.right, at.inner, at.columns), back)
 
 
 FORMULAS: Final[dict[Primitive[Any], Formula]] = {
     reshape_p: _reshape,
-    permute_p: lambda eq, x: permuted(x, eq.params_as(Permutation).axes),
+    permute_p: lambda eq, x: permute(x, eq.params_as(Permutation).axes),
     broadcast_p: _broadcast,
     slice_p: _slice,
     reverse_p: _reverse,

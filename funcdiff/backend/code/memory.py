@@ -116,7 +116,7 @@ def _assign(
     slots = _Slots(kind)
     for index, step in enumerate(steps):
         gone = [number for number in ending[index] if number in slots.of]
-        wanted = [v for v in _written(step) if kind(v)] if writes(step) else []
+        wanted = [v for v in _targets(step) if kind(v)] if writes(step) else []
         if kept:
             wanted = [v for v in wanted if last[v.number] < len(steps)]
         if isinstance(step, Equation) and is_ufunc(step) and step.results[0].type.size > 1:
@@ -172,7 +172,7 @@ class _Slots:
                 self._free[self._kind(self._holder[slot])].append(slot)
 
 
-def _written(step: Step) -> Sequence[Var]:
+def _targets(step: Step) -> Sequence[Var]:
     """Return the results that could be written to given memory."""
     return step.stored if isinstance(step, Region) else step.results
 

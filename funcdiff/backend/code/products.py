@@ -59,7 +59,7 @@ class ProductWriter(Writer):
         key = (kind(made.left), kind(made.right))
         if all(lower is None for lower in key) or not _are_large_squares(eq):
             return self._numpy("matmul")
-        return self._numbered(("product", *key), "product_", triangular_product(*key))
+        return self._bind_numbered(("product", *key), "product_", triangular_product(*key))
 
     def _sum_by_product(self, eq: Equation, place: str) -> str | None:
         """Return a sum as a product with ones, which BLAS computes several times as fast.

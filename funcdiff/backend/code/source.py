@@ -73,7 +73,7 @@ class Writer:
         operands = [self._operand(atom) for atom in eq.operands]
         plain = self._choices[eq.results[0].number].function is eq.operation.function
         if plain and eq.primitive in FORMULAS:
-            return self._bound(FORMULAS[eq.primitive](eq, *operands))
+            return self._bind_numpy(FORMULAS[eq.primitive](eq, *operands))
         if reduction_ufunc(eq) is not None:
             return self._reduction(eq)
         return f"{self._function(eq)}({', '.join(operands)})"
@@ -105,7 +105,7 @@ class Writer:
         """Return the statement for a broadcast that is left to NumPy."""
         (atom,), (result,) = eq.operands, eq.results
         text = with_new_axes(eq, self._operand(atom), len(self._views[result.number]))
-        return f"{self._name(result)} = {self._bound(text)}"
+        return f"{self._name(result)} = {self._bind_numpy(text)}"
 
     def _deletions(self, dying: Iterable[Var]) -> list[str]:
         """Return the statement that frees large arrays."""
@@ -114,7 +114,7 @@ class Writer:
 
     # ---- names -----------------------------------------------------------------------------
 
-    def _bound(self, text: str) -> str:
+    def _bind_numpy(self, text: str) -> str:
         """Return a text with the functions of NumPy bound to names, which are found sooner."""
         return _OF_NUMPY.sub(lambda m: self._numpy(m[1]), text)
 
@@ -123,7 +123,7 @@ class Writer:
         return self._bind(function, word, function)
 
     def _dtype(self, dtype: np.dtype[Any]) -> str:
-        return self._numbered(dtype, "dtype_", dtype)
+        return self._bind_numbered(dtype, "dtype_", dtype)
 
     def _name(self, v: Var) -> str:
         return f"x{v.number}" if v.number < len(self._program.inputs) else f"v{v.number}"
@@ -131,7 +131,7 @@ class Writer:
     def _operand(self, atom: Atom) -> str:
         if isinstance(atom, Var):
             return self._name(atom)
-        return self._numbered(("array", atom), "c", atom.array)
+        return self._bind_numbered(("array", atom), "c", atom.array)
 
     def _constant(self, eq: Equation, atom: Literal) -> str:
         """Return a constant operand of a ufunc.
@@ -142,7 +142,7 @@ class Writer:
         """
         number = not atom.type.shape or eq.operation.function is np.power
         value = atom.value if number else np.array(atom.value)
-        return self._numbered((number, atom.bits, atom.type.dtype), "c", value)
+        return self._bind_numbered((number, atom.bits, atom.type.dtype), "c", value)
 
     def _function(self, eq: Equation) -> str:
         function = self._choices[eq.results[0].number].function
@@ -151,9 +151,9 @@ class Writer:
         in_place = function is not eq.operation.function
         place = eq.results[0].number if in_place else None
         key = (eq.primitive, eq.params, tuple(atom.type for atom in eq.operands), place)
-        return self._numbered(key, f"{eq.primitive.name}_", function)
+        return self._bind_numbered(key, f"{eq.primitive.name}_", function)
 
-    def _numbered(self, key: Any, word: str, value: Any) -> str:
+    def _bind_numbered(self, key: Any, word: str, value: Any) -> str:
         return self._bind(key, f"{word}{len(self._known)}", value)
 
     def _bind(self, key: Any, name: str, value: Any) -> str:

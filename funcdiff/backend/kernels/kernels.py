@@ -164,7 +164,7 @@ class _KernelWriter(ProductWriter):
             return self._operand(x)
         if not isinstance(x, Literal) or x.value != 0:
             return None
-        return self._allocated("zeros", x.type)
+        return self._allocation("zeros", x.type)
 
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
@@ -194,12 +194,12 @@ class _KernelWriter(ProductWriter):
             value = of_one(self._scan(p), p.body)
         elif eq.primitive is solve_p and (lower := self._triangle(eq)) is not None:
             substitute = triangular_solve_p.impl(Triangle(lower))
-            return self._numbered(("substitute", lower), "substitute_", substitute)
+            return self._bind_numbered(("substitute", lower), "substitute_", substitute)
         elif (nested := eq.primitive.facts.nested) is not None:
             value = nested(eq.params, kernel)
         else:
             return super()._function(eq)
-        return self._numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
+        return self._bind_numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
@@ -224,10 +224,10 @@ class _KernelWriter(ProductWriter):
             Kernel(region.body(rest), None, stored) if rest else None,
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
-        name = self._numbered(("blocks", region.results), "blocks_", blocks)
+        name = self._bind_numbered(("blocks", region.results), "blocks_", blocks)
         ready = self._slots.keys() | self._given.keys()
         lines = [
-            f"{self._name(v)} = {self._allocated('empty', v.type)}"
+            f"{self._name(v)} = {self._allocation('empty', v.type)}"
             for v in region.stored
             if v.number not in ready
         ]
@@ -240,7 +240,7 @@ class _KernelWriter(ProductWriter):
         delivered = self._copies_to_given(v for v, _ in region.combined)
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
-    def _allocated(self, function: str, type_: ArrayType) -> str:
+    def _allocation(self, function: str, type_: ArrayType) -> str:
         """Return the allocation of an array."""
         return f"{self._numpy(function)}({type_.shape}, {self._dtype(type_.dtype)})"
 

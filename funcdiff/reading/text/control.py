@@ -34,13 +34,13 @@ from funcdiff.reading.text.expressions import (
     name,
     text_of,
 )
-from funcdiff.reading.text.literals import allocated
+from funcdiff.reading.text.literals import allocation
 from funcdiff.reading.text.writer import Body, Statements, Writing
 
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def _calling(body: Callable[[Any], Program], wanted: Callable[[Any], str]) -> Writing:
+def _call_of_body(body: Callable[[Any], Program], wanted: Callable[[Any], str]) -> Writing:
     """Write a call of a function of the text, which runs a program of the parameters."""
 
     def write(b: Body, eq: Equation) -> None:
@@ -133,7 +133,7 @@ def _scan(b: Body, eq: Equation) -> None:
         row = label_of(p.body, y).name if isinstance(y, Var) else ""
         word = b.label(v).name
         stacks.append(b.writer.new(f"{row}s" if row and word in ("", row) else word or "rows"))
-        b.writer.assign(stacks[-1], allocated("np.empty", v.type))
+        b.writer.assign(stacks[-1], allocation("np.empty", v.type))
     k = b.writer.new("k")
     with _loop(b, k, f"range({p.length})", reverse=p.reverse):
         own = [_row(b, x, k, word) for x, word in zip(arrays, words, strict=True)]
@@ -284,9 +284,11 @@ def _unpacked(found):
 
 
 STATEMENTS: Final[Statements] = {
-    custom_p: _calling(lambda p: p.body, lambda p: p.name),
-    tangent_p: _calling(lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"),
-    checkpoint_p: _calling(lambda p: p.body, lambda _p: "recomputed"),
+    custom_p: _call_of_body(lambda p: p.body, lambda p: p.name),
+    tangent_p: _call_of_body(
+        lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"
+    ),
+    checkpoint_p: _call_of_body(lambda p: p.body, lambda _p: "recomputed"),
     cond_p: _cond,
     scan_p: _scan,
     while_p: _while,

@@ -88,13 +88,13 @@ def _from_bits(value: Any) -> ast.expr:
     return build("np.frombuffer(raw, f)[0]", raw=raw, f=kind)
 
 
-def filled(literal: Literal) -> ast.expr:
+def full_array(literal: Literal) -> ast.expr:
     """Return a literal as an array of its own, or as a scalar.
 
     Examples
     --------
     >>> zero = Literal(np.float64(0.0), ArrayType((2, 3), FLOAT))
-    >>> ast.unparse(filled(zero))
+    >>> ast.unparse(full_array(zero))
     'np.zeros((2, 3))'
     """
     type_ = literal.type
@@ -102,11 +102,11 @@ def filled(literal: Literal) -> ast.expr:
         return number(literal.value, weak=False)
     for value, function in ((0, "np.zeros"), (1, "np.ones")):
         if literal.bits == scalar_bits(type_.dtype.type(value)):
-            return allocated(function, type_)
+            return allocation(function, type_)
     return call("np.full", _shape(type_), number(literal.value, weak=type_.dtype == FLOAT))
 
 
-def allocated(function: str, type_: ArrayType) -> ast.expr:
+def allocation(function: str, type_: ArrayType) -> ast.expr:
     """Return a call of a function of a shape and a dtype, which is that of floats by default."""
     return call(function, _shape(type_), *([] if type_.dtype == FLOAT else [dtype_of(type_.dtype)]))
 
@@ -115,7 +115,7 @@ def _shape(type_: ArrayType) -> ast.expr:
     return constant(type_.shape[0] if type_.ndim == 1 else type_.shape)
 
 
-def repeated(literal: Literal) -> ast.expr:
+def broadcast_array(literal: Literal) -> ast.expr:
     """Return a literal as the interpreter has it: one number, repeated without memory."""
     value = number(literal.value, weak=literal.type.dtype == FLOAT)
     if not literal.type.shape:
@@ -137,7 +137,7 @@ def array(values: Any) -> ast.expr:
     if not values.shape:
         return number(values[()], weak=False)
     if not values.size:
-        return allocated("np.empty", ArrayType(values.shape, values.dtype))
+        return allocation("np.empty", ArrayType(values.shape, values.dtype))
     found = regular(values)
     if found is not None:
         return found
@@ -160,7 +160,7 @@ def regular(values: Any) -> ast.expr | None:
         return None
     same = np.full(values.shape, values.flat[0])
     if _have_same_bits(values, same):
-        return filled(Literal(values.flat[0], ArrayType(values.shape, values.dtype)))
+        return full_array(Literal(values.flat[0], ArrayType(values.shape, values.dtype)))
     if values.ndim == 2 and _have_same_bits(values, np.eye(*values.shape, dtype=values.dtype)):
         shape = values.shape[:1] if values.shape[0] == values.shape[1] else values.shape
         words = {} if values.dtype == FLOAT else {"dtype": dtype_of(values.dtype)}

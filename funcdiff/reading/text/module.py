@@ -75,10 +75,10 @@ def module(program: Program, interface: Interface) -> str:
     ProgramError
         If an operation has no text; the message names it.
     """
-    text, function, body = _written(program, interface)
+    text, function, body = _write(program, interface)
     hidden = _hidden_calls(body, interface.parameters)
     if hidden:
-        text, function, body = _written(program, interface, hidden)
+        text, function, body = _write(program, interface, hidden)
     parts = [
         _docstring_of_module(text, interface.summary),
         "\n".join(_imports(text.helpers.imports)),
@@ -165,7 +165,7 @@ def _hidden_calls(body: str, parameters: Sequence[str]) -> list[str]:
     return [word for word in _words(parameters) if is_builtin(word) and word in calls]
 
 
-def _written(
+def _write(
     program: Program, interface: Interface, hidden: Sequence[str] = ()
 ) -> tuple[Text, str, str]:
     """Return a text with the name of its function, and the statements of that.

@@ -79,17 +79,17 @@ def _operator(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     booleans = all(atom.type.dtype == BOOL for atom in eq.operands)
     if (function in _LOGIC and not booleans) or not (type_.shape or plain):
         return call(f"np.{function.__name__}", *xs)
-    return _filled_in(_SIGNS[function].format, xs)
+    return _substitute(_SIGNS[function].format, xs)
 
 
-def _filled_in(text: Callable[..., str], xs: Sequence[ast.expr]) -> ast.expr:
+def _substitute(text: Callable[..., str], xs: Sequence[ast.expr]) -> ast.expr:
     """Return the expression of a text of names, with expressions in place of them."""
     words = [f"x{k}" for k in range(len(xs))]
     return build(text(*words), **dict(zip(words, xs, strict=True)))
 
 
 def _shared(formula: Formula) -> Template:
-    return lambda eq, xs: _filled_in(partial(formula, eq), xs)
+    return lambda eq, xs: _substitute(partial(formula, eq), xs)
 
 
 # ---- others --------------------------------------------------------------------------------------

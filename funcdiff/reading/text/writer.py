@@ -31,7 +31,7 @@ from funcdiff.reading.text.expressions import (
 )
 from funcdiff.reading.text.helpers import Helpers
 from funcdiff.reading.text.lines import Lines
-from funcdiff.reading.text.literals import filled, number, repeated
+from funcdiff.reading.text.literals import broadcast_array, full_array, number
 from funcdiff.reading.text.names import SHORT_WORDS, Names
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.symbols import UnwritableError
@@ -157,7 +157,7 @@ class Body:
 
     def whole(self, atom: Atom) -> ast.expr:
         """Return an operand as an array of its own shape."""
-        return filled(atom) if isinstance(atom, Literal) else self._env[atom.number]
+        return full_array(atom) if isinstance(atom, Literal) else self._env[atom.number]
 
     def simple(self, atom: Atom, wanted: str = "") -> ast.expr:
         """Return an operand as a name, or a number."""
@@ -287,7 +287,7 @@ class Body:
                 weak = weak or (eq.primitive is select_p and atom.type.dtype in {*dtypes, FLOAT})
                 found.append(number(atom.value, weak=weak))
             else:
-                found.append(repeated(atom))
+                found.append(broadcast_array(atom))
         return found
 
     def _write_into(self, eq: Equation) -> None:
