@@ -467,6 +467,15 @@ def _first_and_last(x: Any) -> Any:
     return y[0] + y[2]
 
 
+def _first_column_solved(x: Any) -> Any:
+    return np.linalg.solve(np.diag([0.5, 0.25]), np.sqrt(x).reshape(2, 2))[:, 0].sum()
+
+
+def _masked_sums(x: Any) -> Any:
+    columns = np.where(X[:, None] > 0, x[:, None], 0)
+    return np.sqrt(np.sum(columns, axis=1, where=np.array([[True]] * 3))).sum()
+
+
 X = np.array([1.0, 0.0, 4.0])
 ROOTS: list[tuple[Callable[[Any], Any], np.ndarray[Any, Any], list[int]]] = [
     (lambda x: (-np.sqrt(x))[:1].sum(), X, [-1, 0, 0]),
@@ -476,6 +485,9 @@ ROOTS: list[tuple[Callable[[Any], Any], np.ndarray[Any, Any], list[int]]] = [
     (lambda x: (np.sqrt(x)[:, None] @ np.ones((1, 2)))[0].sum(), X, [2, 0, 0]),
     (lambda x: np.sqrt(np.concatenate([x, np.zeros(1)])).sum(), np.ones(3), [1, 1, 1]),
     (_first_and_last, X, [1, 0, 1]),
+    (_first_column_solved, np.array([1.0, 0.0, 4.0, 0.0]), [2, 0, 4, 0]),
+    (lambda x: np.cumprod(np.sqrt(x))[:1].sum(), X, [1, 0, 0]),
+    (_masked_sums, X, [1, 0, 1]),
     (lambda x: np.sqrt(x).astype(np.float32)[:1].sum(), X, [1, 0, 0]),
 ]
 
