@@ -214,7 +214,7 @@ class Operation:
 
     __slots__ = (
         "__weakref__", "calls_user", "equation_count", "function", "handle", "operands", "params",
-        "primitive", "result", "result_count", "results", "steps",
+        "primitive", "result", "result_count", "results", "size", "steps",
     )  # fmt: skip
 
     def __init__(self, primitive: Primitive[Any], params: Params, operands: Types) -> None:
@@ -228,6 +228,7 @@ class Operation:
         # or may call it, in a program among the parameters
         self.calls_user = primitive.facts.calls_user or self.equation_count > 1
         self.result_count = len(self.results)
+        self.size = sum(t.size for t in self.results)
         self.steps = None
 
 

@@ -7,7 +7,7 @@ is derived, and is faster from then on.  The results are the same, but for round
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,6 @@ from funcdiff.core.memo import Memoised
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
-
-_LARGE: Final = 1 << 16
-"""Elements of an array from which on an operation costs more than its derivative to derive, and a
-tape, which keeps what every operation has computed, more memory than a program."""
 
 
 def gradient(
@@ -159,7 +155,7 @@ def _is_new(
     """Whether a trace has small values, and came too seldom for programs that nobody reads."""
     if programs.keeps(trace.recording, *args, **kwargs) or trace.calls or trace.recording[2]:
         return False
-    if any(isinstance(x, Tracer) or x.size > _LARGE for x in operands):
+    if any(isinstance(x, Tracer) for x in operands):
         return False
     return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
 
