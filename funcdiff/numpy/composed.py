@@ -33,9 +33,10 @@ _CONVERSIONS: Final[dict[Any, Callable[..., Any]]] = {
 }
 _COMPOSED: Final = _names(
     """
-    angle apply_over_axes argwhere diff dsplit dstack extract fill_diagonal fliplr flipud hsplit
-    hstack iscomplex isneginf isposinf isreal ix_ polyder polyval real_if_close rollaxis rot90
-    sort_complex split trapezoid trim_zeros union1d unstack unwrap vsplit vstack
+    angle apply_over_axes argwhere diff dsplit dstack extract fill_diagonal flatnonzero fliplr
+    flipud histogram2d hsplit hstack iscomplex iscomplexobj isneginf isposinf isreal isrealobj ix_
+    ndim polyder polyval real_if_close rollaxis rot90 shape size sort_complex split trapezoid
+    trim_zeros union1d unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft2
     fft.irfftn fft.rfft2 fft.rfftn
     linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_transpose

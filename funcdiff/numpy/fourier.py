@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import index as as_int
 from typing import Any, TypeAlias
 
@@ -34,7 +35,13 @@ def _norm(norm: Any) -> str:
 
 
 def _along(
-    name: str, transform: Transform, a: Any, n: Any, axis: Any, norm: Any, out: Any = None
+    name: str,
+    transform: Transform,
+    a: Any,
+    n: Any = None,
+    axis: Any = -1,
+    norm: Any = None,
+    out: Any = None,
 ) -> Traced:
     """Transform one axis; without `n`, all of it, and `irfft` gives an even number of points."""
     x = array(a)
@@ -56,25 +63,13 @@ def _along(
     return mutation.store(name, transform(real, ops.Fourier(points, along, _norm(norm))), out)
 
 
-@implements(np.fft.fft)
-def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Traced:
-    """Return the discrete Fourier transform along an axis."""
-    return _along("np.fft.fft", ops.fft, a, n, axis, norm, out)
+def _enter(name: str, transform: Transform, doc: str) -> None:
+    ours: Any = partial(_along, f"np.fft.{name}", transform)
+    ours.__name__, ours.__doc__ = _along.__name__, doc
+    implements(getattr(np.fft, name))(ours)
 
 
-@implements(np.fft.ifft)
-def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Traced:
-    """Return the inverse transform along an axis."""
-    return _along("np.fft.ifft", ops.ifft, a, n, axis, norm, out)
-
-
-@implements(np.fft.rfft)
-def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Traced:
-    """Return the frequencies that are not negative of the transform of real numbers."""
-    return _along("np.fft.rfft", ops.rfft, a, n, axis, norm, out)
-
-
-@implements(np.fft.irfft)
-def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Traced:
-    """Return the real numbers that have these frequencies."""
-    return _along("np.fft.irfft", ops.irfft, a, n, axis, norm, out)
+_enter("fft", ops.fft, "Return the discrete Fourier transform along an axis.")
+_enter("ifft", ops.ifft, "Return the inverse transform along an axis.")
+_enter("rfft", ops.rfft, "Return the frequencies that are not negative of real numbers.")
+_enter("irfft", ops.irfft, "Return the real numbers that have these frequencies.")

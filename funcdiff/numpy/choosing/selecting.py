@@ -150,12 +150,6 @@ def nonzero(a: Any) -> tuple[np.ndarray[Any, Any], ...]:
     return np.nonzero(_true_places(a))
 
 
-@implements(np.flatnonzero)
-def flatnonzero(a: Any) -> np.ndarray[Any, Any]:
-    """Return the positions, in the flat array, of the elements that are not zero."""
-    return np.flatnonzero(_true_places(a))
-
-
 def _true_places(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_truth(value) if isinstance(value, Tracer) else np.not_equal(value, 0))
 

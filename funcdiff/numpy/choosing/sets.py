@@ -83,9 +83,8 @@ def unique_values(x: Any) -> Any:
     return _in_order_of(array(x), value, np.unique_values(value), equal_nan=False)
 
 
-implements(np.unique_all)(_named_unique(np.unique_all))
-implements(np.unique_counts)(_named_unique(np.unique_counts))
-implements(np.unique_inverse)(_named_unique(np.unique_inverse))
+for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
+    implements(_function)(_named_unique(_function))
 
 
 def _flat(value: Any) -> Any:

@@ -29,68 +29,40 @@ JOINED: Final = (
     "arguments, not in lists. A single one is an array already."
 )
 _FORMATTED: Final = "Write an f-string, which shows the value: f'{{x:.2f}}'."
-_CURES: Final = (
-    (
-        r"int$|math\.(isclose|isfinite|isinf|isnan)$",
+_CURES: Final = {
+    r"int$|math\.(isclose|isfinite|isinf|isnan)$": (
         "Use NumPy's function: np.floor(x), np.isnan(x). For a count or an index, write round(x) "
-        "or math.floor(x), or say that it is a constant: int(fd.stop_gradient(x)).",
+        "or math.floor(x), or say that it is a constant: int(fd.stop_gradient(x))."
     ),
-    (
-        r"(fractions\.|decimal\.)?(Fraction|Decimal)$",
-        "Fractions and decimals are made of plain numbers: go on with x itself.",
+    r"(fractions\.|decimal\.)?(Fraction|Decimal)$": (
+        "Fractions and decimals are made of plain numbers: go on with x itself."
     ),
-    (
-        r"(math|cmath)\.",
-        "Use {numpy}(x), not {called}(x).",
-    ),
-    (
-        r"(statistics\.|fsum$)",
-        "Use np.mean(x), np.median(x) or np.std(x).",
-    ),
-    (
-        r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$",
-        JOINED,
-    ),
-    (
-        r"(.*\.)?(full|arange|fromiter)$",
-        "Use the function of that name in funcdiff.numpy.",
-    ),
-    (
-        r".*\.(__setitem__|copyto|fill|fill_diagonal|place|put|put_along_axis|putmask)$",
-        _STORED,
-    ),
-    (
-        r"(.*\.)?(random|rng)\.",
+    r"(math|cmath)\.": "Use {numpy}(x), not {called}(x).",
+    r"(statistics\.|fsum$)": "Use np.mean(x), np.median(x) or np.std(x).",
+    r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$": JOINED,
+    r"(.*\.)?(full|arange|fromiter)$": "Use the function of that name in funcdiff.numpy.",
+    r".*\.(__setitem__|copyto|fill|fill_diagonal|place|put|put_along_axis|putmask)$": _STORED,
+    r"(.*\.)?(random|rng)\.": (
         "Draw numbers that do not depend on x, and compute with them: "
-        "mean + scale * rng.normal(size=n).",
+        "mean + scale * rng.normal(size=n)."
     ),
-    (
-        r"(?!(np|numpy)\.\w+$).*\.(dot|choose|compress|repeat|searchsorted|take)$",
+    r"(?!(np|numpy)\.\w+$).*\.(dot|choose|compress|repeat|searchsorted|take)$": (
         "A method of an ordinary array cannot take a traced one: NumPy asks the arguments of its "
-        "functions, not those of methods. Write {function}.",
+        "functions, not those of methods. Write {function}."
     ),
-    (
-        r"(.*\.)?as_strided$",
+    r"(.*\.)?as_strided$": (
         "Strides are about memory, and a traced array stands for a value without one: use "
-        "np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
+        "np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices."
     ),
-    (
-        r"(.*\.)?vectorize",
-        "Call the function with the whole array, or use fd.vmap(f)(x).",
+    r"(.*\.)?vectorize": "Call the function with the whole array, or use fd.vmap(f)(x).",
+    r"(.*\.)?(debug|info|warning|error|critical|exception|log)$": _FORMATTED,
+    r"(np|numpy)\.(float|complex|u?int)\d+$": (
+        "It is an array already: x.astype(np.{name}) converts it."
     ),
-    (
-        r"(.*\.)?(debug|info|warning|error|critical|exception|log)$",
-        _FORMATTED,
+    r"(.*\.)?(float|complex|item|tolist)$": (
+        "Go on with x itself: it is an array, and has NumPy's functions and methods."
     ),
-    (
-        r"(np|numpy)\.(float|complex|u?int)\d+$",
-        "It is an array already: x.astype(np.{name}) converts it.",
-    ),
-    (
-        r"(.*\.)?(float|complex|item|tolist)$",
-        "Go on with x itself: it is an array, and has NumPy's functions and methods.",
-    ),
-)
+}
 """By what is called, as the user wrote it."""
 _FUNCTIONS: Final = {"compress": "np.compress(y, a)", "dot": "a @ y or np.dot(a, y)"}
 """What to write instead of a method of an array that takes an argument `y`."""
@@ -213,7 +185,7 @@ def _shown(code: str) -> str:
 def _cure(called: str) -> str:
     """Return what to write instead of a call, or of an index, of what has that name."""
     name = called.rpartition(".")[2]
-    for pattern, cure in _CURES:
+    for pattern, cure in _CURES.items():
         if re.match(pattern, called):
             function = _FUNCTIONS.get(name, f"np.{name}(a, y)")
             numpy = _ELSEWHERE.get(name, f"np.{name}")

@@ -30,57 +30,49 @@ _OUTSIDE: Final = (
     "outside; where no derivative is wanted, write np.asarray(fd.stop_gradient(x))"
 )
 
-_CURES: Final = (
-    (
-        r"Object of type \w+ is not JSON serializable|descriptor '__repr__' requires",
-        f"json writes plain numbers, not traced arrays. {_OUTSIDE}.tolist()",
+_CURES: Final = {
+    r"Object of type \w+ is not JSON serializable|descriptor '__repr__' requires": (
+        f"json writes plain numbers, not traced arrays. {_OUTSIDE}.tolist()"
     ),
-    (
-        r"can't convert type '\w+' to numerator/denominator",
+    r"can't convert type '\w+' to numerator/denominator": (
         "statistics computes with plain numbers: use np.mean(x), np.median(x), np.std(x, ddof=1) "
-        "or np.var(x, ddof=1)",
+        "or np.var(x, ddof=1)"
     ),
     (
         r"conversion from \w+ to Decimal|argument should be a string or a Rational|"
-        r"Rational instance",
+        r"Rational instance"
+    ): (
         "decimals and fractions are made of plain numbers, and a derivative would be lost: go on "
-        "with x itself",
+        "with x itself"
     ),
-    (
-        r"WRITEBACKIFCOPY|Iterator operand",
+    r"WRITEBACKIFCOPY|Iterator operand": (
         "np.nditer walks over the memory of an array, and a traced one stands for a value without "
-        "one: use array operations, `for v in x.flat`, or `for index in np.ndindex(x.shape)`",
+        "one: use array operations, `for v in x.flat`, or `for index in np.ndindex(x.shape)`"
     ),
-    (
-        r"Error setting single item of array",
+    r"Error setting single item of array": (
         "an ordinary array cannot hold a traced value: make one that can, np.zeros_like(x), "
-        "np.zeros(shape, like=x) or funcdiff.numpy.zeros(shape), or build a list and np.stack it",
+        "np.zeros(shape, like=x) or funcdiff.numpy.zeros(shape), or build a list and np.stack it"
     ),
-    (
-        r"nopython|[nN]umba",
+    r"nopython|[nN]umba": (
         "numba compiles for plain arrays: call the function without @njit (f.py_func) to trace "
-        "its NumPy code, or declare it with fd.primitive, whose rule may call compiled code",
+        "its NumPy code, or declare it with fd.primitive, whose rule may call compiled code"
     ),
-    (
-        r"bad argument type for built-in operation",
+    r"bad argument type for built-in operation": (
         "compiled code, such as a function of numba's, takes plain numbers: call what it was "
         "compiled from (f.py_func of numba's), or declare it with fd.primitive, whose rule may "
-        "call compiled code",
+        "call compiled code"
     ),
-    (
-        r"required argument is not (a float|an integer)",
-        f"struct and the like write plain numbers, not traced arrays. {_OUTSIDE}.item()",
+    r"required argument is not (a float|an integer)": (
+        f"struct and the like write plain numbers, not traced arrays. {_OUTSIDE}.item()"
     ),
-    (
-        r"[tT]ruth value of an array",
+    r"[tT]ruth value of an array": (
         "`if` and `and` take one boolean: use np.where(mask, a, b) for arrays, & for `and`, or "
-        "np.any(mask), np.all(mask)",
+        "np.any(mask), np.all(mask)"
     ),
-    (
-        r"a bytes-like object is required",
-        f"a traced array has no memory that could be read. {_OUTSIDE}",
+    r"a bytes-like object is required": (
+        f"a traced array has no memory that could be read. {_OUTSIDE}"
     ),
-)
+}
 """By the text of the error."""
 
 _PACKAGES: Final = {"numba": "; f.py_func is the NumPy code that numba compiles"}
@@ -138,7 +130,7 @@ def _cure_of(error: Exception) -> str:
     keyword = re.match(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", text)
     if keyword:
         return _cure_of_keyword(*keyword.groups())
-    return next((cure for pattern, cure in _CURES if re.search(pattern, text)), "")
+    return next((cure for pattern, cure in _CURES.items() if re.search(pattern, text)), "")
 
 
 def _cure_of_keyword(function: str, keyword: str) -> str:

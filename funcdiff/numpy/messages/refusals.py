@@ -29,7 +29,7 @@ class Refusal:
     cure: str
 
 
-def _group(prefix: str, names: str, reason: str, cure: str) -> Refusal:
+def _group(names: str, reason: str, cure: str, prefix: str = "np.") -> Refusal:
     return Refusal(tuple(f"{prefix}{name}" for name in names.split()), reason, cure)
 
 
@@ -45,157 +45,139 @@ _STOPPED: Final = (
 
 functions: Final[tuple[Refusal, ...]] = (
     _group(
-        "np.",
         "save savez savez_compressed savetxt",
         "It writes to a file, and a traced array lives only while its function is being traced.",
         _OUTSIDE,
     ),
     _group(
-        "np.",
         "array2string array_repr array_str",
         "It makes text of an array.",
         "print(x), str(x) and f'{x}' show the values of a traced array.",
     ),
     _group(
-        "np.",
         "isfortran may_share_memory shares_memory",
         "It asks about memory; a traced array stands for a value without one.",
         "Leave it out: no result depends on it.",
     ),
     _group(
-        "np.lib.stride_tricks.",
         "as_strided",
         "It makes views of memory; a traced array stands for a value without one.",
         "Use np.lib.stride_tricks.sliding_window_view, np.broadcast_to, or slices.",
+        "np.lib.stride_tricks.",
     ),
     _group(
-        "np.lib.",
         "array_utils.byte_bounds Arrayterator",
         "It reads the memory of an array; a traced array stands for a value without one.",
         "Index with slices instead.",
+        "np.lib.",
     ),
     _group(
-        "np.",
         "asmatrix bmat matrix memmap recarray",
         "It makes a subclass of ndarray; traced arrays have no subclasses.",
         "Use two-dimensional arrays with @, and np.block in place of np.bmat.",
     ),
     _group(
-        "np.",
         "broadcast flatiter ndenumerate nditer nested_iters",
         "It walks over the memory of an array, an element at a time.",
         "Use array operations, np.broadcast_arrays, or `for index in np.ndindex(x.shape)`.",
     ),
     _group(
-        "np.",
         "frompyfunc vectorize",
         "It calls a Python function on one element after another, as an ordinary number.",
         "Write the function with NumPy functions of whole arrays, or use fd.vmap(f)(xs).",
     ),
     _group(
-        "np.",
         "asarray_chkfinite",
         "Whether it raises depends on the values.",
         "Use fnp.asarray(x); test np.all(np.isfinite(x)) if you need to.",
     ),
     _group(
-        "np.",
         "kaiser",
         "NumPy turns beta into an ordinary number before anything is computed.",
         "Write np.i0(beta * np.sqrt(1 - u**2)) / np.i0(beta) with u = np.linspace(-1, 1, n).",
     ),
     _group(
-        "np.",
         "packbits unpackbits",
         "It rearranges the bits of integers, which have no derivative.",
         _STOPPED,
     ),
     _group(
-        "np.",
         "min_scalar_type",
         "Its answer depends on the value.",
         "Use x.dtype or np.result_type(x).",
     ),
     _group(
-        "np.",
         "busday_count busday_offset datetime_as_string is_busday isnat",
         "It is about dates; traced arrays hold booleans and numbers.",
         "Compute with dates outside the function, and pass numbers in.",
     ),
     _group(
-        "np.",
         "char.* strings.* _core.strings.*",
         "It is about text; traced arrays hold booleans and numbers.",
         "Work on text outside the function, and pass numbers in.",
     ),
     _group(
-        "np.",
         "ma.*",
         "Masked arrays are a subclass of ndarray; traced arrays have no subclasses.",
         "Use np.where(mask, values, x), where= of the reductions, or the nan-functions.",
     ),
     _group(
-        "np.",
         "rec.*",
         "Records are made of fields of several dtypes; traced arrays have one dtype.",
         "Use a dict or a dataclass of arrays.",
     ),
     _group(
-        "np.",
         "polynomial.*",
         "These functions turn their coefficients into ordinary arrays.",
         "Use np.polyval and its relatives (highest power first), or np.vander(x, n) @ c.",
     ),
     _group(
-        "np.",
         "random.*",
         "A generator takes its parameters as ordinary numbers.",
         "Draw standard numbers and transform them: mean + scale * rng.standard_normal(n).",
     ),
     _group(
-        "np.",
         "emath.* lib.scimath.* lib._scimath_impl.*",
         "Whether the result is complex depends on the values.",
         "Use np.sqrt(x), or np.sqrt(x + 0j) for a complex result.",
     ),
     _group(
-        "np.",
         "lib.format.* lib.npyio.* ctypeslib.*",
         "It is about files or foreign memory.",
         _OUTSIDE,
     ),
-    _group("np.", "trapz", "NumPy has deprecated it.", "Use np.trapezoid."),
-    _group("np.", "in1d", "NumPy has deprecated it.", "Use np.isin."),
+    _group("trapz", "NumPy has deprecated it.", "Use np.trapezoid."),
+    _group("in1d", "NumPy has deprecated it.", "Use np.isin."),
 )
 """Functions and classes."""
 
 attributes: Final[tuple[Refusal, ...]] = (
     _group(
-        "ndarray.",
         "base byteswap ctypes data flags getfield newbyteorder setfield setflags strides view",
         "It is about the memory of an array; a traced array stands for a value without one.",
         "Use x.astype(dtype) to convert, x.reshape(shape) or x[index] to rearrange.",
+        "ndarray.",
     ),
     _group(
-        "ndarray.",
         "dump dumps tobytes tofile tostring",
         "It takes the values out of the program, and their derivative would be lost.",
         _STOPPED,
+        "ndarray.",
     ),
     _group(
-        "ndarray.",
         "device to_device",
         "NumPy has one device.",
         "Leave it out.",
+        "ndarray.",
     ),
     _group(
-        "ndarray.",
         "resize",
         "It changes the size of an array in place.",
         "Use x = np.resize(x, shape), or np.concatenate or np.pad.",
+        "ndarray.",
     ),
-    _group("ndarray.", "itemset", "NumPy has removed it.", "Use x[index] = value."),
-    _group("ndarray.", "ptp", "NumPy has removed it.", "Use np.ptp(x)."),
+    _group("itemset", "NumPy has removed it.", "Use x[index] = value.", "ndarray."),
+    _group("ptp", "NumPy has removed it.", "Use np.ptp(x).", "ndarray."),
 )
 """Methods and attributes of arrays."""
 

@@ -257,16 +257,3 @@ def _edges_along(x: Any, bins: Any, limits: Any) -> Any:
     if isinstance(bins, str) or np.ndim(bins) != 1:
         raise ValueError("`bins` must be an integer or a 1d array")
     return _edges(x, bins, limits, None)[0]
-
-
-@implements(np.histogram2d)
-def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> tuple[Any, Any, Any]:
-    """Count pairs, or add up their weights, by bins along two dimensions."""
-    if len(x) != len(y):
-        raise ValueError("x and y must have the same length")
-    if np.iterable(bins) and len(list(bins)) not in (1, 2):
-        bins = [bins, bins]
-    counts, edges = histogramdd([x, y], bins, range, density, weights)
-    return counts, *edges

@@ -51,31 +51,6 @@ def as_ints(value: Any) -> tuple[int, ...]:
     return tuple(map(as_int, value)) if np.iterable(value) else (as_int(value),)
 
 
-# ---- reading the shape -------------------------------------------------------------------------
-
-
-@implements(np.shape)
-def shape(a: Any) -> tuple[int, ...]:
-    """Return the lengths of the axes."""
-    x: Tracer = array(a)
-    return x.shape
-
-
-@implements(np.ndim)
-def ndim(a: Any) -> int:
-    """Return the number of axes."""
-    x: Tracer = array(a)
-    return x.ndim
-
-
-@implements(np.size)
-def size(a: Any, axis: Any = None) -> int:
-    """Return the number of elements, or that along some axes."""
-    x = array(a)
-    lengths = x.shape if axis is None else [x.shape[k] for k in normalized_axes(axis, x.ndim)]
-    return int(np.prod(lengths, dtype=int))
-
-
 # ---- reshape -----------------------------------------------------------------------------------
 
 

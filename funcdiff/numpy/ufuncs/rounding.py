@@ -177,18 +177,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return np.all(np.equal(x, y))
 
 
-@implements(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
-    """Return whether the dtype is complex."""
-    return bool(array(x).dtype.kind == "c")
-
-
-@implements(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    """Return whether the dtype is not complex."""
-    return bool(array(x).dtype.kind != "c")
-
-
 # ---- sinc, i0 and unwrap -------------------------------------------------------------------------
 
 
