@@ -80,7 +80,7 @@ def test_a_solver_is_forgotten_with_the_programs_that_call_it() -> None:
     equation = body(lambda a, x: (x - a,), 0.0, 0.0)
 
     def calling(name: str) -> Program:
-        p = Root("f", equation, False, 1, name, "", (), ())
+        p = Root("f", equation, 1, name, (), (), False, "")
         return body(lambda a, x: root(p, [a, x]), 0.0, 0.0)
 
     solver = entered.enter("shift", solve)

@@ -120,7 +120,7 @@ REGULAR = np.stack([np.vander([1.0, 2, 3]), np.vander([1.0, 3, 4])])
 APIECE, NOWHERE = np.stack([np.eye(3, dtype=bool)] * 2), np.zeros((2, 3), bool)
 SQUARES = Spectral(body(lambda w: (w * w,), np.ones((2, 3))), lower=True)
 CUBES = SingularFunction(body(lambda s: (s * s * s,), np.ones((4, 2))), turned=False)
-EXAMPLES = LinearSolve("f", implicit.MATVEC, 2, implicit.COLUMNS, "", (), implicit.BATCH)
+EXAMPLES = LinearSolve("f", implicit.MATVEC, 2, implicit.COLUMNS, (), implicit.BATCH, "")
 EVERY = np.ones((2, 3, 3), bool)
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([3, 1, 1])
 

@@ -138,7 +138,7 @@ def _root(
             solver = name_solver(solve, x.structure, f"the solver of {name}", has_aux=has_aux)
             tangent_solver = _tangent_solver(tangent_solve, x, name)
             aux, shown = auxiliary(solver, name, program, operands)
-            p = Root(name, program, fixed, len(x.types), solver, tangent_solver, aux, ())
+            p = Root(name, program, len(x.types), solver, aux, (), fixed, tangent_solver)
             return rebuild_solution(root(p, as_tracers(operands)), x, shown)
     return solve_directly(solve, f, x, name, has_aux=has_aux)
 

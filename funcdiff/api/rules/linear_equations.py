@@ -146,7 +146,7 @@ def custom_linear_solve(
                 transposed = name_solver(transpose_solve, x.structure, what, has_aux=has_aux)
             aux, shown = auxiliary(solver, name, equation.program, operands)
             p = LinearSolve(
-                name, equation.program, len(x.types), solver, transposed, aux, batches=()
+                name, equation.program, len(x.types), solver, aux, (), transposed=transposed
             )
             return rebuild_solution(linear_solve(p, as_tracers(operands)), x, shown)
     return solve_directly(solve, matvec, x, name, has_aux=has_aux)

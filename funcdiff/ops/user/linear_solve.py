@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
@@ -28,7 +28,6 @@ from funcdiff.ops.linalg.systems import solver
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
 from funcdiff.ops.user import solvers
-from funcdiff.ops.user.looped_batch import Batches
 from funcdiff.space import add, instantiate, mul, neg
 from funcdiff.transforms.jvp import Mask, jvp, present, spread
 from funcdiff.transforms.transpose import transpose as transposed_program
@@ -36,24 +35,16 @@ from funcdiff.transforms.vmap import mapped
 
 
 @dataclass(frozen=True, slots=True)
-class LinearSolve(Params):
-    """A linear equation; `solvers.Problem` describes the other attributes.
+class LinearSolve(solvers.Problem):
+    """A linear equation, of a program ``(*known, *v) -> w`` that is linear in `v`.
 
     Attributes
     ----------
-    program
-        ``(*known, *v) -> w``, linear in `v`.
     transposed
         The name of the solver for the transposed map, empty if there is none.
     """
 
-    name: str
-    program: Program
-    unknowns: int
-    solver: str
     transposed: str
-    aux: Types
-    batches: Batches
 
 
 def _jvp(p: LinearSolve, xs: Tracers, ts: Tangents) -> Pushed:
@@ -110,20 +101,7 @@ def _transpose(p: LinearSolve, _types: Types, cts: Tangents, xs: Tangents) -> Ta
     return [*(None for _ in given), *found]
 
 
-def _batch(p: LinearSolve, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    return linear_solve(*solvers.add_batch_axis(p, size, xs, flags))
-
-
-linear_solve_p: Final = Primitive(
-    "linear_solve",
-    LinearSolve,
-    solvers.abstract,
-    solvers.impl,
-    _jvp,
-    _transpose,
-    _batch,
-    facts=Facts(calls_user=True),
-)
+linear_solve_p: Final = solvers.problem("linear_solve", LinearSolve, _jvp, _transpose)
 
 
 def linear_solve(p: LinearSolve, operands: Tracers) -> Tracers:

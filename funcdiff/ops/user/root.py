@@ -8,45 +8,35 @@ Reference: S. G. Krantz, H. R. Parks, "The Implicit Function Theorem", Birkhäus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Pushed, Tangents, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.walk import inline, rearrange
 from funcdiff.ops.user import solvers
 from funcdiff.ops.user.linear_solve import LinearSolve, dense_solve, linear_solve
-from funcdiff.ops.user.looped_batch import Batches
 from funcdiff.space import add, neg
 from funcdiff.transforms.jvp import Mask, jvp
 
 
 @dataclass(frozen=True, slots=True)
-class Root(Params):
-    """An equation; `solvers.Problem` describes the other attributes.
+class Root(solvers.Problem):
+    """An equation, of a program ``(*known, *x) -> y`` with results like `x`.
 
     Attributes
     ----------
-    program
-        ``(*known, *x) -> y``, results like `x`.
     fixed
         Whether y = x is sought, rather than y = 0.
     tangent_solver
         The name of the solver of linear equations, empty for factorization.
     """
 
-    name: str
-    program: Program
     fixed: bool
-    unknowns: int
-    solver: str
     tangent_solver: str
-    aux: Types
-    batches: Batches
 
 
 def _jvp(p: Root, xs: Tracers, ts: Tangents) -> Pushed:
@@ -74,7 +64,7 @@ def _tangent(program: Program, p: Root, active: Mask) -> Program:
         slope = _slope(equation, count)
         if p.tangent_solver:
             linear = LinearSolve(
-                p.name, slope, count, p.tangent_solver, p.tangent_solver, aux=(), batches=()
+                p.name, slope, count, p.tangent_solver, (), (), transposed=p.tangent_solver
             )
             return builder.program(linear_solve(linear, [*at, *rest]))
         return builder.program(inline(dense_solve(slope, count, p.name), [*at, *rest]))
@@ -97,20 +87,7 @@ def _slope(equation: Program, unknowns: int) -> Program:
     return rearrange(pushed, range(count + unknowns), range(unknowns, 2 * unknowns))
 
 
-def _batch(p: Root, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
-    return root(*solvers.add_batch_axis(p, size, xs, flags))
-
-
-root_p: Final = Primitive(
-    "root",
-    Root,
-    solvers.abstract,
-    solvers.impl,
-    _jvp,
-    None,
-    _batch,
-    facts=Facts(calls_user=True),
-)
+root_p: Final = solvers.problem("root", Root, _jvp)
 
 
 def root(p: Root, operands: Tracers) -> Tracers:

@@ -6,14 +6,14 @@ A solver lives as long as a program that calls it, which holds its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from funcdiff.core.primitive import Tangents, Tracers, Types
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import OutputError, ProgramError
@@ -36,36 +36,56 @@ entered: Final[Entered[Run]] = Entered()
 """Solvers by name."""
 
 
-class Problem(Protocol):
-    """The parameters that problems for solvers have in common."""
+@dataclass(frozen=True, slots=True)
+class Problem(Params):
+    """What problems for solvers have in common.
 
-    @property
-    def name(self) -> str:
-        """What messages call the problem."""
+    Attributes
+    ----------
+    name
+        What messages call the problem.
+    program
+        ``(*known, *unknowns) -> results`` like the unknowns.
+    unknowns
+        How many there are.
+    solver
+        The name of the solver.
+    aux
+        Types of what the solver returns beside the solution.
+    batches
+        The batch axes of the operands.
+    """
 
-    @property
-    def program(self) -> Program:
-        """``(*known, *unknowns) -> results`` like the unknowns."""
-
-    @property
-    def unknowns(self) -> int:
-        """How many there are."""
-
-    @property
-    def solver(self) -> str:
-        """The name of the solver."""
-
-    @property
-    def aux(self) -> Types:
-        """Types of what the solver returns beside the solution."""
-
-    @property
-    def batches(self) -> Batches:
-        """The batch axes of the operands."""
+    name: str
+    program: Program
+    unknowns: int
+    solver: str
+    aux: Types
+    batches: Batches
 
 
-P = TypeVar("P", bound=Any)
-"""A dataclass that is a `Problem`."""
+P = TypeVar("P", bound=Problem)
+
+
+def problem(
+    name: str,
+    params: type[P],
+    jvp: Callable[[P, Tracers, Tangents], Pushed],
+    transpose: Callable[[P, Types, Tangents, Tangents], Tangents] | None = None,
+) -> Primitive[P]:
+    """Declare the primitive of a kind of problem."""
+
+    def batch(p: P, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
+        first = known(p)
+        values = align(size, xs[first:], flags[first:])
+        every = (*flags[:first], *(True for _ in values))
+        wider = replace(p, batches=((size, every), *p.batches))
+        return bind(primitive, wider, *xs[:first], *values)
+
+    primitive = Primitive(
+        name, params, _abstract, _impl, jvp, transpose, batch, facts=Facts(calls_user=True)
+    )
+    return primitive
 
 
 def known(p: Problem) -> int:
@@ -73,7 +93,7 @@ def known(p: Problem) -> int:
     return len(p.program.inputs) - p.unknowns
 
 
-def abstract(p: Problem, *types: ArrayType) -> Types:
+def _abstract(p: Problem, *types: ArrayType) -> Types:
     """Type rule: one solution per example, then what comes with it."""
     wanted = [
         t.with_shape((*(size for size, flags in p.batches if flags[k]), *t.shape))
@@ -89,7 +109,7 @@ def _results(p: Problem) -> Types:
     return (*p.program.input_types[known(p) :], *p.aux)
 
 
-def impl(p: Problem) -> Callable[..., Any]:
+def _impl(p: Problem) -> Callable[..., Any]:
     """Call the solver, once per example."""
     return several(
         lambda *operands: map_batches(lambda xs: _solve(p, xs), _results(p), p.batches, operands)
@@ -114,14 +134,6 @@ def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
             "What it returns beside the solution must keep its shapes and dtypes."
         )
     return kept
-
-
-def add_batch_axis(p: P, size: int, xs: Tracers, flags: Sequence[bool]) -> tuple[P, list[Tracer]]:
-    """Return the problem with one more batch axis, and its operands."""
-    first = known(p)
-    values = align(size, xs[first:], flags[first:])
-    every = (*flags[:first], *(True for _ in values))
-    return replace(p, batches=((size, every), *p.batches)), [*xs[:first], *values]
 
 
 def tangents(rule: Program, p: Problem, xs: Tracers, ys: Tracers, ts: Tangents) -> list[Maybe]:

@@ -97,14 +97,14 @@ SQUARE = real(3, 3) + 2 * np.eye(3)
 
 SAMPLES: dict[str, list[Sample]] = {
     "root": [
-        sample(_root(Root("f", EQUATION, False, 2, NEWTON, "", (), ())), A, B, X, Y),
-        sample(_root(Root("f", EQUATION, False, 2, NEWTON, COLUMNS, (), ())), A, B, X, Y),
-        sample(_root(Root("f", MAP, True, 2, REPEAT, "", COUNT, ())), A, B, X, Y),
+        sample(_root(Root("f", EQUATION, 2, NEWTON, (), (), False, "")), A, B, X, Y),
+        sample(_root(Root("f", EQUATION, 2, NEWTON, (), (), False, COLUMNS)), A, B, X, Y),
+        sample(_root(Root("f", MAP, 2, REPEAT, COUNT, (), True, "")), A, B, X, Y),
     ],
     "linear_solve": [
-        sample(_linear(LinearSolve("f", MATVEC, 2, COLUMNS, ROWS, (), ())), A, B, X, Y),
+        sample(_linear(LinearSolve("f", MATVEC, 2, COLUMNS, (), (), ROWS)), A, B, X, Y),
         sample(
-            _linear(LinearSolve("f", MATVEC, 2, COLUMNS, ROWS, (), BATCH)),
+            _linear(LinearSolve("f", MATVEC, 2, COLUMNS, (), BATCH, ROWS)),
             real(3, 2, start=5), B, real(3, 2), real(3),
             order=1,
         ),
