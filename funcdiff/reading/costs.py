@@ -15,13 +15,12 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
-from funcdiff.ops.axes.indexing import gather_p, scatter_add_p, scatter_p
-from funcdiff.ops.control.checkpoint import Checkpoint
-from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.core.walk import nested
+from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
+from funcdiff.ops.control.cond import cond_p
 from funcdiff.ops.control.scan import Scan, scan_p
-from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
-from funcdiff.ops.structure.slicing import add_slice_p, replace_slice_p
+from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
@@ -212,18 +211,14 @@ class _Tally:
 def _runs(eq: Equation, times: int) -> Iterator[tuple[Program, int]]:
     """Give the programs in an equation, and how often each runs."""
     p = eq.params
-    if isinstance(p, Custom | Checkpoint):
+    if isinstance(p, Custom):  # whose rules do not run
         yield p.body, times
     elif isinstance(p, Tangent):
         yield pushed_forward(p.backward, p), times
-    elif isinstance(p, Scan):
-        yield p.body, times * p.length
-    elif isinstance(p, Cond):
-        for branch in p.branches:
-            yield branch, times
-    elif isinstance(p, While):
-        for sweep in (*p.sweeps, p.test):
-            yield sweep, times
+    elif not eq.primitive.facts.hands_on:  # which says what derivatives are
+        rounds = p.length if isinstance(p, Scan) else 1
+        for program in nested(p):
+            yield program, times * rounds
 
 
 # ---- memory ----------------------------------------------------------------------------------
@@ -298,7 +293,7 @@ class Memory:
         if eq.primitive is gather_p:
             indices = size_of(eq.operands[1:])
             return written + indices, written
-        if eq.primitive in (add_slice_p, replace_slice_p, scatter_p, scatter_add_p):
+        if eq.primitive.facts.in_place is not None:
             touched = bytes_of(eq.operands[1].type)
             adds = touched if eq.primitive in (add_slice_p, scatter_add_p) else 0
             copied = 0 if self._is_in_place(index) else written
