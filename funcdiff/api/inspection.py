@@ -1,4 +1,4 @@
-"""Looking at the program behind a function, and keeping parts of it constant."""
+"""`trace` shows the program of a call; `stop_gradient` makes a value a constant."""
 
 from __future__ import annotations
 

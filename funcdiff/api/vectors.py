@@ -1,4 +1,4 @@
-"""Containers as one vector and back, for solvers that know vectors only."""
+"""`ravel_pytree`: a container as one vector and back, for solvers that know vectors only."""
 
 from __future__ import annotations
 

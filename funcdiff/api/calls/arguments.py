@@ -1,4 +1,4 @@
-"""Arguments: which leaves are differentiated, and what is refused."""
+"""Checks and converts arguments: which leaves are numbers, and what is refused."""
 
 from __future__ import annotations
 
@@ -66,11 +66,15 @@ def check_function(f: Any, transform: str, parameter: str | None = None) -> None
         )
 
 
+def check_functions(transform: str, **given: Any) -> None:
+    """Refuse what was given for functions, by their parameters."""
+    for parameter, f in given.items():
+        check_function(f, transform, parameter)
+
+
 def check_optional_functions(transform: str, **given: Any) -> None:
     """Refuse what was given for functions that may be left out, by their parameters."""
-    for parameter, f in given.items():
-        if f is not None:
-            check_function(f, transform, parameter)
+    check_functions(transform, **{key: f for key, f in given.items() if f is not None})
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:

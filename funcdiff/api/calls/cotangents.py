@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from typing import Any
 
@@ -35,16 +35,8 @@ def cotangent_operands(
             "v like the output, as in y.backward(gradient=v)."
         )
     leaves = _match_leaves(given[0], trace.structure, "the cotangent", f"the output of {name}")
-    numbers = [leaf for leaf, flag in zip(leaves, trace.numeric, strict=True) if flag]
-    every = pytree.paths(trace.structure)
-    for leaf, flag, path in zip(leaves, trace.numeric, every, strict=True):
-        if not flag:
-            _refuse_number(leaf, f"the cotangent{path}", "the output")
-    paths = [p for p, flag in zip(every, trace.numeric, strict=True) if flag]
-    return [
-        fit_vector(v, t, f"the cotangent{path}", "the output")
-        for v, t, path in zip(numbers, types, paths, strict=True)
-    ]
+    rest, what = iter(types), ("the cotangent", "the output")
+    return _numbers(leaves, trace.structure, iter(trace.numeric), rest, *what)
 
 
 def tangent_operands(
@@ -54,26 +46,34 @@ def tangent_operands(
     operands: Sequence[Any],
 ) -> list[Any]:
     """Return one operand per differentiated leaf for the given tangents."""
-    flags, xs, result = iter(numeric), iter(operands), []
+    flags, types, result = iter(numeric), map(type_of, operands), []
     for k, (tangent, expected) in enumerate(zip(given, structures, strict=True)):
-        leaves = _match_leaves(tangent, expected, f"tangents[{k}]", "the primal")
-        for leaf, path in zip(leaves, pytree.paths(expected), strict=True):
-            if next(flags):
-                where = f"tangents[{k}]{path}"
-                result.append(fit_vector(leaf, type_of(next(xs)), where, "the primal"))
-            else:
-                _refuse_number(leaf, f"tangents[{k}]{path}", "the primal")
+        what = (f"tangents[{k}]", "the primal")
+        leaves = _match_leaves(tangent, expected, *what)
+        result += _numbers(leaves, expected, flags, types, *what)
     return result
 
 
-def _refuse_number(leaf: Any, what: str, target: str) -> None:
-    """Refuse a number where there is nothing to differentiate: it would be lost silently."""
-    if is_numeric(leaf):
-        raise CotangentError(
-            f"{what} is a number, but {target} is none there (a function, a string, None or a "
-            f"bool), at {user_location()}. Give a container like {target}, with {target}'s own "
-            "value in that place."
-        )
+def _numbers(
+    leaves: Sequence[Any],
+    structure: pytree.Structure,
+    flags: Iterator[bool],
+    types: Iterator[ArrayType],
+    what: str,
+    target: str,
+) -> list[Any]:
+    """Return the leaves that are numbers, in their types; other numbers would be lost silently."""
+    result = []
+    for leaf, path in zip(leaves, pytree.paths(structure), strict=True):
+        if next(flags):
+            result.append(fit_vector(leaf, next(types), what + path, target))
+        elif is_numeric(leaf):
+            raise CotangentError(
+                f"{what}{path} is a number, but {target} is none there (a function, a string, None "
+                f"or a bool), at {user_location()}. Give a container like {target}, with "
+                f"{target}'s own value in that place."
+            )
+    return result
 
 
 def _match_leaves(tree: Any, structure: pytree.Structure, what: str, target: str) -> list[Any]:

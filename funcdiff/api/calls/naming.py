@@ -1,4 +1,4 @@
-"""What derived functions are called where they are printed: ``grad(loss, argnums=1)``."""
+"""Names derived functions after the user's, as they are printed: ``grad(loss, argnums=1)``."""
 
 from __future__ import annotations
 

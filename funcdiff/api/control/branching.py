@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, check_function, describe
+from funcdiff.api.calls.arguments import FunctionName, check_functions, describe
 from funcdiff.api.calls.operands import Operands, same_leaf
 from funcdiff.api.calls.tracing import Trace, rebuild, restore_kinds
 from funcdiff.api.control.bodies import (
@@ -79,8 +79,7 @@ def cond(
     >>> fd.vmap(f)(np.array([0.0, np.pi / 2]))
     array([1., 1.])
     """
-    check_function(true_fn, "cond", "true_fn")
-    check_function(false_fn, "cond", "false_fn")
+    check_functions("cond", true_fn=true_fn, false_fn=false_fn)
     if not is_array(pred):
         raise InputError(
             f"cond needs a boolean as its condition, got {describe(pred)}, at "
@@ -144,8 +143,7 @@ def switch(
     functions = tuple(branches)
     if not functions:
         raise InputError(f"switch needs at least one branch, at {user_location()}.")
-    for k, branch in enumerate(functions):
-        check_function(branch, "switch", f"branches[{k}]")
+    check_functions("switch", **{f"branches[{k}]": f for k, f in enumerate(functions)})
     dtype, shape = (
         (index.dtype, index.shape)
         if isinstance(index, Tracer)

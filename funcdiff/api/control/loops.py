@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.api.calls.arguments import FunctionName, check_function, describe, operand, type_of
+from funcdiff.api.calls.arguments import FunctionName, check_functions, describe, operand, type_of
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, forbid_changes, is_array, is_untraced, record_body
 from funcdiff.api.control.scanning import scan
@@ -75,8 +75,7 @@ def while_loop(
     >>> fd.vmap(fd.grad(f))(np.array([3.0, 30.0, 300.0]))
     array([64.,  4.,  1.])
     """
-    check_function(cond_fun, "while_loop", "cond_fun")
-    check_function(body_fun, "while_loop", "body_fun")
+    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     state = CarryOf(init_val, "while_loop", "init_val")
 
     def goes_on(leaves: list[Any]) -> Any:
@@ -167,7 +166,7 @@ def fori_loop(
     >>> fd.grad(lambda x: fd.fori_loop(0, 3, lambda i, y: x * y + i, 1.0))(2.0)
     np.float64(13.0)
     """
-    check_function(body_fun, "fori_loop", "body_fun")
+    check_functions("fori_loop", body_fun=body_fun)
     state = CarryOf(init_val, "fori_loop", "init_val")
     bounds = [_bound(lower, "lower"), _bound(upper, "upper")]
 

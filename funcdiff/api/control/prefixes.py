@@ -1,4 +1,4 @@
-"""All partial results of an associative operation, in logarithmic depth: `associative_scan`."""
+"""`associative_scan`: a parallel prefix sum of any associative operation, in logarithmic depth."""
 
 from __future__ import annotations
 

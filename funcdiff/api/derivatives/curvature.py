@@ -1,4 +1,4 @@
-"""Products with second derivatives, without forming them."""
+"""Hessian-vector and Gauss-Newton products, without forming the matrices."""
 
 from __future__ import annotations
 

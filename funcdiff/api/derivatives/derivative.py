@@ -1,4 +1,4 @@
-"""Derivatives along a line: of any order by a number, and in a direction."""
+"""Derivatives of any order by one number, and directional derivatives."""
 
 from __future__ import annotations
 

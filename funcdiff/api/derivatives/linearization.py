@@ -1,4 +1,4 @@
-"""The derivative at a point as a linear function: the work that depends on the point done once."""
+"""`linearize`: the Jacobian at a point as a linear function, for many Jacobian-vector products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products with the Jacobian and its transpose, without forming it."""
+"""Jacobian-vector and vector-Jacobian products, `jvp` and `vjp`, without forming the Jacobian."""
 
 from __future__ import annotations
 

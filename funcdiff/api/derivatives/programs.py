@@ -1,4 +1,4 @@
-"""The programs behind the derivatives, memoised by what was recorded."""
+"""Derives the programs of gradients, pullbacks and pushforwards, memoised by what was recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a function that its program answers: what depends on what, and is it linear."""
+"""Static analysis of a traced function: which results depend on which inputs, is it linear."""
 
 from __future__ import annotations
 

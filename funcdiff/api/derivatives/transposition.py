@@ -1,4 +1,4 @@
-"""Linear functions turned around: from inputs to outputs into the reverse."""
+"""`linear_transpose`: transposes of linear functions, and what refuses functions that are none."""
 
 from __future__ import annotations
 

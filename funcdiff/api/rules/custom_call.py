@@ -1,4 +1,4 @@
-"""One call of a function with derivative rules: the function and its rules, traced."""
+"""Traces one call of a function with derivative rules of the user's: the function and the rules."""
 
 from __future__ import annotations
 

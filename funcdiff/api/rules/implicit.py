@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     as_tracers,
-    check_function,
+    check_functions,
     check_optional_functions,
     name_of,
 )
@@ -113,8 +113,7 @@ def custom_root(
     >>> print(fd.grad(eccentric_anomaly)(0.0, 0.5))
     2.0
     """
-    check_function(f, "custom_root", "f")
-    check_function(solve, "custom_root", "solve")
+    check_functions("custom_root", f=f, solve=solve)
     check_optional_functions("custom_root", tangent_solve=tangent_solve)
     name = f"custom_root({name_of(f)})"
     x = unknowns(initial_guess, f"the initial guess of {name}")
@@ -209,7 +208,7 @@ def fixed_point(
     >>> print(root(4.0), fd.grad(root)(4.0))
     2.0 0.25
     """
-    check_function(f, "fixed_point", "f")
+    check_functions("fixed_point", f=f)
     check_optional_functions("fixed_point", solve=solve, linear_solve=linear_solve)
     name = f"fixed_point({name_of(f)})"
     if max_iterations < 1 or (tol is not None and not tol > 0):

@@ -15,9 +15,8 @@ from funcdiff.api.calls.arguments import (
     as_tracers,
     check_optional_functions,
     is_numeric,
-    operand,
-    type_of,
 )
+from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
@@ -73,14 +72,12 @@ class OpaqueFunction(CustomFunction[P, R]):
 
     def _traced_function(self, *args: Any) -> Any:
         """Record the call; the numbers among the arguments become operands."""
-        leaves, structure = pytree.flatten(args)
-        numeric = tuple(map(is_numeric, leaves))
-        statics = tuple(x for x, on in zip(leaves, numeric, strict=True) if not on)
-        numbers = [x for x, on in zip(leaves, numeric, strict=True) if on]
-        xs, weak = list(map(operand, numbers)), tuple(map(is_weak, numbers))
+        given = Operands(args)
+        xs, structure, numeric, weak = given.xs, given.structure, tuple(given.flags), given.weak
+        statics = tuple(x for x, on in zip(given.leaves, numeric, strict=True) if not on)
         rebuilt = functools.partial(_rebuild, structure, numeric, statics, weak)
-        name = self._name_of(structure, numeric, statics, weak)
-        known_results, types = self._results.setdefault(name, {}), tuple(map(type_of, xs))
+        name = self._name_of(structure, numeric, statics, tuple(weak))
+        known_results, types = self._results.setdefault(name, {}), tuple(given.types)
         if types not in known_results:
             known_results[types] = self._result_of(name, rebuilt, xs)
         found = known_results[types]
@@ -175,9 +172,7 @@ def _rebuild(
     xs: Sequence[Any],
 ) -> tuple[Any, ...]:
     given = [x.item() if flag else x for x, flag in zip(xs, weak, strict=True)]
-    numbers, rest = iter(given), iter(statics)
-    leaves = [next(numbers) if on else next(rest) for on in numeric]
-    arguments: tuple[Any, ...] = pytree.unflatten(structure, leaves)
+    arguments: tuple[Any, ...] = rebuild(structure, numeric, given, statics)
     return arguments
 
 

@@ -1,4 +1,4 @@
-"""What derivative rules of the user's return, held against what they have to return."""
+"""Checks what derivative rules of users return against what they have to return."""
 
 from __future__ import annotations
 

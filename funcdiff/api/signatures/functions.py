@@ -1,4 +1,4 @@
-"""Transforms that return functions: gradients, Jacobians, Hessians.
+"""Signatures of transforms that return functions: gradients, Jacobians, Hessians.
 
 Which argument is differentiated is said by the paths of `Gradients` and the others, once for
 transforms of every kind; what comes beside the derivative, by those of `Derived`.

@@ -1,4 +1,4 @@
-"""Products with derivatives at a point, and what computes them again and again."""
+"""Signatures of products with Jacobians and Hessians at a point: `vjp`, `jvp`, `hvp` and others."""
 
 from __future__ import annotations
 

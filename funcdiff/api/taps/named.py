@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
-    is_numeric,
     names_of,
     suggestion,
 )
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
-from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
@@ -31,19 +29,13 @@ from funcdiff.ops.control.tap import tap as tap_op
 class _Note(NamedTuple):
     """What is known of a name beside the program: the container, and where it was given."""
 
-    structure: pytree.Structure
-    numeric: tuple[bool, ...]
-    others: list[Any]
+    container: Operands
     place: str
 
     @property
     def leaves(self) -> tuple[int, ...]:
         """Which leaves are numbers or arrays."""
-        return tuple(k for k, flag in enumerate(self.numeric) if flag)
-
-    def rebuild(self, leaves: Sequence[Any]) -> Any:
-        """Return the container with these leaves."""
-        return rebuild(self.structure, self.numeric, leaves, self.others)
+        return tuple(k for k, flag in enumerate(self.container.flags) if flag)
 
 
 _Taps: TypeAlias = dict[str, list[_Note]]
@@ -90,16 +82,10 @@ def tap(name: str, x: X) -> X:
     if builder is None or builder.taps is None:
         return x
     name = str.__str__(name)  # of a class of its own, it might be compared in ways of its own
-    leaves, structure = pytree.flatten(x)
-    numeric = tuple(map(is_numeric, leaves))
-    others = [leaf for leaf, flag in zip(leaves, numeric, strict=True) if not flag]
-    notes = builder.taps.setdefault(name, [])
-    notes.append(_Note(structure, numeric, others, user_location()))
-    results = [
-        _tap_leaf(leaf, Tap(name, k)) if flag else leaf
-        for k, (leaf, flag) in enumerate(zip(leaves, numeric, strict=True))
-    ]
-    same: X = pytree.unflatten(structure, results)
+    note = _Note(Operands(x), user_location())
+    builder.taps.setdefault(name, []).append(note)
+    leaves = note.container.leaves
+    same: X = note.container.tree([_tap_leaf(leaves[k], Tap(name, k)) for k in note.leaves])
     return same
 
 
@@ -261,7 +247,7 @@ def _find_names(
 def _by_name(results: Sequence[Any], taps: _Taps, wanted: Sequence[Named]) -> dict[str, Any]:
     rest = iter(results)
     return {
-        name.name: taps[name.name][-1].rebuild([next(rest) for _ in name.leaves])
+        name.name: taps[name.name][-1].container.tree([next(rest) for _ in name.leaves])
         for name in wanted
     }  # fmt: skip
 
