@@ -97,6 +97,13 @@ def test_writes_to_elements_change_no_array_that_is_needed_as_it_was() -> None:
     assert assert_computes(fd.trace(fd.grad(lambda x: f(x)[0]))(x), [x])
 
 
+@pytest.mark.parametrize("reduce", [np.sum, np.prod, np.all, np.any])
+def test_nothing_is_reduced_to_the_neutral_element(reduce: Any) -> None:
+    x = np.array([2.0, 3.0])
+    program = fd.trace(lambda x: x * reduce(x[:0] if reduce in (np.sum, np.prod) else x[:0] > 1))(x)
+    assert assert_computes(program, [x])
+
+
 def recursion(x: Any) -> Any:
     s = x[0]
     for k in range(1, len(x)):
