@@ -103,7 +103,8 @@ class Facts:
     product
         The operation is linear in each operand alone: the result is zero if one of them is.
     reduces
-        The ufunc that puts the results of parts together, of a reduction over axes ``p.axes``.
+        The ufunc of which it is the reduction over axes ``p.axes``, which puts the results of parts
+        together, too: compiled code may call ``ufunc.reduce`` instead of `impl`.
     hands_on
         The results are the first operands; the others say what their derivatives are.
     calls_user

@@ -1,1 +1,1 @@
-"""Generates fast NumPy source for a program: buffer reuse, constant folding, products."""
+"""Generates fast NumPy source for a program: formulas, memory, constants, products."""
