@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,15 +9,13 @@ import numpy as np
 
 from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import WEAK, Traced, dtype_of
-from funcdiff.ops.special import spherical
-from funcdiff.ops.special.family import scipy_function
+from funcdiff.ops.special.family import by_name, scipy_function
 from funcdiff.scipy.calls import broadcast_to, for_traced, whole
 
 
-def _apply(name: str, value: Callable[..., Any], slope: Callable[..., Any], *given: Any) -> Traced:
-    n, z, derivative = given
+def _apply(name: str, n: Any, z: Any, derivative: Any) -> Traced:
     orders, dtype = whole(n, name, "order"), _result_dtype(name, dtype_of(z))
-    op = slope if derivative else value
+    op = by_name[f"{name}_slope" if derivative else name]
     return op(*broadcast_to((INT, dtype), orders, z))
 
 
@@ -64,9 +61,7 @@ def spherical_jn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FB
     >>> print(fd.grad(lambda z: special.spherical_jn(1, z))(0.0).round(6))
     0.333333
     """
-    return _apply(
-        "spherical_jn", spherical.spherical_jn, spherical.spherical_jn_slope, n, z, derivative
-    )
+    return _apply("spherical_jn", n, z, derivative)
 
 
 @for_traced
@@ -86,9 +81,7 @@ def spherical_yn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FB
     >>> print(fd.grad(lambda z: special.spherical_yn(0, z))(2.0).round(6))
     0.350612
     """
-    return _apply(
-        "spherical_yn", spherical.spherical_yn, spherical.spherical_yn_slope, n, z, derivative
-    )
+    return _apply("spherical_yn", n, z, derivative)
 
 
 @for_traced
@@ -108,9 +101,7 @@ def spherical_in(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FB
     >>> print(fd.grad(lambda z: special.spherical_in(1, z))(0.0).round(6))
     0.333333
     """
-    return _apply(
-        "spherical_in", spherical.spherical_in, spherical.spherical_in_slope, n, z, derivative
-    )
+    return _apply("spherical_in", n, z, derivative)
 
 
 @for_traced
@@ -130,6 +121,4 @@ def spherical_kn(n: Any, z: Any, derivative: Any = False) -> Traced:  # noqa: FB
     >>> print(fd.grad(lambda z: special.spherical_kn(0, z))(1.0).round(6))
     -1.155727
     """
-    return _apply(
-        "spherical_kn", spherical.spherical_kn, spherical.spherical_kn_slope, n, z, derivative
-    )
+    return _apply("spherical_kn", n, z, derivative)

@@ -23,6 +23,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline, rearrange
+from funcdiff.ops.control.sweeps import body_flags
 from funcdiff.ops.families import several
 from funcdiff.ops.structure.structural import permute
 from funcdiff.space import Maybe, add, align, instantiate, zeros
@@ -108,24 +109,9 @@ def _scan_jvp(p: Scan, xs: Tracers, ts: Tangents) -> Pushed:
 
 def _active(p: Scan, ts: Tangents) -> tuple[Mask, Mask]:
     """Return which inputs of the body have a tangent, and which carries do."""
-    flags = _input_flags(p, [t is not None for t in ts], lambda body, active: jvp(body, active)[1])
+    moving = p.split([t is not None for t in ts])
+    flags, _ = body_flags(p.body, moving, lambda body, active: jvp(body, active)[1])
     return flags, tuple(p.split(flags)[1])
-
-
-def _input_flags(
-    p: Scan, operands: Sequence[bool], flow: Callable[[Program, Mask], Sequence[bool]]
-) -> Mask:
-    """Return which inputs of the body have a property, once the carry has settled.
-
-    `flow` tells which outputs of a program have it if some inputs have.
-    """
-    constants, carry, xs = p.split(operands)
-    while True:
-        flags = (*constants, *carry, *xs)
-        settled = [a or b for a, b in zip(carry, flow(p.body, flags), strict=False)]
-        if settled == carry:
-            return flags
-        carry = settled
 
 
 def _instantiate_carry(p: Scan, xs: Tracers, ts: Tangents, carried: Mask) -> list[Maybe]:
@@ -295,7 +281,7 @@ def _result_types(p: Scan) -> list[ArrayType]:
 
 def linear_inputs(p: Scan, linear: Sequence[bool]) -> Mask:
     """Return which inputs of a body are linear: a carry is, if what it becomes is."""
-    return _input_flags(p, linear, dependent)
+    return body_flags(p.body, p.split(linear), dependent)[0]
 
 
 def _scan_batch(p: Scan, size: int, operands: Tracers, batched: Sequence[bool]) -> Tracers:
@@ -316,8 +302,8 @@ def _swap_first(x: Tracer) -> Tracer:
 
 
 def _through_scan(p: Scan, flags: Sequence[bool]) -> list[bool]:
-    reached = _input_flags(p, flags, dependent)
-    return [*p.split(reached)[1], *dependent(p.body, reached)[p.carries :]]
+    reached, outgoing = body_flags(p.body, p.split(flags), dependent)
+    return [*p.split(reached)[1], *outgoing[p.carries :]]
 
 
 scan_p: Final = Primitive(

@@ -71,16 +71,28 @@ def input_flags(p: While, operands: Sequence[bool], flow: Flow) -> list[Mask]:
     constants, carries = p.split(operands)
     rows: list[bool] = []
     flags = []
-    for body, carry, count in zip(p.sweeps, carries, p.carries, strict=True):
-        while True:
-            outgoing = flow(body, (*constants, *carry, *rows))
-            both = [a or b for a, b in zip(carry, outgoing[:count], strict=True)]
-            if both == carry:
-                break
-            carry = both
-        flags.append((*constants, *carry, *rows))
-        rows += outgoing[count:]
+    for body, carry in zip(p.sweeps, carries, strict=True):
+        marked, outgoing = body_flags(body, (constants, carry, rows), flow)
+        flags.append(marked)
+        rows += outgoing[len(carry) :]
     return flags
+
+
+def body_flags(
+    body: Program, groups: Sequence[Sequence[bool]], flow: Flow
+) -> tuple[Mask, Sequence[bool]]:
+    """Return which inputs of a body, and which outputs, have a property in some iteration.
+
+    The groups are the constants, the first carry and the rows that have it.
+    """
+    constants, carry, rows = groups
+    while True:
+        flags = (*constants, *carry, *rows)
+        outgoing = flow(body, flags)
+        after = [a or b for a, b in zip(carry, outgoing, strict=False)]
+        if after == list(carry):
+            return flags, outgoing
+        carry = after
 
 
 class Assembly:
