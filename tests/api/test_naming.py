@@ -1,5 +1,6 @@
 """What a derived function, and the module itself, show of themselves."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,21 @@ def test_functions_in_functions_are_shown_by_their_own_name() -> None:
 
     assert repr(fd.grad(inner)).startswith("<function grad(inner) at ")
     assert fd.grad(inner).__name__ == "inner"
+
+
+TYPED = [
+    fd.grad, fd.value_and_grad, fd.elementwise_grad, fd.jacobian, fd.jacfwd, fd.jacrev,
+    fd.value_and_jacobian, fd.hessian, fd.value_grad_and_hessian, fd.derivative, fd.vjp, fd.jvp,
+    fd.linearize, fd.linear_transpose, fd.hvp, fd.vhp, fd.gauss_newton_product,
+    fd.directional_derivative,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", TYPED, ids=lambda transform: transform.__name__)
+def test_help_shows_the_signature_and_the_text_of_a_transform(transform: Any) -> None:
+    assert next(iter(inspect.signature(transform).parameters)) == "f"
+    assert (inspect.getdoc(transform) or "").startswith("Return ")
+    assert transform.__module__.startswith("funcdiff.api.derivatives.")
 
 
 def test_dir_shows_what_is_public() -> None:

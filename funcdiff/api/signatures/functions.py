@@ -148,7 +148,10 @@ class Gradients(Function, Generic[K]):
         holomorphic: bool = False
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a function."""
+        """Return a function of the same arguments that computes the gradient.
+
+        What editors show of a call; the parameters are explained by ``help(funcdiff.grad)``.
+        """
 
 
 class Elements(Function, Generic[K, M]):
@@ -180,7 +183,10 @@ class Elements(Function, Generic[K, M]):
         argnames: Argnames | None = None, has_aux: bool = False, holomorphic: bool = False
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a function."""
+        """Return a function of the same arguments that computes the derivative.
+
+        The parameters are explained by ``help(funcdiff.derivative)``.
+        """
 
 
 class Matrices(Function, Generic[K, S, F, M]):
@@ -212,7 +218,10 @@ class Matrices(Function, Generic[K, S, F, M]):
         chunk_size: int | None = None, holomorphic: bool = False
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a function."""
+        """Return a function of the same arguments that computes the Jacobian or Hessian.
+
+        The parameters are explained by ``help(funcdiff.jacobian)``.
+        """
 
 
 # fmt: on

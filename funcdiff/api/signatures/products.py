@@ -129,7 +129,10 @@ class Products(Function, Generic[K, S, Loss]):
         argnames: Argnames, has_aux: bool = False, **kwargs: Any
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
-        """Return the product, or what computes it."""
+        """Return the product, or what computes it.
+
+        The parameters are explained by ``help(funcdiff.vjp)``.
+        """
 
 
 # fmt: on
