@@ -33,14 +33,16 @@ _CONVERSIONS: Final[dict[Any, Callable[..., Any]]] = {
 }
 _COMPOSED: Final = _names(
     """
-    angle apply_over_axes argwhere diff dsplit dstack extract fill_diagonal flatnonzero fliplr
-    flipud histogram2d hsplit hstack iscomplex iscomplexobj isneginf isposinf isreal isrealobj ix_
-    ndim polyder polyval real_if_close rollaxis rot90 shape size sort_complex split trapezoid
-    trim_zeros union1d unstack unwrap vsplit vstack
+    angle apply_over_axes argwhere atleast_1d atleast_2d atleast_3d diff dsplit dstack extract
+    fill_diagonal flatnonzero fliplr flipud histogram2d hsplit hstack iscomplex iscomplexobj
+    isneginf isposinf isreal isrealobj ix_ matrix_transpose moveaxis ndim polyder polyval
+    real_if_close rollaxis rot90 shape size sort_complex split stack trapezoid trim_zeros union1d
+    unstack unwrap vsplit vstack
     fft.fft2 fft.fftn fft.fftshift fft.hfft fft.ifft2 fft.ifftn fft.ifftshift fft.ihfft fft.irfft2
     fft.irfftn fft.rfft2 fft.rfftn
-    linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_transpose
-    linalg.outer linalg.tensordot linalg.tensorinv linalg.trace linalg.vecdot linalg.vector_norm
+    linalg.cross linalg.diagonal linalg.matmul linalg.matrix_norm linalg.matrix_power
+    linalg.matrix_transpose linalg.outer linalg.tensordot linalg.tensorinv linalg.trace
+    linalg.vecdot linalg.vector_norm
     """
 )
 """By name; those that the installed NumPy does not have, or not in Python, are passed over."""

@@ -97,7 +97,7 @@ def test_reading_the_shape_gives_plain_numbers() -> None:
         (lambda x: np.squeeze(x, 0), ValueError, "not equal to one"),
         (lambda x: np.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
         (lambda x: np.broadcast_to(x, (2, 3, 5)), ValueError, "could not broadcast"),
-        (lambda x: np.matrix_transpose(x[0, 0]), ValueError, "at least 2 dimensions"),
+        (lambda x: np.matrix_transpose(x[0, 0]), ValueError, "at least 2-dimensional"),
     ],
 )
 def test_what_does_not_fit_is_said(f: Any, error: type[Exception], message: str) -> None:

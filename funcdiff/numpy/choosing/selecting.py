@@ -29,9 +29,7 @@ from funcdiff.numpy.border.values import known
 from funcdiff.numpy.choosing.positions import within
 from funcdiff.numpy.memory import indexing, mutation, views
 from funcdiff.numpy.memory.indices import positions
-from funcdiff.numpy.shapes.joining import stack
 from funcdiff.numpy.shapes.shape import (
-    moveaxis,
     normalized_axis,
     ravel,
     reshape,
@@ -212,7 +210,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
         numbers = _valid(numbers, len(table))
     numbers = array(within(numbers, len(table), mode))
     target = broadcast_shapes(numbers.shape, *(x.shape for x in table))
-    layers = stack([broadcast_to(x, target) for x in table])
+    layers: Any = np.stack([broadcast_to(x, target) for x in table])
     places = broadcast_to(numbers, target)
     result = take_along(layers, ops.reshape(places, (1, *target)), 0)
     return mutation.store("np.choose", ops.reshape(result, target), out)
@@ -242,7 +240,7 @@ def apply_along_axis(
     """Apply a function to the vectors along an axis, as NumPy does one after the other."""
     x = array(arr)
     axis = normalized_axis(axis, x.ndim)
-    vectors = moveaxis(x, axis, -1)
+    vectors = np.moveaxis(x, axis, -1)
     around = vectors.shape[:-1]
     if 0 in around:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
@@ -251,7 +249,7 @@ def apply_along_axis(
         for place in np.ndindex(around)
     ]
     dtype = values[0].dtype  # the first result decides, as in NumPy
-    table = stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
+    table: Any = np.stack([fit(v, ArrayType(values[0].shape, dtype)) for v in values])
     inner = values[0].ndim
     table = reshape(table, (*around, *values[0].shape))
     order = [*range(axis), *range(len(around), len(around) + inner), *range(axis, len(around))]

@@ -10,7 +10,6 @@ from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import common_dtype
 from funcdiff.numpy.creation.construction import array, is_traced
 from funcdiff.numpy.shapes.joining import column_stack, concatenate
-from funcdiff.numpy.shapes.shape import atleast_1d
 
 
 class Concatenator:
@@ -31,7 +30,7 @@ class Concatenator:
             )
         parts = [self._part(item) for item in items]
         dtype = common_dtype(parts)
-        return self._join([atleast_1d(array(part, dtype)) for part in parts])
+        return self._join([np.atleast_1d(array(part, dtype)) for part in parts])
 
     def _part(self, item: Any) -> Any:
         if not isinstance(item, slice):

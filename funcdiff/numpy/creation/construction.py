@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import constant, current_builder
+from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import user_location
@@ -102,6 +102,8 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> fnp.asarray([1, 2])
     array([1, 2])
     """
+    if type(a) is Builder.array_handle and dtype is None and not keywords:
+        return a
     if is_traced(a):
         return call(np.asarray, (a, dtype), without_like(keywords))
     return np.asarray(a, dtype, **keywords)

@@ -15,7 +15,6 @@ from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.shapes.shape import (
     as_ints,
     expand_dims,
-    moveaxis,
     normalized_axis,
     ravel,
     reshape,
@@ -195,13 +194,13 @@ def cross(
     x, y = promoted_arrays(a, b)
     if not (x.ndim and y.ndim):
         raise ValueError("At least one array has zero dimension")
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)
     if x.shape[-1] != 3 or y.shape[-1] != 3:
         raise ValueError(
             f"np.cross needs vectors of dimension 3, got {x.shape[-1]} and {y.shape[-1]}, "
             f"at {user_location()}. In the plane write a[0]*b[1] - a[1]*b[0]."
         )
-    u: Any = moveaxis(x, -1, 0)
-    v: Any = moveaxis(y, -1, 0)
+    u: Any = np.moveaxis(x, -1, 0)
+    v: Any = np.moveaxis(y, -1, 0)
     product = [u[k - 2] * v[k - 1] - u[k - 1] * v[k - 2] for k in range(3)]
     return np.stack(product, axis=axisc)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_int
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_t
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.linalg import determinants, systems
-from funcdiff.ops.linalg.matrices import identity
 from funcdiff.ops.structure.structural import convert, permute, reshape
 
 _SlogdetResult: Final[Any] = type(np.linalg.slogdet(np.eye(1)))
@@ -113,32 +111,6 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tracer:
 
 
 # ---- the array API's spellings -------------------------------------------------------------------
-
-
-@implements(np.linalg.matrix_power)
-def matrix_power(a: Any, n: Any) -> Any:
-    """Return Aⁿ by repeated squaring, of A⁻¹ for a negative `n`."""
-    x: Any = array(a)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        x = square_matrices(x)
-    try:
-        exponent = as_int(n)
-    except TypeError:
-        raise TypeError("exponent must be an integer") from None
-    if exponent == 0:
-        return identity(x.type)
-    if exponent < 0:
-        x, exponent = inv(x), -exponent
-    if exponent == 3:
-        return x @ x @ x
-    result = None
-    while exponent:
-        exponent, odd = divmod(exponent, 2)
-        if odd:
-            result = x if result is None else result @ x
-        x = x @ x if exponent else x
-    assert result is not None
-    return result
 
 
 @implements(np.linalg.multi_dot)

@@ -16,7 +16,6 @@ from funcdiff.numpy.border.promotion import array, fit, promoted
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import (
-    expand_dims,
     normalized_axis,
     ravel,
     reshape,
@@ -86,26 +85,6 @@ def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
                 f"exactly: array 0 has shape {xs[0].shape}, array {k} has shape {x.shape}, "
                 f"axis is {axis}"
             )
-
-
-@implements(np.stack)
-def stack(
-    arrays: Any,
-    axis: Any = 0,
-    out: Any = None,
-    *,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-) -> Any:
-    """Join arrays of one shape along a new axis."""
-    xs = [array(x) for x in _sequence(arrays)]
-    if not xs:
-        raise ValueError("need at least one array to stack")
-    if len({x.shape for x in xs}) != 1:
-        raise ValueError("all input arrays must have the same shape")
-    place = normalized_axis(axis, xs[0].ndim + 1)
-    rows = [expand_dims(x, place) for x in xs]
-    return concatenate(rows, place, out, dtype=dtype, casting=casting)
 
 
 @implements(np.column_stack)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import index as as_int
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -144,15 +143,6 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
     return views.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
 
 
-@implements(np.matrix_transpose)
-def matrix_transpose(x: Any, /) -> Tracer:
-    """Return the stack of matrices, each transposed."""
-    x = array(x)
-    if x.ndim < 2:
-        raise ValueError(f"matrix_transpose needs at least 2 dimensions, got {x.ndim}")
-    return swapaxes(x, -1, -2)
-
-
 @implements(np.swapaxes)
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
     """Return the array with two axes interchanged."""
@@ -160,21 +150,6 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
     order = list(range(x.ndim))
     i, j = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
     order[i], order[j] = j, i
-    return transpose(x, order)
-
-
-@implements(np.moveaxis)
-def moveaxis(a: Any, source: Any, destination: Any) -> Tracer:
-    """Return the array with some axes moved, the others in their order."""
-    x = array(a)
-    sources, targets = _distinct_axes(source, x.ndim), _distinct_axes(destination, x.ndim)
-    if len(sources) != len(targets):
-        raise ValueError(
-            "`source` and `destination` arguments must have the same number of elements"
-        )
-    order = [k for k in range(x.ndim) if k not in sources]
-    for target, from_ in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, from_)
     return transpose(x, order)
 
 
@@ -205,30 +180,6 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
             f"{axis} of shape {x.shape}"
         )
     return reshape(x, [n for k, n in enumerate(x.shape) if k not in gone])
-
-
-@implements(np.atleast_1d)
-def atleast_1d(*arys: Any) -> Any:
-    """Return the arguments with at least one axis."""
-    return _each(arys, lambda x: x if x.ndim else reshape(x, (1,)))
-
-
-@implements(np.atleast_2d)
-def atleast_2d(*arys: Any) -> Any:
-    """Return the arguments with at least two axes, new ones in front."""
-    return _each(arys, lambda x: reshape(x, (*(1,) * (2 - x.ndim), *x.shape)))
-
-
-@implements(np.atleast_3d)
-def atleast_3d(*arys: Any) -> Any:
-    """Return the arguments with at least three axes: (n,) -> (1, n, 1), (m, n) -> (m, n, 1)."""
-    around: Final = {0: (1, 1, 1), 1: (1, -1, 1)}
-    return _each(arys, lambda x: x if x.ndim > 2 else reshape(x, around.get(x.ndim, (*x.shape, 1))))
-
-
-def _each(arys: Sequence[Any], function: Any) -> Any:
-    results = tuple(function(array(x)) for x in arys)
-    return results[0] if len(results) == 1 else results
 
 
 # ---- broadcasting ------------------------------------------------------------------------------
