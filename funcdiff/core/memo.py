@@ -135,9 +135,10 @@ class Memoised(Generic[P, R]):
         _store.enter(key, result, _weight(args[0]))
         return result
 
-    def keeps(self, *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Whether the result is kept, so that asking for it computes nothing."""
-        return _store.find((self, *args, *kwargs.items())) is not None
+    def kept(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """Return the result if it is kept, and compute nothing; None is never kept."""
+        found = _store.find((self, *args, *kwargs.items()))
+        return None if found is None else cast("R", found.result)
 
     def _derive(self, *args: P.args, **kwargs: P.kwargs) -> R:
         pause()

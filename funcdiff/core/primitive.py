@@ -100,6 +100,8 @@ class Facts:
     sums
         Each element of the result is a sum of elements of the operands in which the operation is
         linear: of booleans, it says whether any of them is true.
+    adds
+        The result is the first operand with something added to it, which only the others tell.
     product
         The operation is linear in each operand alone: the result is zero if one of them is.
     reduces
@@ -125,6 +127,7 @@ class Facts:
     linear: slice | None = None
     diagonal: bool = False
     sums: bool = False
+    adds: bool = False
     product: bool = False
     reduces: np.ufunc | None = None
     hands_on: bool = False

@@ -211,10 +211,12 @@ def write(
     into: Variant,
     transpose: Callable[[P, Any, Any, Any], Any],
     batch: Callable[[P, int, Any, Any], Any] | None = None,
+    adds: bool = False,
 ) -> Primitive[P]:
     """Declare what changes some elements of its first operand, linear in that and in the second.
 
-    `into` is a variant of the implementation that overwrites the first operand.
+    `into` is a variant of the implementation that overwrites the first operand; `adds` says that
+    it adds to them.
     """
     return linear(
         name,
@@ -224,7 +226,7 @@ def write(
         transpose=transpose,
         batch=batch,
         operands=slice(2),
-        facts=Facts(fresh=True, in_place=into, sums=True),
+        facts=Facts(fresh=True, in_place=into, sums=True, adds=adds),
     )
 
 

@@ -138,6 +138,39 @@ def test_results_that_do_not_depend_on_the_input_are_zeros() -> None:
     assert derived() == 0
 
 
+def test_cotangents_of_parts_are_added_up_in_memory_of_the_tape() -> None:
+    c = np.arange(1.0, 7.0).reshape(2, 3)
+
+    def f(x: Any) -> Any:
+        total = np.sum(x * c) + np.sum(x[0] * x[1]) + x[1, 2]  # by turns a part and the whole
+        for k in range(3):
+            total = total + x[k % 2, k] * np.sum(x[:, ::2]) + np.sum(x[[0, 1, 1], [k, 0, 0]])
+        return total + np.sum(x) + np.sum(x[x > 2.5])
+
+    first = results(f, c + 0.25)
+    assert derived() == 0
+    for y, z in zip(results(f, c + 0.25), first, strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-14)
+    np.testing.assert_array_equal(c, np.arange(1.0, 7.0).reshape(2, 3))
+    _, f_vjp = fd.vjp(lambda x: (x[:2], x[1:]), np.ones(3))
+    ct = np.array([1.0, 2.0])
+    for _ in range(3):
+        np.testing.assert_array_equal(f_vjp((ct, ct))[0], [1.0, 3.0, 2.0])
+    np.testing.assert_array_equal(ct, [1.0, 2.0])
+
+
+def test_a_long_program_of_new_operations_is_derived_at_once() -> None:
+    x = np.ones(301)
+
+    def reads(x: Any) -> Any:
+        return sum(x[k] * 0.5 for k in range(301))
+
+    fd.grad(reads)(x)
+    assert derived() == 1
+    fd.grad(lambda x: reads(x) * 2.0)(x)  # the operations are known now
+    assert derived() == 1
+
+
 def test_operations_of_several_results_and_cotangents_of_some() -> None:
     def f(a: Any) -> Any:
         q, r = np.linalg.qr(a)

@@ -36,7 +36,7 @@ def gradient(
 ) -> list[Any] | None:
     """Return what `gradient_program` computes of the values of all inputs.
 
-    None if the program is derived already, or is to be: here, and of the functions below.
+    None if the program is to be derived: here, and of the functions below.
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
     if not trace.is_array or not _is_new(gradient_program, trace, operands, count, **kind):
@@ -91,7 +91,8 @@ class Pullback:
         self._trace, self._count, self._operands = trace, count, operands
         self._size = (count, sum(trace.numeric))
         self._tape: Tape | None = None
-        if _is_new(vjp_programs, trace, operands, *self._size):
+        derived = vjp_programs.kept(trace.recording, *self._size)
+        if derived is None and _is_new(vjp_programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
@@ -152,10 +153,8 @@ def pushforward(
 def _is_new(
     programs: Memoised[..., Any], trace: Trace, operands: Sequence[Any], *args: Any, **kwargs: Any
 ) -> bool:
-    """Whether a trace has small values, and came too seldom for programs that nobody reads."""
-    if programs.keeps(trace.recording, *args, **kwargs) or trace.calls or trace.recording[2]:
-        return False
-    if any(isinstance(x, Tracer) for x in operands):
+    """Whether a trace has values, and came too seldom for programs that nobody reads."""
+    if trace.calls or trace.recording[2] or any(isinstance(x, Tracer) for x in operands):
         return False
     return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
 

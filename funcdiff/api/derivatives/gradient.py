@@ -147,9 +147,10 @@ def gradient_function(
     def gradient(*args: Any, **kwargs: Any) -> Any:
         inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux)
         count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-        results = first_sight.gradient(trace, count, operands, **kind)
+        derived = gradient_program.kept(trace.recording, count, **kind)
+        results = None if derived else first_sight.gradient(trace, count, operands, **kind)
         if results is None:
-            program, output = gradient_program(trace.recording, count, **kind)
+            program, output = derived or gradient_program(trace.recording, count, **kind)
             if program is None or not trace.is_array:
                 raise _unsuitable(
                     selection, trace, output, holomorphic=holomorphic, elementwise=elementwise

@@ -164,9 +164,11 @@ def jvp(
     ts = tangents_per_argument(tangents, inputs)
     trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
     operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
-    results = pushforward(trace, operands, ts, sizes[1])
+    program = jvp_program.kept(trace.recording, *sizes)
+    results = None if program else pushforward(trace, operands, ts, sizes[1])
     if results is None:
-        results = run(jvp_program(trace.recording, *sizes), [*operands, *ts], trace)
+        program = program or jvp_program(trace.recording, *sizes)
+        results = run(program, [*operands, *ts], trace)
     count = len(trace.recording[1])
     tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
     return with_aux(trace, results[:count], tangent)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from funcdiff.core.atoms import Entry
+from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
 
 _EQUATIONS_A_SIGHT: Final = 64
@@ -16,6 +17,9 @@ half of them if its arrays have so many elements, and none if they have sixteen 
 
 To derive an equation takes some 45 µs, and saves some 2 µs of each run on small arrays.
 """
+
+_NEW: Final = 128
+"""Operations that may be new: the derivative of one takes some 250 µs, until it is known."""
 
 _KEPT: Final = 1 << 16
 
@@ -29,7 +33,9 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
     if len(_counts) >= _KEPT:
         _counts.clear()
     seen = _counts[key] = _counts.get(key, 0) + 1
-    return seen > min(max(len(recording[0]) // _EQUATIONS_A_SIGHT, 1), _sights(recording[0]))
+    entries = recording[0]
+    is_new = _has_new_operations(entries)
+    return seen > min(max(len(entries) // _EQUATIONS_A_SIGHT, 1), _sights(entries)) or is_new
 
 
 def _sights(entries: Sequence[Entry]) -> int:
@@ -41,3 +47,14 @@ def _sights(entries: Sequence[Entry]) -> int:
 def forget_sightings() -> None:
     """Begin to count anew."""
     _counts.clear()
+
+
+def _has_new_operations(entries: Sequence[Entry]) -> bool:
+    """Whether so many operations were not seen before that the whole is derived in less time.
+
+    They are seen then: what has the same operations goes by a tape.
+    """
+    new = {x[0] for x in entries if x and isinstance(x[0], Operation) and x[0].steps is None}
+    for op in new:
+        op.steps = {}
+    return len(new) > max(_NEW, len(entries) // 8)

@@ -7,8 +7,8 @@ ten kinds asks for ten derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant
@@ -17,7 +17,7 @@ from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import walk
+from funcdiff.core.walk import maker, operands_of, walk
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.passes.simplify import inline_simplified_linear
 from funcdiff.passes.spectra import spectra
@@ -42,10 +42,14 @@ class Step(NamedTuple):
         Of operands, results, and tangents or cotangents, to the cotangents or tangents.
     places
         The operands or results that these are of; the others have none.
+    add
+        ``add(total, *values)`` adds what `run` returns, which then is only what a cotangent is made
+        of: to write an element of an array again and again takes one array.
     """
 
     run: Executable
     places: tuple[int, ...]
+    add: Callable[..., Any] | None = None
 
 
 Steps: TypeAlias = "dict[tuple[Mask, Mask | None], Step]"
@@ -156,5 +160,18 @@ def _step(builder: Builder, outputs: Sequence[Tracer], places: Sequence[int]) ->
         (place, y) for place, y in zip(places, outputs, strict=True)
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
-    program = builder.program([y for _, y in kept])
-    return Step(Executable(program, patience=_PATIENCE), tuple(place for place, _ in kept))
+    ys, add = [y for _, y in kept], None
+    head = maker(ys[0]) if len(ys) == 1 else None
+    if head is not None and head.primitive.facts.adds:
+        base, *values = operands_of(ys[0], head)
+        if isinstance(base.atom, Literal) and base.atom.value == 0:
+            ys, add = values, _in_place(head)
+    run = Executable(builder.program(ys), patience=_PATIENCE)
+    return Step(run, tuple(place for place, _ in kept), add)
+
+
+def _in_place(op: Operation) -> Callable[..., Any]:
+    variant = op.primitive.facts.in_place
+    assert variant is not None
+    function: Callable[..., Any] = variant(op.params)
+    return function

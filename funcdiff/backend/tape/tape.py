@@ -120,6 +120,7 @@ class Tape:
             if depends and ct is not None and isinstance(output, int):
                 before = gathered[output]
                 gathered[output] = ct if before is None else before + ct
+        ours: set[int] = set()  # whose cotangents are in memory of our own
         for op, number, refs, active, operands, results in reversed(self._tape):
             if op.result_count == 1:
                 ct = gathered[number]
@@ -137,6 +138,16 @@ class Tape:
                 gathered[number:after] = [None] * op.result_count
                 step = pull_step(op, active, present)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
+            if step.add is not None:
+                number, type_ = refs[step.places[0]], op.operands[step.places[0]]
+                total = gathered[number]
+                if total is None:
+                    total = np.zeros(type_.shape, type_.dtype)
+                elif number not in ours:
+                    total = total.copy()
+                ours.add(number)
+                gathered[number] = step.add(total, *cts)
+                continue
             for place, ct in zip(step.places, cts, strict=True):
                 number = refs[place]
                 before = gathered[number]

@@ -156,7 +156,12 @@ def _scatter_transpose(
 
 
 def _write(
-    name: str, params: type[P], into: Variant, transpose: Callable[..., Tangents]
+    name: str,
+    params: type[P],
+    into: Variant,
+    transpose: Callable[..., Tangents],
+    *,
+    adds: bool = False,
 ) -> Primitive[P]:
     """Declare what writes at positions."""
 
@@ -164,7 +169,7 @@ def _write(
         axes = shifted(p.axes)
         x, u = align(size, xs[:2], batched[:2])
         indices = xs[2:]
-        if params is Indexed or any(batched[2:]):  # sums are faster row by row
+        if adds or any(batched[2:]):  # sums are faster row by row
             indices = align(size, indices, batched[2:])
             indices, axes = [iota(indices[0].shape, 0), *indices], (0, *axes)
         else:
@@ -173,12 +178,18 @@ def _write(
         return bind(primitive, replace(p, axes=axes), x, u, *indices)
 
     primitive = write(
-        name, params, abstract=_abstract_write, into=into, transpose=transpose, batch=batch
+        name,
+        params,
+        abstract=_abstract_write,
+        into=into,
+        transpose=transpose,
+        batch=batch,
+        adds=adds,
     )
     return primitive
 
 
-scatter_add_p: Final = _write("scatter_add", Indexed, _scatter_into, _scatter_transpose)
+scatter_add_p: Final = _write("scatter_add", Indexed, _scatter_into, _scatter_transpose, adds=True)
 
 
 def scatter_add(x: Tracer, updates: Tracer, indices: Tracers, axes: tuple[int, ...]) -> Tracer:

@@ -99,6 +99,7 @@ add_slice_p: Final = write(
     abstract=_abstract_write,
     into=_add_slice_into,
     transpose=_transpose_add_slice,
+    adds=True,
 )
 
 
