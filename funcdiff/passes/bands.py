@@ -155,14 +155,15 @@ def _repeated_array(x: Value, shape: tuple[int, ...]) -> Tracer | None:
 
 
 def _pointwise(_size: int, eq: Equation, *xs: Value) -> Value | None:
-    """Apply an operation, linear in one stack, to every diagonal, if all else is repeated."""
-    place, *more = (k for k, x in enumerate(xs) if isinstance(x, Bands))
+    """Apply an operation, which is linear in a stack, to every diagonal, if all else is repeated.
+
+    What is added to a stack, and is repeated, is zero: the operation would not be linear else.
+    """
+    place = next(k for k, x in enumerate(xs) if isinstance(x, Bands))
     stack, others = xs[place], [*xs[:place], *xs[place + 1 :]]
     assert isinstance(stack, Bands)
     arrays = [array for x in others if (array := _repeated_array(x, stack.type.shape)) is not None]
-    terms = range(len(xs))[eq.primitive.facts.linear or slice(0)]
-    added = [x for k, x in enumerate(xs) if k in terms and isinstance(x, Tracer)]
-    if more or len(arrays) < len(others) or any(splat(x) != 0 for x in added):
+    if len(arrays) < len(others):
         return None
 
     def image(v: Tracer) -> Tracer:

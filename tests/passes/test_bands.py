@@ -27,6 +27,7 @@ FUNCTIONS = {
     "padded": lambda x: np.pad(x[2:] ** 2, (1, 3)) + np.pad(x, 1),
     "masked": lambda x: np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), x * x),
     "infinite slope beside a mask": lambda x: np.where(x > 0.0, np.sqrt(x), 0.0),
+    "product beside a mask": lambda x: np.where(x > 0.5, x * x, W.T @ (W @ x)),
     "sum": lambda x: np.sum(x * x) * x,
     "sums of slices": lambda x: np.stack([np.sum(x[1:] * x[:-1]), np.sum(x[2:] ** 3), x[0]]),
     "product in front": lambda x: np.tanh(W @ (x * x)),
