@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from funcdiff.api.calls.arguments import FunctionName, check_function, describe,
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
-from funcdiff.api.signatures.variables import Array, Carry, Differentiable, X, Y
+from funcdiff.api.signatures.control import Maps, Scans
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.core.builder import Builder
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
@@ -32,26 +33,7 @@ from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.scan import scan as scan_op
 
 
-@overload
-def scan(
-    f: Callable[[Carry, Any], tuple[Carry, Differentiable]],
-    init: Carry,
-    xs: Any = None,
-    length: int | None = None,
-    *,
-    reverse: bool = False,
-    checkpoint: bool | int = False,
-) -> tuple[Carry, Array]: ...
-@overload
-def scan(
-    f: Callable[[Carry, Any], tuple[Carry, Y]],
-    init: Carry,
-    xs: Any = None,
-    length: int | None = None,
-    *,
-    reverse: bool = False,
-    checkpoint: bool | int = False,
-) -> tuple[Carry, Y]: ...
+@typed_as[Scans]()
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -60,7 +42,7 @@ def scan(
     *,
     reverse: bool = False,
     checkpoint: bool | int = False,
-) -> tuple[Any, Any]:
+) -> Any:
     """Fold a function over the leading axis of arrays, and stack its results.
 
     Computes ``for x in xs: carry, y = f(carry, x)`` and returns the last carry and all ``y``.
@@ -233,12 +215,7 @@ def _segment_body(p: Scan, length: int, operands: Sequence[Tracer]) -> Program:
 # ---- loops without a carry, and without an order ---------------------------------------------
 
 
-@overload
-def map(  # noqa: A001
-    f: Callable[[X], Differentiable], xs: X, *, batch_size: int | None = None
-) -> Array: ...
-@overload
-def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...  # noqa: A001
+@typed_as[Maps]()
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
     """Apply a function to every row of arrays, one after the other, and stack the results.
 

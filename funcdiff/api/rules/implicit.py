@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -23,35 +23,20 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.rules.solution import Unknowns, fit_leaves, trace_equation, unknowns
 from funcdiff.api.rules.solver_names import name_solver
 from funcdiff.api.rules.solving import auxiliary, has_tracer, rebuild_solution, solve_directly
-from funcdiff.api.signatures.variables import Aux, No, Primals, X, Yes
+from funcdiff.api.signatures.control import Roots
+from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Primals, X
 from funcdiff.core.builder import current_builder
 from funcdiff.errors import ConvergenceError, InputError, user_location
 from funcdiff.ops.user.root import Root, root
 
 
-@overload
+@typed_as[Roots]()
 def custom_root(
-    f: Callable[[X], Any],
-    initial_guess: X,
-    solve: Callable[[Callable[[X], Any], X], Any],
-    tangent_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
-    *,
-    has_aux: No = False,
-) -> X: ...
-@overload
-def custom_root(
-    f: Callable[[X], Any],
-    initial_guess: X,
-    solve: Callable[[Callable[[X], Any], X], tuple[Any, Aux]],
-    tangent_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
-    *,
-    has_aux: Yes,
-) -> tuple[X, Aux]: ...
-def custom_root(
-    f: Callable[[X], Any],
-    initial_guess: X,
-    solve: Callable[[Callable[[X], Any], X], Any],
-    tangent_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    f: Callable[[Any], Any],
+    initial_guess: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any],
+    tangent_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
     *,
     has_aux: bool = False,
 ) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
@@ -21,7 +21,8 @@ from funcdiff.api.rules.solving import (
     rebuild_solution,
     solve_directly,
 )
-from funcdiff.api.signatures.variables import Aux, No, X, Yes
+from funcdiff.api.signatures.control import Solutions
+from funcdiff.api.signatures.typed import typed_as
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
@@ -35,31 +36,12 @@ from funcdiff.space import add, neg, zeros
 from funcdiff.transforms.linearize import linearize
 
 
-@overload
+@typed_as[Solutions]()
 def custom_linear_solve(
-    matvec: Callable[[X], Any],
-    b: X,
-    solve: Callable[[Callable[[X], Any], X], Any] | None = None,
-    transpose_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
-    *,
-    symmetric: bool = False,
-    has_aux: No = False,
-) -> X: ...
-@overload
-def custom_linear_solve(
-    matvec: Callable[[X], Any],
-    b: X,
-    solve: Callable[[Callable[[X], Any], X], tuple[Any, Aux]],
-    transpose_solve: Callable[[Callable[[X], Any], X], tuple[Any, Any]] | None = None,
-    *,
-    symmetric: bool = False,
-    has_aux: Yes,
-) -> tuple[X, Aux]: ...
-def custom_linear_solve(
-    matvec: Callable[[X], Any],
-    b: X,
-    solve: Callable[[Callable[[X], Any], X], Any] | None = None,
-    transpose_solve: Callable[[Callable[[X], Any], X], Any] | None = None,
+    matvec: Callable[[Any], Any],
+    b: Any,
+    solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+    transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
     *,
     symmetric: bool = False,
     has_aux: bool = False,
