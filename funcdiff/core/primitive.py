@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -40,16 +40,13 @@ class Params:
     def batched(self: Q, size: int) -> Q:  # noqa: ARG002
         """Return the same for operands that all have a further axis in front, of that length.
 
-        Fields named `axis` and `axes` count axes; what others say of the shape, a class adds here.
+        A field named `axis` or `axes` counts axes; what others say of the shape, a class adds here.
         """
-        counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _COUNTING}
-        if not counts:
-            return self
-        behind = {k: shifted(v) if isinstance(v, tuple) else v + 1 for k, v in counts.items()}
-        return replace(self, **behind)
-
-
-_COUNTING: Final = ("axis", "axes")
+        if hasattr(self, "axes"):
+            return replace(self, axes=shifted(self.axes))  # type: ignore[call-arg]
+        if hasattr(self, "axis"):
+            return replace(self, axis=self.axis + 1)  # type: ignore[call-arg]
+        return self
 
 
 def shifted(axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -52,7 +52,8 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
                 return bind(eq.primitive, eq.params, *operands)
             marked.update(v.number for v in eq.results)
             if eq.primitive.batch is None:
-                return bind(eq.primitive, eq.params.batched(size), *align(size, operands, flags))
+                wide = operands if all(flags) else align(size, operands, flags)
+                return bind(eq.primitive, eq.params.batched(size), *wide)
             return eq.primitive.batch(eq.params, size, operands, flags)
 
         ys = walk(program, xs, rule)
