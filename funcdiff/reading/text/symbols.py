@@ -135,8 +135,8 @@ def expression_of(value: Any) -> ast.expr:
         return dtype_of(value)
     if isinstance(value, type) and issubclass(value, np.generic | float | int | complex):
         return dtype_of(np.dtype(value))
-    if isinstance(value, tuple | list) and value:
-        whole = _whole(value)
+    if isinstance(value, tuple | list):
+        whole = _whole(value) if value else None
         if whole is not None:
             return whole.value
         parts = [expression_of(part) for part in value]
