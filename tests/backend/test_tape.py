@@ -159,6 +159,19 @@ def test_cotangents_of_parts_are_added_up_in_memory_of_the_tape() -> None:
     np.testing.assert_array_equal(ct, [1.0, 2.0])
 
 
+def test_tangents_of_what_is_added_to_are_kept() -> None:
+    def f(x: Any) -> Any:
+        y = np.array(x * x)
+        np.add.at(y, [0, 2, 0], x)
+        y[1:] += x[:2]
+        return y
+
+    x, t = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0])
+    _, tangent = fd.jvp(f, (x,), (t,))
+    assert derived() == 0
+    np.testing.assert_allclose(tangent, fd.jacobian(f)(x) @ t, rtol=1e-14)
+
+
 def test_a_long_program_of_new_operations_is_derived_at_once() -> None:
     x = np.ones(301)
 

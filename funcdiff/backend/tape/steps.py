@@ -113,7 +113,7 @@ def _pull(op: Operation, active: Mask, present: Mask) -> Step:
         cts = [builder.input(t) for t, flag in zip(op.results, present, strict=True) if flag]
         linear = (*known, *(True for _ in cts))
         outputs = inline_simplified_linear(turned, [*residuals, *cts], linear)
-        return _step(builder, outputs, [k for k, flag in enumerate(active) if flag])
+        return _step(builder, outputs, [k for k, flag in enumerate(active) if flag], adds_up=True)
 
 
 def _push(op: Operation, active: Mask) -> Step:
@@ -154,14 +154,16 @@ def _residuals(split: Linearized, op: Operation, builder: Builder) -> list[Trace
     return walk(primal, xs, rule)[len(ys) :]
 
 
-def _step(builder: Builder, outputs: Sequence[Tracer], places: Sequence[int]) -> Step:
-    """Return the derivative without its structural zeros."""
+def _step(
+    builder: Builder, outputs: Sequence[Tracer], places: Sequence[int], *, adds_up: bool = False
+) -> Step:
+    """Return the derivative without its structural zeros; cotangents are added up."""
     kept = [
         (place, y) for place, y in zip(places, outputs, strict=True)
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
     ys, add = [y for _, y in kept], None
-    head = maker(ys[0]) if len(ys) == 1 else None
+    head = maker(ys[0]) if adds_up and len(ys) == 1 else None
     if head is not None and head.primitive.facts.adds:
         base, *values = operands_of(ys[0], head)
         if isinstance(base.atom, Literal) and base.atom.value == 0:
