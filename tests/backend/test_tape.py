@@ -161,7 +161,7 @@ def test_cotangents_of_parts_are_added_up_in_memory_of_the_tape() -> None:
 
 def test_tangents_of_what_is_added_to_are_kept() -> None:
     def f(x: Any) -> Any:
-        y = np.array(x * x)
+        y = x * x
         np.add.at(y, [0, 2, 0], x)
         y[1:] += x[:2]
         return y
