@@ -126,6 +126,24 @@ def test_every_dtype_and_the_complex_convention(dtype: Any) -> None:
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
+def test_auxiliary_results_go_along() -> None:
+    def f(x: Any) -> Any:
+        y = np.sin(x)
+        return np.sum(y), {"y": y, "name": "sine"}
+
+    expected = np.cos(X)
+    (value, aux), gradient = fd.value_and_grad(f, has_aux=True)(X)
+    np.testing.assert_array_equal(gradient, expected)
+    np.testing.assert_array_equal(aux["y"], np.sin(X))
+    y, f_vjp, aux = fd.vjp(f, X, has_aux=True)
+    np.testing.assert_array_equal(f_vjp(1.0)[0], expected)
+    _, tangent, aux = fd.jvp(f, (X,), (X,), has_aux=True)
+    np.testing.assert_allclose(tangent, expected @ X)
+    assert value == y
+    assert aux["name"] == "sine"
+    assert derived() == 0
+
+
 def test_results_that_do_not_depend_on_the_input_are_zeros() -> None:
     y, f_vjp = fd.vjp(lambda x, z: (np.floor(x), 3.0, z * 2), X, 1.5)
     np.testing.assert_array_equal(y[0], np.floor(X))

@@ -113,10 +113,10 @@ class Tape:
         Parameters
         ----------
         cotangents
-            Those of the outputs; None for an output without one.
+            Those of the first outputs; None for an output without one.
         """
         gathered: list[Any] = [None] * len(self.values)
-        for output, ct, depends in zip(self._outputs, cotangents, self.depends, strict=True):
+        for output, ct, depends in zip(self._outputs, cotangents, self.depends, strict=False):
             if depends and ct is not None and isinstance(output, int):
                 before = gathered[output]
                 gathered[output] = ct if before is None else before + ct
