@@ -59,12 +59,14 @@ None for tangents."""
 
 def pull_step(op: Operation, active: Mask, present: Mask) -> Step:
     """Return the cotangents of an operation's active operands, given those of its results."""
-    return _steps(op).get((active, present)) or _keep(op, active, present)
+    steps: Steps | None = op.steps
+    return (steps and steps.get((active, present))) or _keep(op, active, present)
 
 
 def push_step(op: Operation, active: Mask) -> Step:
     """Return the tangents of an operation's results, given those of its active operands."""
-    return _steps(op).get((active, None)) or _keep(op, active, None)
+    steps: Steps | None = op.steps
+    return (steps and steps.get((active, None))) or _keep(op, active, None)
 
 
 def _steps(op: Operation) -> Steps:

@@ -159,18 +159,18 @@ class Tape:
         moving: list[Any] = [None] * len(self.values)
         for number, t in zip(self._inputs, tangents, strict=False):
             moving[number] = t
-        for op, number, refs, _active, operands, results in self._tape:
-            active = tuple([type(r) is int and moving[r] is not None for r in refs])
-            if True not in active:
-                continue
+        complete = True  # what depends on the inputs has tangents, up to here
+        for op, number, refs, active, operands, results in self._tape:
+            if not complete:
+                active = tuple([type(r) is int and moving[r] is not None for r in refs])  # noqa: PLW2901
+                if True not in active:
+                    continue
             step = push_step(op, active)
             given = [moving[r] for r, flag in zip(refs, active, strict=True) if flag]
             ts = step.run(*operands, *results, *given)
-            if op.result_count == 1:
-                moving[number] = ts[0] if ts else None
-                continue
             for place, t in zip(step.places, ts, strict=True):
                 moving[number + place] = t
+            complete = complete and len(ts) == op.result_count
         return [moving[r] if type(r) is int else None for r in self._outputs]
 
 
