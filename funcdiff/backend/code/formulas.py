@@ -20,6 +20,7 @@ from funcdiff.ops.products.contract import (
     arrangement,
     contract_p,
     is_matrix_product,
+    is_product_of_elements,
     lengths,
 )
 from funcdiff.ops.structure.slicing import Slice, slice_p
@@ -196,7 +197,7 @@ def product(eq: Equation, x: str, y: str) -> Product:
     if is_matrix_product(p):
         left = x if p.left[-1] in at.inner else f"{x}.T"
         return Product(left, "@", y if p.right[0] in at.inner else f"{y}.T", back)
-    if not at.inner and len(at.rows) <= 1 and len(at.columns) <= 1:
+    if is_product_of_elements(at):
         left = permute(x, [p.left.index(k) for k in (*at.stack, *at.rows)])
         right = permute(y, [p.right.index(k) for k in (*at.stack, *at.columns)])
         whole = ":, " * len(at.stack)

@@ -162,7 +162,7 @@ class Tape:
         complete = True  # what depends on the inputs has tangents, up to here
         for op, number, refs, active, operands, results in self._tape:
             if not complete:
-                active = tuple([type(r) is int and moving[r] is not None for r in refs])  # noqa: PLW2901
+                active = tuple([type(r) is int and moving[r] is not None for r in refs])
                 if True not in active:
                     continue
             step = push_step(op, active)

@@ -95,6 +95,8 @@ def _impl(p: Contraction) -> Callable[..., Any]:
     at = arrangement(p)
     if is_matrix_product(p):
         return _plain(p, at.inner[0])
+    if is_product_of_elements(at):
+        return _of_elements(p, at)
     stack, rows, inner, columns = at
     left_axes = [p.left.index(k) for k in (*stack, *rows, *inner)]
     right_axes = [p.right.index(k) for k in (*stack, *inner, *columns)]
@@ -124,6 +126,28 @@ def _plain(p: Contraction, inner: int) -> Callable[..., Any]:
     def function(x: Any, y: Any) -> Any:
         z = np.matmul(x.T if flip_left else x, y.T if flip_right else y)
         return z if rows_first else z.T
+
+    return function
+
+
+def is_product_of_elements(at: Arrangement) -> bool:
+    """Whether nothing is summed, and one new axis in each operand makes them broadcast."""
+    return not at.inner and len(at.rows) <= 1 and len(at.columns) <= 1
+
+
+def _of_elements(p: Contraction, at: Arrangement) -> Callable[..., Any]:
+    """Products of elements, in the same layout as written code has them: bits depend on that."""
+    left_axes = [p.left.index(k) for k in (*at.stack, *at.rows)]
+    right_axes = [p.right.index(k) for k in (*at.stack, *at.columns)]
+    back = tuple(at.natural.index(k) for k in p.out)
+    whole = (slice(None),) * len(at.stack)
+    left_index = (*whole, *(slice(None) for _ in at.rows), *((None,) if at.columns else ()))
+    right_index = (*whole, None) if at.rows and at.stack else ()
+
+    def function(x: Any, y: Any) -> Any:
+        a = x.transpose(left_axes)[left_index]
+        b = y.transpose(right_axes)[right_index]
+        return (a * b).transpose(back)[()]
 
     return function
 
