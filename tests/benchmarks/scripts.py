@@ -71,70 +71,67 @@ def network(np: Any, grad: Grad) -> float:
     return float(loss(layers, pictures, labels))
 
 
-def recurrent(np: Any, grad: Grad) -> float:
-    """Train a recurrent network on sequences of letters."""
+LETTERS, HIDDEN, LENGTH, BATCH = 64, 40, 30, 20
+
+
+def train_on_letters(
+    np: Any, grad: Grad, shapes: dict[str, tuple[int, int]], start: Any, cell: Callable[..., Any]
+) -> float:
+    """Train ``cell(weights, inputs, state) -> state``, of which the first array predicts."""
     rng = numpy.random.default_rng(0)
-    letters, hidden, length, batch = 64, 40, 30, 20
-    text = numpy.eye(letters)[rng.integers(0, letters, (length, batch))]
-    weights = {
-        "start": 0.01 * rng.normal(size=(1, hidden)),
-        "change": 0.01 * rng.normal(size=(letters + hidden + 1, hidden)),
-        "predict": 0.01 * rng.normal(size=(hidden + 1, letters)),
-    }
+    text = numpy.eye(LETTERS)[rng.integers(0, LETTERS, (LENGTH, BATCH))]
+    shapes = {**shapes, "predict": (HIDDEN + 1, LETTERS)}
+    weights = {name: 0.01 * rng.normal(size=shape) for name, shape in shapes.items()}
 
     def joined(*parts: Any) -> Any:
-        return np.concatenate([*parts, numpy.ones((batch, 1))], axis=1)
+        return np.concatenate([*parts, numpy.ones((BATCH, 1))], axis=1)
 
     def loss(weights: Any) -> Any:
-        state, total = np.repeat(weights["start"], batch, axis=0), 0.0
+        state, total = start(weights), 0.0
         for letter, following in itertools.pairwise(text):
-            state = np.tanh(np.dot(joined(letter, state), weights["change"]))
-            scores = np.dot(joined(state), weights["predict"])
+            state = cell(weights, joined(letter, state[0]), state)
+            scores = np.dot(joined(state[0]), weights["predict"])
             scores = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
             total = total - np.sum(scores * following)
-        return total / (length * batch)
+        return total / (LENGTH * BATCH)
 
     gradient = grad(loss)
     for _ in range(200):
         slopes = gradient(weights)
         weights = {name: w - 0.5 * slopes[name] for name, w in weights.items()}
     return float(loss(weights))
+
+
+def recurrent(np: Any, grad: Grad) -> float:
+    """Train a recurrent network on sequences of letters."""
+    shapes = {"start": (1, HIDDEN), "change": (LETTERS + HIDDEN + 1, HIDDEN)}
+
+    def start(weights: Any) -> Any:
+        return (np.repeat(weights["start"], BATCH, axis=0),)
+
+    def cell(weights: Any, inputs: Any, _state: Any) -> Any:
+        return (np.tanh(np.dot(inputs, weights["change"])),)
+
+    return train_on_letters(np, grad, shapes, start, cell)
 
 
 def lstm(np: Any, grad: Grad) -> float:
     """Train a long short-term memory on sequences of letters."""
-    rng = numpy.random.default_rng(0)
-    letters, hidden, length, batch = 64, 40, 30, 20
-    text = numpy.eye(letters)[rng.integers(0, letters, (length, batch))]
     gates = ("change", "forget", "ingate", "outgate")
-    weights = {name: 0.01 * rng.normal(size=(letters + hidden + 1, hidden)) for name in gates}
-    weights["predict"] = 0.01 * rng.normal(size=(hidden + 1, letters))
+    shapes = dict.fromkeys(gates, (LETTERS + HIDDEN + 1, HIDDEN))
 
-    def joined(*parts: Any) -> Any:
-        return np.concatenate([*parts, numpy.ones((batch, 1))], axis=1)
+    def start(_weights: Any) -> Any:
+        return numpy.zeros((BATCH, HIDDEN)), numpy.zeros((BATCH, HIDDEN))
 
-    def sigmoid(x: Any) -> Any:
-        return 0.5 * (np.tanh(0.5 * x) + 1)
+    def cell(weights: Any, inputs: Any, state: Any) -> Any:
+        def gate(name: str) -> Any:
+            return 0.5 * (np.tanh(0.5 * np.dot(inputs, weights[name])) + 1)
 
-    def loss(weights: Any) -> Any:
-        state = memory = numpy.zeros((batch, hidden))
-        total = 0.0
-        for letter, following in itertools.pairwise(text):
-            z = joined(letter, state)
-            kept = memory * sigmoid(np.dot(z, weights["forget"]))
-            new = sigmoid(np.dot(z, weights["ingate"])) * np.tanh(np.dot(z, weights["change"]))
-            memory = kept + new
-            state = sigmoid(np.dot(z, weights["outgate"])) * np.tanh(memory)
-            scores = np.dot(joined(state), weights["predict"])
-            scores = scores - np.log(np.sum(np.exp(scores), axis=1, keepdims=True))
-            total = total - np.sum(scores * following)
-        return total / (length * batch)
+        memory = state[1] * gate("forget")
+        memory = memory + gate("ingate") * np.tanh(np.dot(inputs, weights["change"]))
+        return gate("outgate") * np.tanh(memory), memory
 
-    gradient = grad(loss)
-    for _ in range(200):
-        slopes = gradient(weights)
-        weights = {name: w - 0.5 * slopes[name] for name, w in weights.items()}
-    return float(loss(weights))
+    return train_on_letters(np, grad, shapes, start, cell)
 
 
 SCRIPTS: Final = {f.__name__: f for f in (regression, network, recurrent, lstm)}
