@@ -290,6 +290,16 @@ def test_a_disagreement_of_the_two_ways_is_reported(monkeypatch: pytest.MonkeyPa
         f_vjp(1.0)
 
 
+def test_a_failure_of_the_tape_itself_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tape.Tape, "pull", lambda _self, cts: cts[99])
+    fd.grad(lambda x: np.sum(x * x))(X)  # which the program computes
+    assert derived() == 1
+    fd.clear_caches()
+    monkeypatch.setenv("FUNCDIFF_CHECK", "1")
+    with pytest.raises(InternalError, match="a tape failed"):
+        fd.grad(lambda x: np.sum(x * x))(X)
+
+
 def test_an_attempt_tells_failures_of_ours_from_others() -> None:
     def fails(error: type[Exception]) -> None:
         raise error("here")

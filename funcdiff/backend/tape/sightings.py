@@ -44,11 +44,6 @@ def _sights(entries: Sequence[Entry]) -> int:
     return int(_MOST_SIGHTS / (1 + elements / _ELEMENTS))
 
 
-def forget_sightings() -> None:
-    """Begin to count anew."""
-    _counts.clear()
-
-
 def _has_new_operations(entries: Sequence[Entry]) -> bool:
     """Whether so many operations were not seen before that the whole is derived in less time.
 
@@ -58,3 +53,8 @@ def _has_new_operations(entries: Sequence[Entry]) -> bool:
     for op in new:
         op.steps = {}
     return len(new) > max(_NEW, len(entries) // 8)
+
+
+def forget_sightings() -> None:
+    """Begin to count anew."""
+    _counts.clear()

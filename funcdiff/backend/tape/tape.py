@@ -14,23 +14,28 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
+from funcdiff.backend import checking
 from funcdiff.backend.tape.steps import NeedsProgramError, pull_step, push_step
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.collection import pause
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording, needed_variables
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import InternalError
+from funcdiff.errors import FuncdiffError, InternalError
 from funcdiff.transforms.jvp import Mask
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-
 _Entry: TypeAlias = tuple[Operation, int, tuple[Any, ...], Mask, list[Any], tuple[Any, ...]]
 """An operation that depends on what is differentiated: the operation, the number of its first
 result, its operands in the recording, which of them are active, and the values of operands and
 results.  (A class with names takes three times as long to make.)"""
+
+_EXPECTED: Final = (
+    NeedsProgramError, FuncdiffError, ArithmeticError, np.linalg.LinAlgError, Warning,
+)  # fmt: skip
+"""What the program may raise as well, or is derived for."""
 
 _ALONE: Final = (True,)
 """The one result has a cotangent."""
@@ -184,7 +189,8 @@ def _refuse_code_of_users(entries: Sequence[Entry], needed: Sequence[bool]) -> N
 def attempt(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
     """Return what a function computes with a tape; None if that needs the program derived.
 
-    Which is so if anything is not finite, or fails: the program then says what, and where.
+    Which is so if anything is not finite, or fails: the program then says what, and where.  While
+    results are checked, a failure that is not of numbers or of rules is an error.
     """
     return copy_context().run(_attempted, partial(function, *args, **kwargs))
 
@@ -197,7 +203,9 @@ def _attempted(function: Callable[[], R]) -> R | None:
         return function()
     except InternalError:
         raise
-    except Exception:
+    except Exception as error:
+        if checking.is_asked_for() and not isinstance(error, _EXPECTED):
+            raise InternalError("a tape failed: this is a bug in funcdiff") from error
         return None
 
 
