@@ -5,7 +5,7 @@ import pytest
 
 from funcdiff.pytree import flatten_with_paths
 from tests.benchmarks.workloads.causes import CAUSES
-from tests.benchmarks.workloads.contestants import funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.in_numpy import funcdiff_eager, funcdiff_jit
 from tests.benchmarks.workloads.page import cell, means, shortfalls
 from tests.benchmarks.workloads.registry import TINY, WORKLOADS
 from tests.benchmarks.workloads.timing import Figures, must_agree

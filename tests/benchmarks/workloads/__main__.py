@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.workloads.comparison import compare
-from tests.benchmarks.workloads.options import Options, environment
+from tests.benchmarks.workloads.options import Options, environment, widest
 from tests.benchmarks.workloads.page import PAGE, page
 
 
@@ -24,12 +23,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--contestants", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--budget", type=float, default=2.5, help="seconds for each workload")
-    parser.add_argument("--quick", action="store_true", help="5 rounds, a second for each workload")
+    parser.add_argument("--quick", action="store_true", help="5 rounds, warm times only")
     parser.add_argument("--cpu-time", action="store_true", help="for one thread on a busy machine")
     parser.add_argument(
         "--largest", type=int, default=100_000, help="reads in the loop whose growth is shown"
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument(
+        "--bits", type=int, nargs="+", default=[256, 512], help="of vectors, with one thread"
+    )
     parser.add_argument("--write", action="store_true", help="regenerate docs/benchmarks.md")
     parser.add_argument("--profile", metavar="NAME", help="source and profiles of workloads")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="two --json")
@@ -41,10 +43,10 @@ def parsed() -> argparse.Namespace:
     return arguments
 
 
-def run(module: str, *arguments: str, threads: int) -> None:
+def run(module: str, *arguments: str, threads: int, bits: int) -> None:
     """Run a module of this package in a process of its own."""
     command = [sys.executable, "-m", f"tests.benchmarks.workloads.{module}", *arguments]
-    subprocess.run(command, env=os.environ | environment(threads), check=True)
+    subprocess.run(command, env=environment(threads, bits), check=True)
 
 
 def measured(options: Options) -> dict[str, Any]:
@@ -52,7 +54,12 @@ def measured(options: Options) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "figures.json"
         given = dataclasses.replace(options, output=str(output))
-        run("process", json.dumps(dataclasses.asdict(given)), threads=options.threads)
+        run(
+            "process",
+            json.dumps(dataclasses.asdict(given)),
+            threads=options.threads,
+            bits=options.bits,
+        )
         figures: dict[str, Any] = json.loads(output.read_text())
         return figures
 
@@ -65,7 +72,7 @@ def main() -> None:
         compare(before, after)
         return
     if arguments.profile is not None:
-        run("profiling", arguments.profile, threads=arguments.threads[0])
+        run("profiling", arguments.profile, threads=arguments.threads[0], bits=arguments.bits[0])
         return
     if arguments.figures is not None:
         figures = json.loads(arguments.figures.read_text(encoding="utf-8"))
@@ -78,10 +85,18 @@ def main() -> None:
         PAGE.write_text(page(chosen), encoding="utf-8")
 
 
+def settings(arguments: argparse.Namespace) -> list[tuple[int, int]]:
+    """Return the numbers of threads and bits to measure with: more threads with all the bits."""
+    bits = [b for b in arguments.bits if b <= widest()]
+    alone = [(1, b) for b in bits if 1 in arguments.threads]
+    return alone + [(threads, max(bits)) for threads in arguments.threads if threads > 1]
+
+
 def measure_all(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the figures for each number of threads."""
+    """Return the figures for each number of threads and each width of vectors."""
     if arguments.quick:
         arguments.rounds, arguments.budget = 5, 1.0
+    chosen = settings(arguments)
     return [
         measured(
             Options(
@@ -90,12 +105,14 @@ def measure_all(arguments: argparse.Namespace) -> list[dict[str, Any]]:
                 rounds=arguments.rounds,
                 budget=arguments.budget,
                 threads=threads,
+                bits=bits,
                 largest=arguments.largest,
-                cpu_time=arguments.cpu_time,
+                cpu_time=arguments.cpu_time and threads == 1,
+                further=(threads, bits) == chosen[0] and not (arguments.only or arguments.quick),
                 output="",
             )
         )
-        for threads in arguments.threads
+        for threads, bits in chosen
     ]
 
 

@@ -38,24 +38,31 @@ def in_torch(torch: Any, weights: Any, x: Any, target: Any) -> Any:
 
 def gradient(weights: Any, x: Any, target: Any) -> Any:
     """Return the gradient in the weights."""
-    root, d = math.sqrt(x.shape[2]), x.shape[2]
-    q, k, v = (x @ weights[name] for name in ("query", "key", "value"))
-    scores = q @ k.transpose(0, 2, 1) / root
-    shares = np.exp(scores - scores.max(axis=2, keepdims=True))
+    d, root = x.shape[2], x.dtype.type(math.sqrt(x.shape[2]))
+    rows = x.reshape(-1, d)
+    q, k, v = ((rows @ weights[name]).reshape(x.shape) for name in ("query", "key", "value"))
+    q /= root
+    shares = q @ k.transpose(0, 2, 1)
+    shares -= shares.max(axis=2, keepdims=True)
+    np.exp(shares, out=shares)
     shares /= shares.sum(axis=2, keepdims=True)
     read = shares @ v
-    g_out = 2.0 * (read @ weights["output"] - target) / target.size
-    g_read = g_out @ weights["output"].T
-    g_shares = g_read @ v.transpose(0, 2, 1)
-    g_scores = shares * (g_shares - np.sum(g_shares * shares, axis=2, keepdims=True)) / root
-    g_q, g_k = g_scores @ k, g_scores.transpose(0, 2, 1) @ q
+    read_rows = read.reshape(-1, d)
+    g_out = read_rows @ weights["output"]
+    g_out -= target.reshape(-1, d)
+    g_out *= 2.0 / target.size
+    g_read = (g_out @ weights["output"].T).reshape(x.shape)
     g_v = shares.transpose(0, 2, 1) @ g_read
-    rows = x.reshape(-1, d).T
+    g_scores = g_read @ v.transpose(0, 2, 1)
+    g_scores -= np.einsum("btd,btd->bt", g_read, read)[:, :, None]
+    g_scores *= shares
+    g_q, g_k = g_scores @ k, g_scores.transpose(0, 2, 1) @ q
+    g_q /= root
     return {
-        "query": rows @ g_q.reshape(-1, d),
-        "key": rows @ g_k.reshape(-1, d),
-        "value": rows @ g_v.reshape(-1, d),
-        "output": read.reshape(-1, d).T @ g_out.reshape(-1, d),
+        "query": rows.T @ g_q.reshape(-1, d),
+        "key": rows.T @ g_k.reshape(-1, d),
+        "value": rows.T @ g_v.reshape(-1, d),
+        "output": read_rows.T @ g_out,
     }
 
 

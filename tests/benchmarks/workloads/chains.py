@@ -25,15 +25,15 @@ def total(np_: Any, x: Any) -> Any:
 
 
 def gradient(x: Any) -> Any:
-    """Return the gradient of `total`."""
-    kept = []
+    """Return the gradient of `total`: forwards, since each number has a chain of its own."""
+    g, slope, x = np.full_like(x, 0.9**ROUNDS), np.empty_like(x), x.copy()
     for _ in range(ROUNDS):
-        y = np.tanh(x)
-        kept.append(y)
-        x = y * 0.9 + 0.1
-    g = np.ones_like(x)
-    for y in reversed(kept):
-        g *= 0.9 * (1.0 - y * y)
+        np.tanh(x, out=x)
+        np.multiply(x, x, out=slope)
+        np.subtract(1.0, slope, out=slope)
+        g *= slope
+        x *= 0.9
+        x += 0.1
     return g
 
 

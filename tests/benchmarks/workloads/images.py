@@ -74,66 +74,79 @@ def in_torch(torch: Any, layers: Any, images: Any, targets: Any) -> Any:
 
 
 def convolution(x: Any, kernel: Any, bias: Any) -> tuple[Any, Any]:
-    """Return a convolution, and the matrix of windows that it was made of."""
-    n, channels, height, width = x.shape
+    """Return a convolution with channels last, and the matrix of windows that it was made of."""
+    n, height, width, channels = x.shape
     out, _, k, m = kernel.shape
-    windows = sliding_window_view(x, (k, m), axis=(2, 3)).transpose(0, 2, 3, 1, 4, 5)
-    columns = windows.reshape(-1, channels * k * m)
-    y = (columns @ kernel.reshape(out, -1).T).reshape(n, height - k + 1, width - m + 1, out)
-    return y.transpose(0, 3, 1, 2) + bias[:, None, None], columns
+    windows = sliding_window_view(x, (k, m), axis=(1, 2))  # (n, height, width, channels, k, m)
+    columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, k * m * channels)
+    y = columns @ kernel.transpose(2, 3, 1, 0).reshape(-1, out)
+    y += bias
+    return y.reshape(n, height - k + 1, width - m + 1, out), columns
 
 
 def kernel_gradient(g: Any, columns: Any, kernel: Any) -> tuple[Any, Any]:
     """Return the gradients in kernel and bias for that of the convolution."""
-    rows = g.transpose(0, 2, 3, 1).reshape(-1, len(kernel))
-    return (rows.T @ columns).reshape(kernel.shape), rows.sum(axis=0)
+    out, channels, k, m = kernel.shape
+    rows = g.reshape(-1, out)
+    return (rows.T @ columns).reshape(out, k, m, channels).transpose(0, 3, 1, 2), rows.sum(axis=0)
 
 
 def image_gradient(g: Any, kernel: Any, shape: tuple[int, ...]) -> Any:
     """Return the gradient in the image of a convolution for that of the convolution."""
     out, channels, k, m = kernel.shape
-    n, _, height, width = g.shape
-    columns = g.transpose(0, 2, 3, 1).reshape(-1, out) @ kernel.reshape(out, -1)
-    windows = columns.reshape(n, height, width, channels, k, m).transpose(0, 3, 4, 5, 1, 2)
+    n, height, width, _ = g.shape
+    columns = g.reshape(-1, out) @ kernel.transpose(0, 2, 3, 1).reshape(out, -1)
+    windows = columns.reshape(n, height, width, k, m, channels)
     g_image = np.zeros(shape, g.dtype)
     for i in range(k):
         for j in range(m):
-            g_image[:, :, i : i + height, j : j + width] += windows[:, :, i, j]
+            g_image[:, i : i + height, j : j + width] += windows[:, :, :, i, j]
     return g_image
 
 
+CORNERS = tuple((i, j) for i in range(2) for j in range(2))
+
+
 def pooled(y: Any) -> Any:
-    """Return the largest entry of each block of 2 x 2 of the positive part."""
-    n, channels, height, width = y.shape
-    blocks = np.maximum(y, 0.0).reshape(n, channels, height // 2, 2, width // 2, 2)
-    return blocks.max(axis=(3, 5))
+    """Return the largest entry of each block of 2 x 2, and at least zero."""
+    largest = np.maximum(y[:, 0::2, 0::2], 0.0)
+    for i, j in CORNERS[1:]:
+        np.maximum(largest, y[:, i::2, j::2], out=largest)
+    return largest
 
 
 def pooling_gradient(g: Any, y: Any, largest: Any) -> Any:
     """Return the gradient in `y` for that of `pooled`; positive entries have no ties."""
-    blocks = y.reshape(*g.shape[:3], 2, g.shape[3], 2)
-    kept = (blocks == largest[:, :, :, None, :, None]) & (blocks > 0.0)
-    return (kept * g[:, :, :, None, :, None]).reshape(y.shape)
+    g *= largest > 0.0
+    g_y = np.empty_like(y)
+    for i, j in CORNERS:
+        np.multiply(g, y[:, i::2, j::2] == largest, out=g_y[:, i::2, j::2])
+    return g_y
 
 
 def gradient(layers: Any, images: Any, targets: Any) -> Any:
     """Return the gradient in the layers."""
     (F, a), (G, b), (W, c) = layers
-    y, image_columns = convolution(images, F, a)
+    y, image_columns = convolution(images.transpose(0, 2, 3, 1), F, a)
     p = pooled(y)
     z, pool_columns = convolution(p, G, b)
     q = pooled(z)
-    rows = q.reshape(len(q), -1)
-    scores = rows @ W + c
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    g_scores = (weights - targets) / len(images)
-    g_z = pooling_gradient((g_scores @ W.T).reshape(q.shape), z, q)
+    rows = q.transpose(0, 3, 1, 2).reshape(len(q), -1)
+    shares = rows @ W
+    shares += c
+    shares -= shares.max(axis=1, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=1, keepdims=True)
+    shares -= targets
+    shares /= len(images)
+    n, height, width, out = q.shape
+    g_q = (shares @ W.T).reshape(n, out, height, width).transpose(0, 2, 3, 1)
+    g_z = pooling_gradient(np.ascontiguousarray(g_q), z, q)
     g_y = pooling_gradient(image_gradient(g_z, G, p.shape), y, p)
     return [
         kernel_gradient(g_y, image_columns, F),
         kernel_gradient(g_z, pool_columns, G),
-        (rows.T @ g_scores, g_scores.sum(axis=0)),
+        (rows.T @ shares, shares.sum(axis=0)),
     ]
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from tests.benchmarks.workloads.workload import Workload
 
@@ -18,17 +19,25 @@ def recursion(np_: Any, x: Any) -> Any:
     return s
 
 
+def recursion_in_jax(jax: Any, x: Any) -> Any:
+    """Return the same by ``jax.lax.scan``."""
+
+    def step(s: Any, number: Any) -> Any:
+        return jax.numpy.sin(s) * 0.5 + number, None
+
+    return jax.lax.scan(step, x[0], x[1:])[0]
+
+
 def recursion_gradient(x: Any) -> Any:
     """Return the gradient of `recursion`, by Python numbers."""
-    numbers = x.tolist()
-    states = [s := numbers[0]]
-    for number in numbers[1:]:
+    first, *numbers = x.tolist()
+    states = [s := first]
+    for number in numbers:
         states.append(s := math.sin(s) * 0.5 + number)
-    g, gradient = 1.0, [0.0] * len(numbers)
-    for i in range(len(numbers) - 1, 0, -1):
-        gradient[i] = g
-        g *= 0.5 * math.cos(states[i - 1])
-    gradient[0] = g
+    g, gradient = 1.0, [1.0]
+    for s in reversed(states[:-1]):
+        gradient.append(g := g * 0.5 * math.cos(s))
+    gradient.reverse()
     return np.array(gradient)
 
 
@@ -37,11 +46,19 @@ def embedding(np_: Any, table: Any, words: Any, targets: Any) -> Any:
     return np_.sum((table[words] - targets) ** 2)
 
 
+def summed_by(owners: Any, rows: Any, count: int) -> Any:
+    """Return the sums of the rows of each owner, as a product with a sparse matrix of ones."""
+    n = len(owners)
+    belongs = scipy.sparse.csr_array((np.ones(n), owners, np.arange(n + 1)), shape=(n, count))
+    return belongs.T @ rows
+
+
 def embedding_gradient(table: Any, words: Any, targets: Any) -> Any:
     """Return the gradient in the table."""
-    g = np.zeros_like(table)
-    np.add.at(g, words, 2.0 * (table[words] - targets))
-    return g
+    errors = table[words]
+    errors -= targets
+    errors *= 2.0
+    return summed_by(words, errors, len(table))
 
 
 def segments(np_: Any, x: Any, owners: Any, targets: Any) -> Any:
@@ -66,23 +83,50 @@ def segments_in_torch(torch: Any, x: Any, owners: Any, targets: Any) -> Any:
 def segments_gradient(x: Any, owners: Any, targets: Any) -> Any:
     """Return the gradient in x."""
     y = np.tanh(x)
-    sums = np.zeros_like(targets)
-    np.add.at(sums, owners, y)
-    return (2.0 * (sums - targets))[owners] * (1.0 - y * y)
+    sums = summed_by(owners, y, len(targets))
+    sums -= targets
+    sums *= 2.0
+    y *= y
+    np.subtract(1.0, y, out=y)
+    y *= sums[owners]
+    return y
+
+
+def springs(np_: Any, places: Any, ends: Any, lengths: Any) -> Any:
+    """Return the energy of springs between pairs of places, (n, 3), given by two indices each."""
+    stretch = places[ends[0]] - places[ends[1]]
+    return np_.sum((np_.sqrt(np_.sum(stretch**2, axis=1)) - lengths) ** 2)
+
+
+def springs_in_torch(torch: Any, places: Any, ends: Any, lengths: Any) -> Any:
+    """Return the same in PyTorch."""
+    stretch = places[ends[0]] - places[ends[1]]
+    return torch.sum((torch.sqrt(torch.sum(stretch**2, dim=1)) - lengths) ** 2)
+
+
+def springs_gradient(places: Any, ends: Any, lengths: Any) -> Any:
+    """Return the gradient in the places."""
+    start, end = ends
+    forces = places[start]
+    forces -= places[end]
+    distances = np.sqrt(np.einsum("nd,nd->n", forces, forces))
+    forces *= (2.0 - 2.0 * lengths / distances)[:, None]
+    g = summed_by(start, forces, len(places))
+    g -= summed_by(end, forces, len(places))
+    return g
 
 
 def reads(n: int) -> Workload:
     """Return the workload of n reads."""
-    left_out = {
-        "jax.jit": "it takes minutes to compile the loop",
-        "jax": "it compiles an operation for each index, which takes minutes",
-    }
     return Workload(
         name=f"reads in a loop, n = {n}",
         arguments=lambda rng: (rng.normal(size=n),),
         function=recursion,
         by_hand=recursion_gradient,
-        left_out=left_out if n >= 1000 else {},
+        in_autograd=lambda autograd, x: recursion(autograd.numpy, x),
+        in_jax=recursion_in_jax,
+        in_torch=lambda torch, x: recursion(torch, x),
+        is_loop=True,
     )
 
 
@@ -119,5 +163,29 @@ def scatter(n: int, owners: int, width: int) -> Workload:
     )
 
 
-WORKLOADS = (reads(1000), reads(10_000), gather(8192, 5000, 64), scatter(50_000, 1000, 16))
-TINY = (reads(5), gather(6, 3, 2), scatter(6, 3, 2))
+def net(places: int, springs_of_it: int) -> Workload:
+    """Return the workload of springs."""
+
+    def arguments(rng: np.random.Generator) -> tuple[Any, ...]:
+        start = rng.integers(0, places, springs_of_it)
+        end = (start + rng.integers(1, places, springs_of_it)) % places
+        ends = np.stack([start, end])
+        return rng.normal(size=(places, 3)), ends, rng.uniform(0.5, 2.0, springs_of_it)
+
+    return Workload(
+        name=f"gathers, {springs_of_it} springs of {places} places",
+        arguments=arguments,
+        function=springs,
+        by_hand=springs_gradient,
+        in_torch=springs_in_torch,
+    )
+
+
+WORKLOADS = (
+    reads(1000),
+    reads(10_000),
+    gather(8192, 5000, 64),
+    scatter(50_000, 1000, 16),
+    net(5000, 20_000),
+)
+TINY = (reads(5), gather(6, 3, 2), scatter(6, 3, 2), net(4, 6))

@@ -60,23 +60,34 @@ def in_torch(torch: Any, parameters: Any, points: Any) -> Any:
 
 
 def gradient(parameters: Any, points: Any) -> Any:
-    """Return the gradient in the parameters."""
+    """Return the gradient in the parameters.
+
+    All z = Q (x - μ) are one product of matrices, Q x - Q μ, and so are all gradients in Q.
+    """
     alphas, means, log_diagonals, lower = parameters
+    (n, d), K = points.shape, len(alphas)
     diagonals = np.exp(log_diagonals)
-    Q = np.tril(lower, -1) + diagonals[:, :, None] * np.eye(points.shape[1])
-    centred = points - means[:, None, :]
-    z = centred @ Q.transpose(0, 2, 1)
-    exponents = (alphas + log_diagonals.sum(axis=1))[:, None] - 0.5 * np.sum(z * z, axis=2)
-    shares = np.exp(exponents - exponents.max(axis=0))
-    shares /= shares.sum(axis=0)
+    Q = np.tril(lower, -1)
+    np.einsum("kdd->kd", Q)[:] = diagonals
+    z = points @ Q.reshape(K * d, d).T
+    z -= (Q @ means[:, :, None]).ravel()
+    of_components = z.reshape(n, K, d)
+    shares = np.einsum("nkd,nkd->nk", of_components, of_components)
+    shares *= -0.5
+    shares += alphas + log_diagonals.sum(axis=1)
+    shares -= shares.max(axis=1, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=1, keepdims=True)
+    totals = shares.sum(axis=0)
     weights = np.exp(alphas - alphas.max())
     weights /= weights.sum()
-    totals = shares.sum(axis=1)
-    g_z = -shares[:, :, None] * z
-    g_Q = g_z.transpose(0, 2, 1) @ centred
-    g_means = -np.einsum("kd,kde->ke", g_z.sum(axis=1), Q)
+    of_components *= shares[:, :, None]
+    sums = (np.ones(n) @ z).reshape(K, d)
+    g_Q = sums[:, :, None] * means[:, None, :]
+    g_Q -= (z.T @ points).reshape(K, d, d)
+    g_means = (sums[:, None, :] @ Q)[:, 0]
     g_log_diagonals = np.einsum("kdd->kd", g_Q) * diagonals + totals[:, None]
-    return totals - len(points) * weights, g_means, g_log_diagonals, np.tril(g_Q, -1)
+    return totals - n * weights, g_means, g_log_diagonals, np.tril(g_Q, -1)
 
 
 def mixture(d: int, K: int, n: int) -> Workload:
@@ -101,5 +112,7 @@ def mixture(d: int, K: int, n: int) -> Workload:
     )
 
 
-WORKLOADS = tuple(mixture(d, K, 1000) for d in (10, 64) for K in (25, 100))
+SIZES = ((2, 5), (10, 10), (20, 25), (32, 50), (64, 100), (128, 200))
+
+WORKLOADS = tuple(mixture(d, K, 1000) for d, K in SIZES)
 TINY = (mixture(3, 2, 4),)

@@ -35,18 +35,27 @@ def in_torch(torch: Any, layers: Any, pixels: Any, targets: Any) -> Any:
 
 
 def gradient(layers: Any, pixels: Any, targets: Any) -> Any:
-    """Return the gradient in the layers; each row of the targets sums to one."""
+    """Return the gradient in the layers; each row of the targets sums to one.
+
+    The scores are transposed, so that maxima and sums run over long rows.
+    """
     (V, a), (W, b) = layers
-    hidden = np.tanh(pixels @ V + a)
-    scores = hidden @ W + b
-    weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
-    weights /= np.sum(weights, axis=1, keepdims=True)
-    g_scores = (weights - targets) / len(pixels)
-    g_hidden = (g_scores @ W.T) * (1.0 - hidden * hidden)
-    return [
-        (pixels.T @ g_hidden, g_hidden.sum(axis=0)),
-        (hidden.T @ g_scores, g_scores.sum(axis=0)),
-    ]
+    hidden = pixels @ V
+    hidden += a
+    np.tanh(hidden, out=hidden)
+    scores = W.T @ hidden.T
+    scores += b[:, None]
+    scores -= scores.max(axis=0)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=0)
+    scores -= targets.T
+    scores /= len(pixels)
+    g_W, g_b = hidden.T @ scores.T, scores.sum(axis=1)
+    g_hidden = scores.T @ W.T
+    hidden *= hidden
+    np.subtract(1.0, hidden, out=hidden)
+    g_hidden *= hidden
+    return [(pixels.T @ g_hidden, g_hidden.sum(axis=0)), (g_W, g_b)]
 
 
 def network(batch: int, dtype: type, widths: tuple[int, int, int] = WIDTHS) -> Workload:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import funcdiff as fd
-from tests.benchmarks.workloads.contestants import CONTESTANTS, loaded
+from tests.benchmarks.workloads.contestants import CONTESTANTS, Contestant
 from tests.benchmarks.workloads.first_calls import first_calls
-from tests.benchmarks.workloads.options import Options
+from tests.benchmarks.workloads.in_numpy import loaded
+from tests.benchmarks.workloads.options import Options, in_force, widest
 from tests.benchmarks.workloads.registry import chosen
 from tests.benchmarks.workloads.slopes import slopes
 from tests.benchmarks.workloads.tables import head, line
@@ -48,26 +49,32 @@ def versions() -> dict[str, str]:
     return found
 
 
+def takes_part(c: Contestant, options: Options) -> bool:
+    """Return whether a contestant is asked for."""
+    if options.contestants:
+        return c.name in options.contestants
+    return c.is_peer or options.further
+
+
 def main(options: Options) -> dict[str, Any]:
     """Measure, print a line for each workload, and return everything."""
-    contestants = [
-        c
-        for c in CONTESTANTS
-        if c.is_installed() and (not options.contestants or c.name in options.contestants)
-    ]
+    contestants = [c for c in CONTESTANTS if c.is_installed() and takes_part(c, options)]
     if any(c.module == "torch" for c in contestants):
         loaded("torch").set_num_threads(options.threads)
     if hasattr(fd, "set_num_threads"):
         fd.set_num_threads(options.threads)
-    print(head(options.threads), flush=True)
+    print(head(options.threads, options.bits), flush=True)
     measured = []
     for w in chosen(options.only):
-        figures = measure(w, contestants, options, memory=options.threads == 1)
+        figures = measure(w, contestants, options)
         print(line(figures), flush=True)
         measured.append(dataclasses.asdict(figures))
-    alone = options.threads == 1 and not options.only
     return {
         "threads": options.threads,
+        "bits": options.bits,
+        "widest": widest(),
+        "cpu time": options.cpu_time,
+        "in force": in_force(),
         "rounds": options.rounds,
         "warm calls": WARM_CALLS,
         "load": os.getloadavg()[1],
@@ -76,8 +83,8 @@ def main(options: Options) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "versions": versions(),
         "workloads": measured,
-        "first calls": first_calls(contestants) if alone else {},
-        "slopes": slopes(options.largest) if alone else {},
+        "first calls": first_calls(contestants) if options.further else {},
+        "slopes": slopes(options.largest) if options.further else {},
     }
 
 

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, Final
 
 import funcdiff as fd
-from tests.benchmarks.workloads.contestants import by_hand, funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.in_numpy import by_hand, funcdiff_eager, funcdiff_jit
 from tests.benchmarks.workloads.registry import chosen
 from tests.benchmarks.workloads.timing import WARM_CALLS, timed
 from tests.benchmarks.workloads.workload import Function, Workload

@@ -62,14 +62,6 @@ def jax_step(jax: Any, weights: Any, h: Any, c: Any, x: Any) -> Any:
     return o * jax.numpy.tanh(c), c
 
 
-def in_jax(jax: Any, weights: Any, xs: Any, target: Any) -> Any:
-    """Return `loss` in JAX."""
-    h = c = jax.numpy.zeros_like(target)
-    for x in xs:
-        h, c = jax_step(jax, weights, h, c, x)
-    return jax.numpy.mean((h - target) ** 2)
-
-
 def scanned_in_jax(jax: Any, weights: Any, xs: Any, target: Any) -> Any:
     """Return `loss` by ``jax.lax.scan``."""
 
@@ -93,40 +85,63 @@ def in_torch(torch: Any, weights: Any, xs: Any, target: Any) -> Any:
     return torch.mean((h - target) ** 2)
 
 
+def states(weights: Any, xs: Any, like: Any) -> tuple[Any, ...]:
+    """Return the gates (steps, batch, 4, n), the hidden states, the cells and their tanh."""
+    (steps, batch, inputs), n = xs.shape, like.shape[1]
+    gates = (xs.reshape(-1, inputs) @ weights["input"]).reshape(steps, batch, 4 * n)
+    gates += weights["bias"]
+    hidden, cells = np.zeros((2, steps + 1, batch, n))
+    tanhs = np.empty((steps, batch, n))
+    for t in range(steps):
+        z = gates[t]
+        z += hidden[t] @ weights["hidden"]
+        sigmoids, proposed = z[:, : 3 * n], z[:, 3 * n :]
+        np.exp(np.negative(sigmoids, out=sigmoids), out=sigmoids)
+        sigmoids += 1.0
+        np.reciprocal(sigmoids, out=sigmoids)
+        np.tanh(proposed, out=proposed)
+        np.multiply(sigmoids[:, n : 2 * n], cells[t], out=cells[t + 1])
+        cells[t + 1] += sigmoids[:, :n] * proposed
+        np.tanh(cells[t + 1], out=tanhs[t])
+        np.multiply(sigmoids[:, 2 * n :], tanhs[t], out=hidden[t + 1])
+    return gates.reshape(steps, batch, 4, n), hidden, cells, tanhs
+
+
 def gradient(weights: Any, xs: Any, target: Any) -> Any:
-    """Return the gradient in the weights: backpropagation through time."""
-    U, W, b = weights["input"], weights["hidden"], weights["bias"]
-    n = target.shape[1]
-    h = c = np.zeros_like(target)
-    tape = []
-    for x in xs:
-        z = x @ U + h @ W + b
-        gates = 1.0 / (1.0 + np.exp(-z[:, : 3 * n]))
-        i, f, o = gates[:, :n], gates[:, n : 2 * n], gates[:, 2 * n :]
-        g = np.tanh(z[:, 3 * n :])
-        before, c = c, f * c + i * g
-        tanh_c = np.tanh(c)
-        tape.append((x, h, before, i, f, o, g, tanh_c))
-        h = o * tanh_c
-    g_h = 2.0 * (h - target) / target.size
+    """Return the gradient in the weights: backpropagation through time.
+
+    Products with the inputs, slopes and gradients in the weights are of all steps at once; what is
+    left in the loop is what needs the step before.
+    """
+    gates, hidden, cells, tanhs = states(weights, xs, target)
+    (steps, batch, inputs), n = xs.shape, target.shape[1]
+    i, f, o, g = (gates[:, :, k] for k in range(4))
+    slopes = 1.0 - gates
+    slopes *= gates
+    slopes[:, :, 0] *= g
+    slopes[:, :, 1] *= cells[:-1]
+    slopes[:, :, 2] *= tanhs
+    slopes[:, :, 3] = i * (1.0 - g * g)
+    through = np.multiply(tanhs, tanhs, out=tanhs)
+    np.subtract(1.0, through, out=through)
+    through *= o
+    g_h = hidden[-1] - target
+    g_h *= 2.0 / target.size
     g_c = np.zeros_like(g_h)
-    g_U, g_W, g_b = np.zeros_like(U), np.zeros_like(W), np.zeros_like(b)
-    for x, h, before, i, f, o, g, tanh_c in reversed(tape):
-        g_c = g_c + g_h * o * (1.0 - tanh_c * tanh_c)
-        g_z = np.concatenate(
-            [
-                g_c * g * i * (1.0 - i),
-                g_c * before * f * (1.0 - f),
-                g_h * tanh_c * o * (1.0 - o),
-                g_c * i * (1.0 - g * g),
-            ],
-            axis=1,
-        )
-        g_U += x.T @ g_z
-        g_W += h.T @ g_z
-        g_b += g_z.sum(axis=0)
-        g_h, g_c = g_z @ W.T, g_c * f
-    return {"input": g_U, "hidden": g_W, "bias": g_b}
+    back = weights["hidden"].T
+    for t in range(steps - 1, -1, -1):
+        g_c += g_h * through[t]
+        g_o = g_h * slopes[t, :, 2]
+        slopes[t] *= g_c[:, None]
+        slopes[t, :, 2] = g_o
+        g_h = slopes[t].reshape(batch, 4 * n) @ back
+        g_c *= f[t]
+    g_z = slopes.reshape(-1, 4 * n)
+    return {
+        "input": xs.reshape(-1, inputs).T @ g_z,
+        "hidden": hidden[:-1].reshape(-1, n).T @ g_z,
+        "bias": g_z.sum(axis=0),
+    }
 
 
 def lstm(steps: int, batch: int, inputs: int, n: int, *, scan: bool) -> Workload:
@@ -146,10 +161,11 @@ def lstm(steps: int, batch: int, inputs: int, n: int, *, scan: bool) -> Workload
         function=scanned if scan else loss,
         by_hand=gradient,
         in_autograd=in_autograd,
-        in_jax=scanned_in_jax if scan else in_jax,
+        in_jax=scanned_in_jax,
         in_torch=in_torch,
+        is_loop=True,
     )
 
 
-WORKLOADS = tuple(lstm(64, 32, 32, 64, scan=scan) for scan in (False, True))
+WORKLOADS = tuple(lstm(100, 32, 32, 64, scan=scan) for scan in (False, True))
 TINY = tuple(lstm(3, 2, 4, 3, scan=scan) for scan in (False, True))

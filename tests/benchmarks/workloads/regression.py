@@ -21,8 +21,15 @@ def in_torch(torch: Any, w: Any, X: Any, signs: Any) -> Any:
 
 def gradient(w: Any, X: Any, signs: Any) -> Any:
     """Return the gradient in w."""
-    slopes = -signs / (1.0 + np.exp(signs * (X @ w)))
-    return slopes @ X / len(X) + 0.1 * w
+    slopes = X @ w
+    slopes *= signs
+    np.exp(slopes, out=slopes)
+    slopes += 1.0
+    np.divide(signs, slopes, out=slopes)
+    g = slopes @ X
+    g *= -1.0 / len(X)
+    g += 0.1 * w
+    return g
 
 
 def regression(n: int, d: int) -> Workload:
@@ -40,5 +47,7 @@ def regression(n: int, d: int) -> Workload:
     )
 
 
-WORKLOADS = (regression(1_000_000, 20),)
+SIZES = ((100, 5), (1000, 10), (10_000, 100), (1_000_000, 20))
+
+WORKLOADS = tuple(regression(n, d) for n, d in SIZES)
 TINY = (regression(5, 3),)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks.workloads.observations import cross, dot
 from tests.benchmarks.workloads.workload import Workload
 
 
@@ -49,42 +50,52 @@ def in_torch(torch: Any, scene: Any, seen_by: Any, seen: Any, pixels: Any) -> An
     return torch.sum((projected - pixels) ** 2)
 
 
-def dot(x: Any, y: Any) -> Any:
-    """Return the inner products of rows, as a column."""
-    return np.sum(x * y, axis=1, keepdims=True)
-
-
 def gradient(scene: Any, seen_by: Any, seen: Any, pixels: Any) -> Any:
-    """Return the gradient in cameras and points."""
-    cameras, points = scene[0][seen_by], scene[1][seen]
-    r, focal, distortion = cameras[:, 0:3], cameras[:, 6:7], cameras[:, 7:8]
+    """Return the gradient in cameras and points, with vectors as columns."""
+    cameras, points = scene[0].T[:, seen_by], scene[1].T[:, seen]
+    r, focal, distortion = cameras[0:3], cameras[6], cameras[7]
     angle = np.sqrt(dot(r, r))
     cosine, sine = np.cos(angle), np.sin(angle) / angle
     bend = (1.0 - cosine) / angle**2
-    along, across = dot(r, points), np.cross(r, points)
-    x = cosine * points + sine * across + bend * along * r + cameras[:, 3:6]
-    flat = x[:, 0:2] / x[:, 2:3]
+    along, across = dot(r, points), cross(r, points)
+    x = cosine * points
+    x += sine * across
+    x += bend * along * r
+    x += cameras[3:6]
+    nearness = 1.0 / x[2]
+    flat = x[:2] * nearness
     radius = dot(flat, flat)
     scale = 1.0 + distortion * radius
-    g = 2.0 * (focal * scale * flat - pixels)
+    g = focal * scale * flat
+    g -= pixels.T
+    g *= 2.0
     outwards = dot(g, flat)
-    g_flat = focal * (scale * g + 2.0 * distortion * outwards * flat)
-    g_x = np.concatenate([g_flat, -dot(g_flat, flat)], axis=1) / x[:, 2:3]
+    g_cameras, g_flat = np.empty_like(cameras), focal * (scale * g)
+    g_flat += 2.0 * focal * distortion * outwards * flat
+    g_x = g_cameras[3:6]
+    np.multiply(g_flat, nearness, out=g_x[:2])
+    np.multiply(-dot(g_flat, flat), nearness, out=g_x[2])
     g_along = dot(r, g_x)
     g_angle = (
         -angle * sine * dot(points, g_x)
         + (cosine - sine) / angle * dot(across, g_x)
         + (sine - 2.0 * bend) / angle * along * g_along
     )
-    g_r = sine * np.cross(points, g_x) + bend * (along * g_x + g_along * points)
-    g_r += g_angle / angle * r
-    g_points = cosine * g_x + sine * np.cross(g_x, r) + bend * g_along * r
-    g_focal, g_distortion = scale * outwards, focal * radius * outwards
-    g_cameras = np.concatenate([g_r, g_x, g_focal, g_distortion], axis=1)
-    totals = np.zeros_like(scene[0]), np.zeros_like(scene[1])
-    np.add.at(totals[0], seen_by, g_cameras)
-    np.add.at(totals[1], seen, g_points)
-    return totals
+    g_r = np.multiply(sine, cross(points, g_x), out=g_cameras[0:3])
+    g_r += (bend * along) * g_x
+    g_r += (bend * g_along) * points
+    g_r += (g_angle / angle) * r
+    np.multiply(scale, outwards, out=g_cameras[6])
+    np.multiply(focal * radius, outwards, out=g_cameras[7])
+    g_points = cosine * g_x
+    g_points += sine * cross(g_x, r)
+    g_points += (bend * g_along) * r
+    return totals(g_cameras, seen_by, len(scene[0])), totals(g_points, seen, len(scene[1]))
+
+
+def totals(columns: Any, owners: Any, count: int) -> Any:
+    """Return the sums of the columns of each owner, as rows."""
+    return np.stack([np.bincount(owners, row, count) for row in columns], axis=1)
 
 
 def adjustment(cameras: int, points: int, n: int) -> Workload:

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Final
 
-from tests.benchmarks.workloads.contestants import by_hand, funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.in_numpy import by_hand, funcdiff_eager, funcdiff_jit
 from tests.benchmarks.workloads.indexing import reads
 from tests.benchmarks.workloads.timing import timed
 

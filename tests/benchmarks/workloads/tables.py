@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.benchmarks.workloads.timing import Figures
 
-PEERS = ("by hand", "fd", "autograd", "jax.jit", "jax", "torch", "torch.func")
+PEERS = ("by hand", "fd", "autograd", "jax.jit", "jax.jit, own", "torch", "torch, own")
 
 
 def milliseconds(seconds: float) -> str:
@@ -12,19 +12,20 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3g}"
 
 
-def head(threads: int) -> str:
+def head(threads: int, bits: int) -> str:
     """Return the head of the lines."""
-    columns = "".join(f"{name:>11}" for name in PEERS)
+    columns = "".join(f"{name:>13}" for name in PEERS)
     return (
-        f"{threads} thread(s): ms of fd.jit, then the time of each over that of fd.jit (medians)\n"
-        f"{'':42}{'fd.jit ms':>11}{columns}"
+        f"{threads} thread(s), vectors of {bits} bits: "
+        "ms of fd.jit, then the time of each over that of fd.jit (medians)\n"
+        f"{'':48}{'fd.jit ms':>11}{columns}"
     )
 
 
 def line(figures: Figures) -> str:
     """Return the figures of a workload: the time of fd.jit, and of the others in units of it."""
     if "fd.jit" not in figures.seconds:
-        return f"{figures.name:42} {figures.left_out}"
+        return f"{figures.name:48} {figures.left_out}"
     cells = []
     for name in PEERS:
         ratio = figures.ratio(name, "fd.jit")
@@ -35,8 +36,8 @@ def line(figures: Figures) -> str:
     peaks = "".join(f" {name} {size / 1e6:.1f}" for name, size in figures.peaks.items())
     memory = f"   peak MB:{peaks}" if peaks else ""
     return (
-        f"{figures.name:42}{milliseconds(figures.median('fd.jit')):>11}"
-        + "".join(f"{cell:>11}" for cell in cells)
+        f"{figures.name:48}{milliseconds(figures.median('fd.jit')):>11}"
+        + "".join(f"{cell:>13}" for cell in cells)
         + memory
         + reasons
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,20 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-import funcdiff as fd
 from funcdiff.pytree import flatten_with_paths
 from tests.benchmarks.workloads.contestants import Contestant
 from tests.benchmarks.workloads.options import Options
-from tests.benchmarks.workloads.workload import Function, Workload
+from tests.benchmarks.workloads.workload import Workload
 
 SAMPLE: Final = 0.02
 """Seconds that the calls of one contestant in one round take together, unless one takes longer."""
 WARM_CALLS: Final = 3
 """Calls before the first round: programs are compiled and allocators have their memory."""
-SMALLEST_PEAK: Final = 1_000_000
-"""Bytes below which memory is not of interest."""
-COUNTED: Final = ("by hand", "fd.jit", "fd", "autograd")
-"""Contestants all of whose arrays are NumPy's, so that `tracemalloc` sees them."""
 
 
 @dataclass
@@ -64,10 +58,8 @@ class Figures:
         return statistics.median(ratios) if ratios else None
 
 
-def measure(
-    w: Workload, contestants: Sequence[Contestant], options: Options, *, memory: bool
-) -> Figures:
-    """Check that all agree, time them, and count their memory if that is wanted."""
+def measure(w: Workload, contestants: Sequence[Contestant], options: Options) -> Figures:
+    """Check that all agree, and time them."""
     figures, arguments = Figures(w.name, left_out=dict(w.left_out)), w.drawn()
     expected = w.by_hand(*arguments)
     calls: dict[str, Callable[[], Any]] = {}
@@ -75,20 +67,17 @@ def measure(
         if c.name in w.left_out:
             continue
         try:
+            given = c.arrays(arguments)
             start = time.perf_counter()
             derivative = c.make(w)
-            found = derivative(*arguments)
+            found = derivative(*given)
             figures.first[c.name] = time.perf_counter() - start
             must_agree(found, expected)
         except Exception as error:  # the others are measured all the same
             figures.left_out[c.name] = f"{type(error).__name__}: {error}"
             continue
-        calls[c.name] = partial(derivative, *arguments)
+        calls[c.name] = partial(derivative, *given)
     take_turns(figures, calls, options)
-    if memory and peak(lambda w: w.by_hand, w) >= SMALLEST_PEAK:
-        for c in contestants:
-            if c.name in COUNTED and c.name in calls:
-                figures.peaks[c.name] = peak(c.make, w)
     return figures
 
 
@@ -140,20 +129,3 @@ def timed(
     for _ in range(number):
         call()
     return (clock() - start) / number
-
-
-def peak(make: Callable[[Workload], Function], w: Workload) -> int:
-    """Return the most bytes that a warm call holds, with all that it kept from earlier calls."""
-    arguments = w.drawn()
-    fd.clear_caches()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        derivative = make(w)
-        for _ in range(WARM_CALLS):
-            derivative(*arguments)
-        tracemalloc.reset_peak()
-        derivative(*arguments)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()

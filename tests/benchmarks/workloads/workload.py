@@ -27,8 +27,10 @@ class Workload:
         ``by_hand(x, *rest)``, the derivative in plain NumPy as a competent person writes it: in
         the structure of ``x``.
     derivative
-        ``"gradient"``, ``"jacobian"``, ``"hessian"``, or ``"hvp"``, which takes the direction as
-        its last argument.
+        ``"gradient"``, ``"jacobian"``, ``"hessian"``; ``"hvp"``, which takes the direction as its
+        last argument; ``"jvps"``, a list for directions, which are all further arguments; or
+        ``"jacobians"``, of each row of the arguments: `function` takes rows, or some of them
+        along further axes in front.
     in_autograd
         ``in_autograd(autograd, x, *rest)``, where `function` with ``autograd.numpy`` is not it.
     in_jax
@@ -37,6 +39,8 @@ class Workload:
         ``in_torch(torch, x, *rest)``, where `function` with ``torch`` is not it.
     left_out
         Why a contestant does not take part, by its name.
+    is_loop
+        Whether it is many small steps in a row, rather than a few operations on arrays.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Workload:
     in_jax: Function | None = None
     in_torch: Function | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    is_loop: bool = False
 
     def drawn(self) -> tuple[Any, ...]:
         """Return the arguments, the same ones every time."""

@@ -1,0 +1,85 @@
+"""Peaks of memory, each in a process of its own.
+
+Every measurement is a fork of a process that has done nothing before but importing, so that none
+sees what another has left: programs, caches, and what allocators keep.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import sys
+import tracemalloc
+import warnings
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+from tests.benchmarks.workloads.in_numpy import by_hand, funcdiff_eager, funcdiff_jit
+from tests.benchmarks.workloads.options import Options
+from tests.benchmarks.workloads.registry import chosen
+from tests.benchmarks.workloads.workload import Function, Workload
+
+COUNTED: Final[Mapping[str, Callable[[Workload], Function]]] = {
+    "by hand": by_hand,
+    "fd.jit": funcdiff_jit,
+    "fd": funcdiff_eager,
+}
+"""Contestants all of whose arrays are NumPy's, so that `tracemalloc` sees them."""
+WARM_CALLS: Final = 3
+SMALLEST: Final = 1_000_000
+"""Bytes below which memory is not of interest."""
+
+
+def peak(make: Callable[[Workload], Function], w: Workload) -> int:
+    """Return the most bytes that a warm call holds, with all that it kept from earlier calls."""
+    arguments = w.drawn()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        derivative = make(w)
+        for _ in range(WARM_CALLS):
+            derivative(*arguments)
+        gc.collect()
+        tracemalloc.reset_peak()
+        derivative(*arguments)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def peak_alone(make: Callable[[Workload], Function], w: Workload) -> int:
+    """Return `peak` of a process of its own."""
+    processes = multiprocessing.get_context("fork")
+    receiver, sender = processes.Pipe(duplex=False)
+
+    def send(to: Connection) -> None:
+        to.send(peak(make, w))
+
+    child = processes.Process(target=send, args=(sender,))
+    child.start()
+    sender.close()
+    try:
+        found: int = receiver.recv()
+    except EOFError as error:
+        raise RuntimeError(f"the process that measured {w.name} has ended early") from error
+    finally:
+        child.join()
+    return found
+
+
+def peaks(w: Workload) -> dict[str, int]:
+    """Return the peak of each contestant; none if the one by hand needs little."""
+    first = peak_alone(by_hand, w)
+    if first < SMALLEST:
+        return {}
+    return {name: peak_alone(make, w) for name, make in COUNTED.items()}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    options = Options(**json.loads(sys.argv[1]))
+    found = {w.name: peaks(w) for w in chosen(options.only)}
+    Path(options.output).write_text(json.dumps(found))
