@@ -22,7 +22,8 @@ from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.triangles import WORTHWHILE
-from funcdiff.backend.kernels.loops import of_one, scan, scan_of_numbers, writable_outputs
+from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
+from funcdiff.backend.numbers.loops import loop_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
@@ -36,6 +37,7 @@ from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.passes.loops.distribution import distribute
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
@@ -205,8 +207,8 @@ class _KernelWriter(ProductWriter):
         def sure() -> Callable[..., Any]:
             return scan(p, Kernel(p.body, self._limits, writable_outputs(p)))
 
-        code = unroll(p.body, flat=True)
-        return sure() if code is None else Attempt(scan_of_numbers(p, code.function()), sure)
+        quick = loop_of_numbers(p)
+        return sure() if quick is None else Attempt(quick, sure)
 
     def _triangle(self, eq: Equation) -> bool | None:
         """Return whether the matrix of a large system is a lower triangle; None if it is none."""
@@ -306,7 +308,7 @@ def _is_seen_by_user(eq: Equation) -> bool:
 @memoised
 def kernel(program: Program) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
-    program = as_run(program)
+    program = distribute(as_run(program))
     code = unroll(program)
     if code is None:
         return Kernel(program, Limits())

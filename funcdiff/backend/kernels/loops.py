@@ -1,25 +1,16 @@
-"""Runs the kernel of a scan's body, on arrays or on Python floats.
-
-The kernel of a body of arrays writes rows and carries to where they belong; one of numbers hands
-floats from iteration to iteration.
-"""
+"""Runs the kernel of a scan's body, which writes rows and carries to where they belong."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from funcdiff.core.atoms import Literal
 from funcdiff.core.program import Program
-from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan
-
-_BLOCK: Final = 1 << 12
-"""Rows that are taken apart at a time."""
 
 
 def writable_outputs(p: Scan) -> tuple[int, ...]:
@@ -76,53 +67,6 @@ def scan(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
         return (*carry, *ys)
 
     return function
-
-
-def scan_of_numbers(p: Scan, body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the implementation of a scan by a body that takes and returns floats one by one."""
-    end = p.constants + p.carries
-    carried, stacked = p.body.output_types[: p.carries], p.body.output_types[p.carries :]
-    size = sum(t.size for t in carried)
-
-    def function(*operands: Any) -> Any:
-        fixed, carry = _floats(operands[: p.constants]), _floats(operands[p.constants : end])
-        made = array("d")
-        for row in _rows(p, operands[end:]):
-            results = body(*fixed, *carry, *row)
-            carry = results[:size]
-            made.extend(results[size:])
-        rows = np.array(made).reshape((p.length, sum(t.size for t in stacked)))
-        last = _split(np.array(carry, FLOAT), carried)
-        return (*last, *_split(rows[::-1] if p.reverse else rows, stacked))
-
-    return function
-
-
-def _floats(arrays: Sequence[Any]) -> list[Any]:
-    """Return all elements as Python's numbers."""
-    return [number for x in arrays for number in x.ravel().tolist()]
-
-
-def _rows(p: Scan, xs: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield the elements of each row of all arrays."""
-    if not xs:
-        yield from repeat((), p.length)
-        return
-    flat = [x.reshape(p.length, x.size // max(p.length, 1)) for x in xs]
-    for first in range(0, p.length, _BLOCK):
-        place = slice(first, first + _BLOCK)
-        blocks = [(x[::-1] if p.reverse else x)[place].astype(FLOAT) for x in flat]
-        yield from np.concatenate(blocks, axis=1).tolist()
-
-
-def _split(elements: Any, types: Sequence[ArrayType]) -> list[Any]:
-    """Cut the last axis into arrays of the given types."""
-    parts, start = [], 0
-    for t in types:
-        part = elements[..., start : start + t.size].astype(t.dtype)
-        parts.append(part.reshape((*elements.shape[:-1], *t.shape))[()])
-        start += t.size
-    return parts
 
 
 def _memory(types: Sequence[ArrayType]) -> list[Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -64,19 +64,37 @@ class Unrolled(Attempt):
         self.warns = not source.names.keys() <= _NAMES.keys()
 
 
-def unroll(program: Program, *, flat: bool = False) -> Source | None:
-    """Return the code of a program of floats; None if it is not worth it.
+class Body(NamedTuple):
+    """Statements that compute all elements of the results of a program, one by one.
 
-    Parameters
+    Attributes
     ----------
-    program
-        The program.
-    flat
-        Whether the code takes and returns all elements of all arrays one by one.
+    inputs, outputs
+        The elements of each input and output, in order.
+    statements
+        In order.
+    names
+        What the statements call.
     """
-    if not is_worth_unrolling(program, flat=flat):
+
+    inputs: list[list[str]]
+    statements: list[Statement]
+    outputs: list[list[str]]
+    names: dict[str, Any]
+
+
+def unroll(program: Program) -> Source | None:
+    """Return the code of a program of floats; None if it is not worth it."""
+    if not is_worth_unrolling(program):
         return None
-    return _Unroller(program, flat=flat).source()
+    return _Unroller(program, flat=False).source()
+
+
+def unroll_body(program: Program) -> Body | None:
+    """Return the statements of a program of floats, the body of a loop; None if not worth it."""
+    if not is_worth_unrolling(program, flat=True):
+        return None
+    return _Unroller(program, flat=True).body()
 
 
 class _Unroller:
@@ -171,6 +189,12 @@ class _Unroller:
 
     # ---- code ------------------------------------------------------------------------------
 
+    def body(self) -> Body:
+        """Return the statements, and the elements that come in and go out."""
+        elements = [_elements(self._elements[v.number]) for v in self._program.inputs]
+        outputs = [_elements(self._read(atom)) for atom in self._program.outputs]
+        return Body(elements, self._statements, outputs, self._names)
+
     def source(self) -> Source:
         """Return the code: one function, or one that calls others for a part of it each."""
         if len(self._statements) > PART:
@@ -179,10 +203,10 @@ class _Unroller:
             self._output(atom, _elements(self._read(atom))) for atom in self._program.outputs
         ]
         lines = [
-            *self._conversions(),
+            *map(_conversion, self._program.inputs),
             *self._unpacking(),
             *(statement.text() for statement in self._statements),
-            f"return [{', '.join(filter(None, outputs))}]",
+            f"return [{', '.join(outputs)}]",
         ]
         return Source(function("program", self._parameters, lines), self._names)
 
@@ -199,7 +223,8 @@ class _Unroller:
         parts = Parts(self._statements, kept)
         functions = parts.functions(self._parameters, self._unpacking())
         arguments = ", ".join([KEPT, *self._parameters])
-        lines = [*self._conversions(), f"{KEPT} = [None] * {len(parts.place)}"]
+        lines = [*map(_conversion, self._program.inputs)]
+        lines.append(f"{KEPT} = [None] * {len(parts.place)}")
         lines += [f"part_{k}({arguments})" for k in range(len(functions))]
         outputs, place = [], 0
         for atom in self._program.outputs:
@@ -212,27 +237,19 @@ class _Unroller:
 
     @property
     def _parameters(self) -> list[str]:
-        if self._flat:
-            return [x for v in self._program.inputs for x in _elements(self._elements[v.number])]
         return [f"x{v.number}" for v in self._program.inputs]
-
-    def _conversions(self) -> list[str]:
-        """Return the statements that make floats of the arguments, and lists of floats."""
-        return [] if self._flat else [_conversion(v) for v in self._program.inputs]
 
     def _unpacking(self) -> list[str]:
         """Return the statements that name the elements of short arguments."""
         return [
             f"[{', '.join(self._elements[v.number].flat)}] = x{v.number}"
             for v in self._program.inputs
-            if not self._flat and v.type.shape and 0 < v.type.size <= _UNPACKED
+            if v.type.shape and 0 < v.type.size <= _UNPACKED
         ]
 
     def _output(self, atom: Atom, elements: Iterable[str]) -> str:
         """Return an output as it is returned."""
         listed = ", ".join(elements)
-        if self._flat:
-            return listed
         dtype = "bool_" if atom.type.dtype == BOOL else "float64"
         if not atom.type.shape:
             return f"{dtype}({listed})"

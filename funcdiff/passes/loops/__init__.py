@@ -1,0 +1,1 @@
+"""Loops of programs: what needs no loop is taken out of one."""

@@ -1,0 +1,215 @@
+"""Loop distribution: what needs no loop is computed for all iterations of a scan at once.
+
+``for t: carry, y[t] = f(carry, x[t])`` spends most of its time on calls of NumPy with small arrays.
+The equations before and after the recurrence are batched over t by `vmap`, and sums over t of
+products are products: Σₜ aₜᵀbₜ = AᵀB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import inline, map_nested, needed_equations, nested, rearrange, walk
+from funcdiff.ops.control.scan import Scan, scan, scan_p
+from funcdiff.ops.products.contract import contract_p
+from funcdiff.passes.loops.stages import Stages, part, stages
+from funcdiff.passes.rewrites import algebra, logic, products, structure
+from funcdiff.passes.rewrites.rewriting import Rewriter
+from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
+from funcdiff.transforms.vmap import mapped
+
+_SHORTEST: Final = 4
+"""Iterations from which it pays."""
+
+_rewriter: Final = Rewriter(
+    algebra.rules,
+    structure.rules,
+    logic.rules,
+    {(reduce_sum_p, contract_p): products.rules[reduce_sum_p, contract_p]},
+)
+
+
+@memoised
+def distribute(program: Program) -> Program:
+    """Return a program in which scans compute nothing but what needs a loop."""
+    if not _has_loops(program):
+        return program
+    used = {atom for eq in program.equations for atom in eq.operands}.union(program.outputs)
+
+    def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
+        if eq.primitive is not scan_p:
+            return _rewriter.emit(eq.primitive, map_nested(distribute, eq.params), *xs)
+        return _distributed(eq.params_as(Scan), xs, [v in used for v in eq.results])
+
+    with Builder("distribute", SHARED) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        return builder.program(walk(program, xs, rule))
+
+
+def _has_loops(program: Program) -> bool:
+    return any(
+        eq.primitive is scan_p or any(map(_has_loops, nested(eq.params)))
+        for eq in program.equations
+    )
+
+
+def _distributed(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]:
+    """Record a scan and what is taken out of it; return the results, zeros where not used."""
+    p, xs, places = _without_unused(p, xs, used)
+    p = Scan(distribute(p.body), p.constants, p.carries, p.length, p.reverse)
+    found = stages(p)
+    split = p.length >= _SHORTEST and (found.fixed or found.early or found.late or found.sums)
+    results = _Distribution(p, found, xs).results() if split else scan(p, xs)
+    made = dict(zip(places, results, strict=True))
+    return [made[k] if k in made else results[0] for k in range(len(used))]
+
+
+def _without_unused(
+    p: Scan, xs: list[Tracer], used: Sequence[bool]
+) -> tuple[Scan, list[Tracer], list[int]]:
+    """Leave out the results that nobody uses; return the places of the others, too."""
+    body = p.body
+    wanted = {k for k, flag in enumerate(used) if flag}
+    while True:
+        needed = {
+            a for k in needed_equations(body, list(wanted)) for a in body.equations[k].operands
+        }
+        needed.update(body.outputs[k] for k in wanted)
+        more = {k for k in range(p.carries) if body.inputs[p.constants + k] in needed} | wanted
+        if more == wanted:
+            break
+        wanted = more
+    places = sorted(wanted)
+    carries = [k for k in places if k < p.carries]
+    end = p.constants + p.carries
+    inputs = [k for k in range(p.constants) if body.inputs[k] in needed]
+    constants = len(inputs)
+    inputs += [p.constants + k for k in carries]
+    inputs += [k for k in range(end, len(body.inputs)) if body.inputs[k] in needed]
+    smaller = rearrange(body, inputs, places)
+    q = Scan(smaller, constants, len(carries), p.length, p.reverse)
+    return q, [xs[k] for k in inputs], places
+
+
+class _Distribution:
+    """A scan in the making, with what comes before and after it."""
+
+    def __init__(self, p: Scan, found: Stages, xs: Sequence[Tracer]) -> None:
+        self._p, self._stages = p, found
+        constants, carry, rows = p.split(xs)
+        names = p.split(p.body.inputs)
+        self._fixed: dict[Atom, Tracer] = dict(zip(names[0], constants, strict=True))
+        self._stacked: dict[Atom, Tracer] = dict(zip(names[2], rows, strict=True))
+        self._carried: dict[Atom, Tracer] = dict(zip(names[1], carry, strict=True))
+
+    def results(self) -> list[Tracer]:
+        """Record everything, and return the results of the scan."""
+        p, found = self._p, self._stages
+        needed = self._needed()
+        self._compute(found.fixed, needed)
+        self._batch(found.early, needed)
+        ends = self._loop()
+        self._batch(found.late, needed)
+        for k, terms in found.sums.items():
+            total = self._carried[p.body.inputs[p.constants + k]]
+            for eq, atom in terms:
+                added = _rewriter.emit(reduce_sum_p, Axes((0,)), self._stack(atom))[0]
+                if eq.primitive is add_p and splat(total) == 0:
+                    total = added
+                else:
+                    (total,) = _rewriter.emit(eq.primitive, eq.params, total, added)
+            ends[k] = total
+        ys = [self._stack(atom) for atom in p.body.outputs[p.carries :]]
+        return [*(ends[k] for k in range(p.carries)), *ys]
+
+    def _needed(self) -> set[Atom]:
+        """Return the variables that are needed in another part than that which makes them."""
+        body, found = self._p.body, self._stages
+        needed: set[Atom] = set(body.outputs)
+        needed.update(term.added for terms in found.sums.values() for term in terms)
+        for places in (found.fixed, found.early, found.core, found.late):
+            needed.update(part(body, places)[0])
+        return needed
+
+    def _compute(self, places: Sequence[int], wanted: set[Atom]) -> None:
+        """Record equations that are the same in every iteration."""
+        used, made = part(self._p.body, places)
+        outputs = [v for v in made if v in wanted]
+        program = _cut(self._p.body, places, used, outputs)
+        ys = inline(program, [self._fixed[v] for v in used])
+        self._fixed.update(zip(outputs, ys, strict=True))
+
+    def _batch(self, places: Sequence[int], wanted: set[Atom]) -> None:
+        """Record equations for all iterations at once."""
+        used, made = part(self._p.body, places)
+        outputs = [v for v in made if v in wanted]
+        if not outputs:
+            return
+        program = _cut(self._p.body, places, used, outputs)
+        flags = [v in self._stacked for v in used]
+        xs = [
+            self._stacked[v] if flag else self._fixed[v]
+            for v, flag in zip(used, flags, strict=True)
+        ]
+        batched = mapped(program, self._p.length, flags)
+        ys = walk(
+            batched, xs, lambda eq, operands: _rewriter.emit(eq.primitive, eq.params, *operands)
+        )
+        self._stacked.update(zip(outputs, ys, strict=True))
+
+    def _loop(self) -> dict[int, Tracer]:
+        """Record what is left of the loop; return the last carries."""
+        p, found = self._p, self._stages
+        body = p.body
+        carries = [k for k in range(p.carries) if k not in found.sums]
+        inputs = [body.inputs[p.constants + k] for k in carries]
+        after = [body.outputs[k] for k in carries]
+        used, made = part(body, found.core)
+        used += [v for v in after if isinstance(v, Var) and v not in made]
+        # what others need of it: its results, and the carries as they come in
+        others = set(body.outputs[p.carries :])
+        others.update(t.added for terms in found.sums.values() for t in terms)
+        others.update(part(body, found.late)[0])
+        stacked = [v for v in (*inputs, *made) if v in others]
+        constants = [v for v in dict.fromkeys(used) if v in self._fixed]
+        rows = [v for v in dict.fromkeys(used) if v in self._stacked]
+        program = _cut(body, found.core, [*constants, *inputs, *rows], [*after, *stacked])
+        operands = [
+            *(self._fixed[v] for v in constants),
+            *(self._carried[v] for v in inputs),
+            *(self._stacked[v] for v in rows),
+        ]
+        made_ = scan(Scan(program, len(constants), len(inputs), p.length, p.reverse), operands)
+        self._stacked.update(zip(stacked, made_[len(inputs) :], strict=True))
+        return dict(zip(carries, made_, strict=False))
+
+    def _stack(self, atom: Atom) -> Tracer:
+        """Return the rows of a variable, whether or not they differ."""
+        if atom in self._stacked:
+            return self._stacked[atom]
+        x = self._fixed[atom] if isinstance(atom, Var) else constant(atom.value, atom.type)
+        return broadcast(x, (self._p.length, *x.shape), tuple(range(1, x.ndim + 1)))
+
+
+def _cut(
+    program: Program, places: Iterable[int], inputs: Sequence[Var], outputs: Sequence[Atom]
+) -> Program:
+    """Return some equations of a program as a program of their own."""
+    with Builder("part", SHARED) as builder:
+        env: dict[Atom, Tracer] = {v: builder.input(v.type) for v in inputs}
+
+        def read(atom: Atom) -> Tracer:
+            return env[atom] if isinstance(atom, Var) else constant(atom.value, atom.type)
+
+        for k in places:
+            eq = program.equations[k]
+            ys = bind(eq.primitive, eq.params, *map(read, eq.operands))
+            env.update(zip(eq.results, ys, strict=True))
+        return builder.program(map(read, outputs))
