@@ -1,4 +1,4 @@
-"""Writes a scan whose body is one of Python floats as one loop with the statements of the body in it.
+"""Writes a scan by Python floats as one loop, which has the statements of the body in it.
 
 Rows are taken apart, and results put together, some thousand at a time: a list of floats takes four
 times the memory of an array.
