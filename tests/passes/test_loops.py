@@ -152,7 +152,7 @@ def test_effects_happen_once_an_iteration() -> None:
         seen.append(float(x))
         return x
 
-    noted = fd.primitive(note, result=lambda t: t)
+    noted = fd.primitive(note, result=lambda x: x)
 
     def f(x: Any) -> Any:
         return fd.scan(lambda s, row: (s + row, noted(row)), x[0], x)
