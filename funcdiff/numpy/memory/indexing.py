@@ -7,7 +7,7 @@ they take is a view.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_m
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
 from funcdiff.ops.structure.structural import inverse, permute, reshape, reverse
+
+
+_NEW_AXIS: Final = "a new axis"
+"""Stands for None in keys, where None says that there is no key."""
 
 
 class Basic(NamedTuple):
@@ -121,7 +125,7 @@ def written(x: Tracer, found: Advanced, v: Tracer, *, distinct: bool = True) -> 
 
 
 def _key(index: Any) -> Any:
-    """Return what stands for an index of Python's ints and slices; None if it holds others."""
+    """Return what stands for an index of ints, slices and new axes; None if it holds others."""
     if type(index) is not tuple:
         return _item_key(index)
     keys = tuple([_item_key(item) for item in index])
@@ -132,6 +136,8 @@ def _item_key(item: Any) -> Any:
     kind = type(item)
     if kind is int:
         return item
+    if item is None:
+        return _NEW_AXIS
     if kind is slice:
         parts = (item.start, item.stop, item.step)
         return (slice, *parts) if all(p is None or type(p) is int for p in parts) else None

@@ -103,7 +103,7 @@ def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     def operator(self: Array) -> Any:
-        return calls.apply(ufunc, self)
+        return self.__array_ufunc__(ufunc, "__call__", self)
 
     return operator
 

@@ -18,9 +18,9 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border.promotion import as_number, is_weak
+from funcdiff.numpy.border.promotion import as_number, is_weak, remember
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.numpy.traced.array import Array
+from funcdiff.numpy.traced.array import Array, innermost
 from funcdiff.numpy.ufuncs.calls import power_operator
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.structure.structural import convert
@@ -56,18 +56,65 @@ def _kept(x: Any) -> Any:
 
 
 def _of_numbers(
-    operator: Callable[..., Any], operand: Callable[[Any], Any] = _counted
+    operator: Callable[..., Any],
+    operand: Callable[[Any], Any] = _counted,
+    *,
+    is_reflected: bool = False,
 ) -> Callable[..., Any]:
     """Return an operator of `Number`: what Python makes of numbers alone is a number again.
 
-    `operand` says what it makes of each of them first.
+    `operand` says what it makes of each of them first.  What one equation recorded is recorded
+    directly the next time (see `Builder.direct`).
     """
 
-    def number_operator(self: Number, *others: Any) -> Any:
-        if not all(map(_is_number, others)):
-            return operator(self, *others)
-        result = operator(operand(self), *map(operand, others))
+    def number_operator(self: Number, other: Any) -> Any:
+        builder = self.builder
+        if builder is None or builder is not innermost():
+            return anew(self, other)
+        kind = type(other)
+        if kind is Number:
+            key: Any = (operator, self.type, other.type)
+            ref = other.atom if other.builder is builder else None
+        else:
+            key = (operator, self.type, kind)
+            is_plain = kind is float or kind is int
+            ref = builder.numbers.get((other, self.type)) if is_plain else None
+        op = builder.direct.get(key)
+        if op is not None and ref is not None:
+            entries = builder.entries
+            number = len(entries)
+            entries.append((op, ref, self.atom) if is_reflected else (op, self.atom, ref))
+            return Number(builder, number, op.result)
+        result = anew(self, other)
+        if ref is not None and isinstance(result, Number):
+            operands = (ref, self.atom) if is_reflected else (self.atom, ref)
+            _remember(key, result, operands)
+        return result
+
+    def anew(self: Number, other: Any) -> Any:
+        if not _is_number(other):
+            return operator(self, other)
+        result = operator(operand(self), operand(other))
         return result if result is NotImplemented else as_number(result)
+
+    return number_operator
+
+
+def _remember(key: Any, result: Number, operands: tuple[Any, ...]) -> None:
+    """Let it be recorded directly, if the result is that of one equation of these operands."""
+    builder, atom = result.builder, result.atom
+    if builder is None or builder.policy.shares or not isinstance(atom, int):
+        return
+    op, *refs = builder.entries[atom]
+    if atom == len(builder.entries) - 1 and tuple(refs) == operands:
+        remember(key, op)
+
+
+def _of_number(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that makes a number of one."""
+
+    def number_operator(self: Number) -> Any:
+        return as_number(operator(_counted(self)))
 
     return number_operator
 
@@ -88,6 +135,11 @@ def _ordered(x: Any) -> Any:
             f"complex numbers have no order, at {user_location()}. Compare z.real or abs(z)."
         )
     return x
+
+
+def _reflected(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator of which the number is the right operand."""
+    return _of_numbers(operator, is_reflected=True)
 
 
 def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,22 +197,22 @@ class Number(Array):
 
     __hash__ = Array.__hash__
 
-    __add__, __radd__ = map(_of_numbers, (Array.__add__, Array.__radd__))
-    __sub__, __rsub__ = map(_of_numbers, (Array.__sub__, Array.__rsub__))
-    __mul__, __rmul__ = map(_of_numbers, (Array.__mul__, Array.__rmul__))
-    __truediv__, __rtruediv__ = map(_of_numbers, (Array.__truediv__, Array.__rtruediv__))
-    __floordiv__, __rfloordiv__ = map(_of_numbers, (Array.__floordiv__, Array.__rfloordiv__))
-    __mod__, __rmod__ = map(_of_numbers, (Array.__mod__, Array.__rmod__))
+    __add__, __radd__ = _of_numbers(Array.__add__), _reflected(Array.__radd__)
+    __sub__, __rsub__ = _of_numbers(Array.__sub__), _reflected(Array.__rsub__)
+    __mul__, __rmul__ = _of_numbers(Array.__mul__), _reflected(Array.__rmul__)
+    __truediv__, __rtruediv__ = _of_numbers(Array.__truediv__), _reflected(Array.__rtruediv__)
+    __floordiv__, __rfloordiv__ = _of_numbers(Array.__floordiv__), _reflected(Array.__rfloordiv__)
+    __mod__, __rmod__ = _of_numbers(Array.__mod__), _reflected(Array.__rmod__)
     __and__, __rand__ = map(_of_bits, (Array.__and__, Array.__rand__))
     __or__, __ror__ = map(_of_bits, (Array.__or__, Array.__ror__))
     __xor__, __rxor__ = map(_of_bits, (Array.__xor__, Array.__rxor__))
-    __lshift__, __rlshift__ = map(_of_numbers, (Array.__lshift__, Array.__rlshift__))
-    __rshift__, __rrshift__ = map(_of_numbers, (Array.__rshift__, Array.__rrshift__))
+    __lshift__, __rlshift__ = _of_numbers(Array.__lshift__), _reflected(Array.__rlshift__)
+    __rshift__, __rrshift__ = _of_numbers(Array.__rshift__), _reflected(Array.__rrshift__)
     __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
     __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
     __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))
-    __neg__, __pos__ = map(_of_numbers, (Array.__neg__, Array.__pos__))
-    __abs__, __invert__ = map(_of_numbers, (Array.__abs__, Array.__invert__))
+    __neg__, __pos__ = map(_of_number, (Array.__neg__, Array.__pos__))
+    __abs__, __invert__ = map(_of_number, (Array.__abs__, Array.__invert__))
 
     def __pow__(self, exponent: Any) -> Any:
         return _power(self, exponent) if _is_number(exponent) else Array.__pow__(self, exponent)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant, direct
+from funcdiff.core.atoms import Literal
+from funcdiff.core.builder import Builder, bind, constant, current_builder, direct
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -164,6 +165,25 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
 
     A constant exponent stays a literal, so that the derivative of ``x**3`` is ``3*x**2``.
     """
+    builder, kind = x.builder, type(exponent)
+    if builder is None or builder is not current_builder() or kind not in (int, float):
+        return _power(x, exponent)
+    key = (power_operator, x.type, kind, exponent)
+    known = builder.direct.get(key)
+    entries, number = builder.entries, len(builder.entries)
+    if known is not None:
+        op, literals = known
+        entries.append((op, x.atom, *literals))
+        return Builder.handle(builder, number, op.result)
+    result = _power(x, exponent)
+    if result.atom == number == len(entries) - 1 and not builder.policy.shares:
+        op, base, *literals = entries[number]
+        if base == x.atom and all(isinstance(ref, Literal) for ref in literals):
+            remember(key, (op, literals))
+    return result
+
+
+def _power(x: Tracer, exponent: Any) -> Any:
     number = splat(exponent) if isinstance(exponent, Tracer) else exponent
     if type(number) not in (int, float) and not isinstance(number, np.generic):
         return apply(np.power, x, exponent)
