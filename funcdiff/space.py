@@ -194,6 +194,17 @@ def _broadcast_impl(p: Broadcast) -> Any:
     return lambda x: np.broadcast_to(np.asarray(x)[expand], p.shape)
 
 
+def _filled(p: Broadcast) -> Any:
+    expand = tuple(slice(None) if a in p.axes else None for a in range(len(p.shape)))
+
+    def function(x: Any) -> Any:
+        y = np.empty(p.shape, x.dtype)
+        y[...] = x[expand] if p.axes else x
+        return y
+
+    return function
+
+
 broadcast_p: Final = Primitive(
     "broadcast",
     Broadcast,
@@ -206,7 +217,7 @@ broadcast_p: Final = Primitive(
     transpose=lambda p, _types, cts, _xs: [
         reduce_sum(ct, _new_axes(p)) for ct in cts if ct is not None
     ],
-    facts=Facts(view=True, rearranges=True, linear=slice(None)),
+    facts=Facts(view=True, rearranges=True, linear=slice(None), of_few=_filled),
 )
 
 

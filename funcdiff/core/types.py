@@ -45,6 +45,11 @@ class ArrayType:
     dtype
         A NumPy dtype in native byte order, boolean, integer, floating or complex.
 
+    Attributes
+    ----------
+    differentiable
+        Whether values of this type have tangents: floating and complex ones do.
+
     Examples
     --------
     >>> ArrayType((2, 3), np.dtype("f4"))
@@ -53,9 +58,10 @@ class ArrayType:
     True
     """
 
-    __slots__ = ("__weakref__", "dtype", "shape")
+    __slots__ = ("__weakref__", "differentiable", "dtype", "shape")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    differentiable: bool
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArrayType:
         """Return the one object for a shape and a dtype."""
@@ -69,6 +75,7 @@ class ArrayType:
                 # of Python's integers: one type serves all that are equal, NumPy's included
                 object.__setattr__(found, "shape", tuple(map(index, shape)))
                 object.__setattr__(found, "dtype", dtype)
+                object.__setattr__(found, "differentiable", dtype.kind in "fc")
                 _interned[shape, dtype] = found
             return found
 
@@ -98,11 +105,6 @@ class ArrayType:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.dtype.itemsize
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether values of this type have tangents: floating and complex ones do."""
-        return self.dtype.kind in "fc"
 
     def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
         """Return the type with another shape."""

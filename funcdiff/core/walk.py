@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, replace
-from functools import lru_cache
+from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, current_builder
 from funcdiff.core.origins import Origin, copying, note
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import Operation, P, Params, Primitive
+from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError
@@ -144,7 +142,8 @@ def operands_of(x: Tracer, head: Operation) -> list[Tracer]:
 
 def nested(params: Params) -> Iterator[Program]:
     """Yield the programs that parameters hold, in the order in which they are printed."""
-    for name in _names_of_programs(cast("Hashable", type(params))):
+    kind: Any = type(params)
+    for name in names_of_programs(kind):
         yield from _programs_in(getattr(params, name))
 
 
@@ -163,14 +162,9 @@ def map_nested(function: Callable[[Program], Program], params: Params) -> Params
             return tuple(map(image, value))
         return function(value) if isinstance(value, Program) else value
 
-    names = _names_of_programs(cast("Hashable", type(params)))
+    kind: Any = type(params)
+    names = names_of_programs(kind)
     return replace(params, **{k: image(getattr(params, k)) for k in names}) if names else params
-
-
-@lru_cache(maxsize=1024)
-def _names_of_programs(kind: Any) -> tuple[str, ...]:
-    """Return which fields are declared to hold programs, or anything."""
-    return tuple(f.name for f in fields(kind) if re.search("Program|Any|object", str(f.type)))
 
 
 def inline_bodies(program: Program, body: Callable[[Equation], Program | None]) -> Program:

@@ -193,13 +193,51 @@ def test_tangents_of_what_is_added_to_are_kept() -> None:
 def test_a_long_program_of_new_operations_is_derived_at_once() -> None:
     x = np.ones(301)
 
-    def reads(x: Any) -> Any:
-        return sum(x[k] * 0.5 for k in range(301))
+    def sums(x: Any) -> Any:
+        return sum(np.sum(x[:k]) * 0.5 for k in range(301))
 
-    fd.grad(reads)(x)
+    fd.grad(sums)(x)
     assert derived() == 1
-    fd.grad(lambda x: reads(x) * 2.0)(x)  # the operations are known now
+    fd.grad(lambda x: sums(x) * 2.0)(x)  # the operations are known now
     assert derived() == 1
+
+
+def test_reads_at_different_places_share_their_derivatives() -> None:
+    x, t = np.linspace(0.5, 2.0, 301), np.cos(np.arange(301.0))
+
+    def reads(x: Any) -> Any:
+        return sum(x[k] ** 2 for k in range(301)) + np.sum(x[3:9:2] * x[5:8])
+
+    expected = 2 * x
+    expected[3:9:2] += x[5:8]
+    expected[5:8] += x[3:9:2]
+    np.testing.assert_allclose(fd.grad(reads)(x), expected, rtol=1e-15)
+    np.testing.assert_allclose(fd.jvp(reads, (x,), (t,))[1], expected @ t, rtol=1e-13)
+    assert derived() == 0
+
+
+@pytest.mark.parametrize("cut", [np.s_[1:4, 2:], np.s_[::2, 1::3], np.s_[2:, 1], np.s_[0, 0]])
+def test_derivatives_of_slices_follow_from_those_in_the_corner(cut: Any) -> None:
+    x, c = np.arange(1.0, 31.0).reshape(5, 6), np.sin(np.arange(30.0)).reshape(5, 6)
+
+    def f(x: Any) -> Any:
+        y = x * c
+        y[cut] = x[cut] ** 2
+        z = np.sin(y)
+        z[cut] += y[cut]
+        return z
+
+    _, tangent = fd.jvp(f, (x,), (c,))
+    _, f_vjp = fd.vjp(f, x)
+    cotangent = f_vjp(c)[0]
+    only, constant = fd.jvp(lambda v: f(np.stack([v, x])[0]), (x,), (c,))
+    assert derived() == 0
+    fd.clear_caches()
+    jacobian = fd.jacobian(f)(x)
+    np.testing.assert_allclose(tangent, np.tensordot(jacobian, c), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(constant, tangent, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(only, f(x), rtol=1e-14)
+    np.testing.assert_allclose(cotangent, np.tensordot(c, jacobian), rtol=1e-13, atol=1e-14)
 
 
 def test_operations_of_several_results_and_cotangents_of_some() -> None:

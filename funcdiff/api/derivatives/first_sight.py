@@ -97,8 +97,12 @@ class Pullback:
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
             self.outputs = self._derived.outputs
-        else:
-            self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
+            return
+        self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
+        if checking.is_asked_for():
+            programs, _, residuals = self._derived
+            found = [*self.outputs, *residuals]
+            checking.compare(programs.primal, found, self._operands, exact=False)
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs for those of all results."""

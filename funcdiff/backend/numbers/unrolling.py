@@ -135,7 +135,7 @@ class _Unroller:
             return self._add_to_box(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
         if is_rearranging(eq):
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
-            return rearranged if shape else rearranged[()]
+            return rearranged if shape else np.asarray(rearranged, dtype=object)[()]
         number = f"v{eq.results[0].number}"
         if reduction_ufunc(eq) in _OF_NOTHING:
             made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]

@@ -49,7 +49,11 @@ def _has_new_operations(entries: Sequence[Entry]) -> bool:
 
     They are seen then: what has the same operations goes by a tape.
     """
-    new = {x[0] for x in entries if x and isinstance(x[0], Operation) and x[0].steps is None}
+    new = {
+        x[0] for x in entries
+        if x and type(x[0]) is Operation and x[0].steps is None
+        and x[0].primitive.facts.model is None
+    }  # fmt: skip
     for op in new:
         op.steps = {}
     return len(new) > max(_NEW, len(entries) // 8)

@@ -8,13 +8,13 @@ ten kinds asks for ten derivatives.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from funcdiff.backend.tape.closures import closure
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant
-from funcdiff.core.evaluate import Executable
 from funcdiff.core.policy import CLOSED, SHARED
-from funcdiff.core.primitive import NONE, Operation, operation
+from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of, walk
@@ -24,9 +24,6 @@ from funcdiff.passes.spectra import spectra
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
-
-_PATIENCE: Final = 16
-"""To compile the derivative of an operation costs as much as some hundred runs of it."""
 
 
 class NeedsProgramError(Exception):
@@ -38,17 +35,24 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    run
+    program
         Of operands, results, and tangents or cotangents, to the cotangents or tangents.
+    run
+        Computes it.
     places
         The operands or results that these are of; the others have none.
+    adds
+        A primitive with its parameters that adds what the program returns, which then is only
+        what a cotangent is made of.
     add
-        ``add(total, *values)`` adds what `run` returns, which then is only what a cotangent is made
-        of: to write an element of an array again and again takes one array.
+        ``add(total, *values)`` does, in place: to write an element of an array again and again
+        takes one array.
     """
 
-    run: Executable
+    program: Program
+    run: Callable[..., Sequence[Any]]
     places: tuple[int, ...]
+    adds: tuple[Primitive[Any], Params] | None = None
     add: Callable[..., Any] | None = None
 
 
@@ -77,17 +81,24 @@ def _steps(op: Operation) -> Steps:
 
 
 def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
-    shape = op.operands[0].shape
-    if op.primitive.facts.pointwise and op.params is NONE and shape:
+    facts, shape = op.primitive.facts, op.operands[0].shape
+    found = None
+    if facts.pointwise and op.params is NONE and shape:
         numbers = tuple([t.with_shape(()) for t in op.operands])
         model = operation(op.primitive, NONE, numbers)
-        found = _spread(
-            _steps(model).get((active, present)) or _keep(model, active, present), shape
-        )
-    else:
+        found = _spread(_step_of(model, active, present), shape)
+    elif facts.model is not None:
+        model = operation(op.primitive, facts.model(op.params), op.operands)
+        if model is not op:
+            found = _moved(_step_of(model, active, present), model.params, op.params)
+    if found is None:
         found = _push(op, active) if present is None else _pull(op, active, present)
     _steps(op)[active, present] = found
     return found
+
+
+def _step_of(op: Operation, active: Mask, present: Mask | None) -> Step:
+    return _steps(op).get((active, present)) or _keep(op, active, present)
 
 
 def _spread(step: Step, shape: tuple[int, ...]) -> Step:
@@ -98,12 +109,34 @@ def _spread(step: Step, shape: tuple[int, ...]) -> Step:
             return x
         return constant(x.atom.value, x.type.with_shape(shape))
 
-    program = step.run.program
+    program = step.program
     with Builder("spread", SHARED) as builder:
         xs = [builder.input(t.with_shape(shape)) for t in program.input_types]
         ys = walk(program, xs, lambda eq, zs: bind(eq.primitive, eq.params, *map(filled, zs)))
         spread = builder.program(list(map(filled, ys)))
-    return Step(Executable(spread, patience=_PATIENCE), step.places)
+    return Step(spread, closure(spread), step.places)
+
+
+def _moved(step: Step, model: Params, params: Params) -> Step | None:
+    """Return the derivative at other places, with `params` where that of a model has its own.
+
+    None if it has others, which might follow from those of the model.
+    """
+    program, run, head = step.program, step.run, step.adds
+    found = [eq.params for eq in program.equations] + ([] if head is None else [head[1]])
+    if any(type(p) is type(model) and p != model for p in found):
+        return None
+    if any(eq.params == model for eq in program.equations):
+        moved = [
+            eq._replace(params=params) if eq.params == model else eq for eq in program.equations
+        ]
+        program = Program(program.inputs, tuple(moved), program.outputs)
+        run = closure(program)
+    if head is None:
+        return Step(program, run, step.places)
+    if head[1] == model:
+        head = head[0], params
+    return Step(program, run, step.places, head, _in_place(*head))
 
 
 def _pull(op: Operation, active: Mask, present: Mask) -> Step:
@@ -164,18 +197,20 @@ def _step(
         (place, y) for place, y in zip(places, outputs, strict=True)
         if not (isinstance(y.atom, Literal) and y.atom.value == 0)
     ]  # fmt: skip
-    ys, add = [y for _, y in kept], None
+    ys, adds = [y for _, y in kept], None
     head = maker(ys[0]) if adds_up and len(ys) == 1 else None
     if head is not None and head.primitive.facts.adds:
         base, *values = operands_of(ys[0], head)
         if isinstance(base.atom, Literal) and base.atom.value == 0:
-            ys, add = values, _in_place(head)
-    run = Executable(builder.program(ys), patience=_PATIENCE)
-    return Step(run, tuple(place for place, _ in kept), add)
+            ys, adds = values, (head.primitive, head.params)
+    program = builder.program(ys)
+    places = tuple([place for place, _ in kept])
+    add = None if adds is None else _in_place(*adds)
+    return Step(program, closure(program), places, adds, add)
 
 
-def _in_place(op: Operation) -> Callable[..., Any]:
-    variant = op.primitive.facts.in_place
+def _in_place(primitive: Primitive[Any], params: Params) -> Callable[..., Any]:
+    variant = primitive.facts.in_place
     assert variant is not None
-    function: Callable[..., Any] = variant(op.params)
+    function: Callable[..., Any] = variant(params)
     return function

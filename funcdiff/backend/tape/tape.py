@@ -27,10 +27,10 @@ from funcdiff.transforms.jvp import Mask
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_Entry: TypeAlias = tuple[Operation, int, tuple[Any, ...], Mask, list[Any], tuple[Any, ...]]
-"""An operation that depends on what is differentiated: the operation, the number of its first
-result, its operands in the recording, which of them are active, and the values of operands and
-results.  (A class with names takes three times as long to make.)"""
+_Entry: TypeAlias = tuple[Entry, int, Mask, Sequence[Any], Sequence[Any]]
+"""An operation that depends on what is differentiated: its entry in the recording, the number of
+its first result, which operands are active, and the values of operands and results.  (A class with
+names takes three times as long to make.)"""
 
 _EXPECTED: Final = (
     NeedsProgramError, FuncdiffError, ArithmeticError, np.linalg.LinAlgError, Warning,
@@ -83,7 +83,8 @@ class Tape:
         values, is_active = self.values, self._is_active
         given = iter(inputs)
         needed = needed_variables(self._entries, self._outputs)
-        _refuse_code_of_users(self._entries, needed)
+        operands: Sequence[Any]
+        active: Mask
         for number, entry in enumerate(self._entries):
             if not entry:
                 continue
@@ -96,21 +97,27 @@ class Tape:
                 continue
             if not needed[number]:
                 continue
-            refs: tuple[Any, ...] = entry[1:]
-            operands = [values[r] if type(r) is int else r.array for r in refs]
-            results = op.function(*operands)
-            active = tuple([type(r) is int and is_active[r] for r in refs])
+            if op.calls_user:  # whose effects must happen once, also if something fails
+                raise NeedsProgramError
+            ref = entry[1] if len(entry) == 2 else None
+            if type(ref) is int:
+                operands = (values[ref],)
+                active = _ALONE if is_active[ref] else ()
+            else:
+                operands = [values[r] if type(r) is int else r.array for r in entry[1:]]
+                active = tuple([type(r) is int and is_active[r] for r in entry[1:]])
+            results = op.run(*operands)
             if op.result_count == 1:
                 values[number] = results
                 if True in active and op.result.differentiable:
                     is_active[number] = True
-                    self._tape.append((op, number, refs, active, operands, (results,)))
+                    self._tape.append((entry, number, active, operands, (results,)))
                 continue
             values[number : number + len(results)] = results
             if True in active:
                 for k, t in enumerate(op.results):
                     is_active[number + k] = t.differentiable
-                self._tape.append((op, number, refs, active, operands, tuple(results)))
+                self._tape.append((entry, number, active, operands, results))
 
     def pull(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs; None for one that nothing depends on.
@@ -126,7 +133,8 @@ class Tape:
                 before = gathered[output]
                 gathered[output] = ct if before is None else before + ct
         ours: set[int] = set()  # whose cotangents are in memory of our own
-        for op, number, refs, active, operands, results in reversed(self._tape):
+        for entry, number, active, operands, results in reversed(self._tape):
+            op: Operation = entry[0]
             if op.result_count == 1:
                 ct = gathered[number]
                 if ct is None:
@@ -144,7 +152,7 @@ class Tape:
                 step = pull_step(op, active, present)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
             if step.add is not None:
-                number, type_ = refs[step.places[0]], op.operands[step.places[0]]
+                number, type_ = entry[1 + step.places[0]], op.operands[step.places[0]]
                 total = gathered[number]
                 if total is None:
                     total = np.zeros(type_.shape, type_.dtype)
@@ -154,7 +162,7 @@ class Tape:
                 gathered[number] = step.add(total, *cts)
                 continue
             for place, ct in zip(step.places, cts, strict=True):
-                number = refs[place]
+                number = entry[1 + place]
                 before = gathered[number]
                 gathered[number] = ct if before is None else before + ct
         return [gathered[number] for number in self._inputs[: self._count]]
@@ -165,25 +173,21 @@ class Tape:
         for number, t in zip(self._inputs, tangents, strict=False):
             moving[number] = t
         complete = True  # what depends on the inputs has tangents, up to here
-        for op, number, refs, active, operands, results in self._tape:
+        for entry, number, active, operands, results in self._tape:
             if not complete:
-                active = tuple([type(r) is int and moving[r] is not None for r in refs])
+                active = tuple([type(r) is int and moving[r] is not None for r in entry[1:]])
                 if True not in active:
                     continue
-            step = push_step(op, active)
-            given = [moving[r] for r, flag in zip(refs, active, strict=True) if flag]
-            ts = step.run(*operands, *results, *given)
+            step = push_step(entry[0], active)
+            if len(active) == 1:
+                ts = step.run(*operands, *results, moving[entry[1]])
+            else:
+                given = [moving[r] for r, flag in zip(entry[1:], active, strict=True) if flag]
+                ts = step.run(*operands, *results, *given)
             for place, t in zip(step.places, ts, strict=True):
                 moving[number + place] = t
-            complete = complete and len(ts) == op.result_count
+            complete = complete and len(ts) == entry[0].result_count
         return [moving[r] if type(r) is int else None for r in self._outputs]
-
-
-def _refuse_code_of_users(entries: Sequence[Entry], needed: Sequence[bool]) -> None:
-    """Raise for code of the user's: its effects must happen once, also if something fails."""
-    for entry, is_needed in zip(entries, needed, strict=True):
-        if is_needed and entry and type(entry[0]) is Operation and entry[0].calls_user:
-            raise NeedsProgramError
 
 
 def attempt(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:

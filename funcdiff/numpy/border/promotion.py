@@ -27,7 +27,7 @@ Shape: TypeAlias = tuple[int, ...]
 Traced: TypeAlias = Any
 """A traced array, as handlers see it: NumPy's stubs, which type the calls of np, know no tracer."""
 
-_DIRECT_KEPT: Final = 1 << 15
+_DIRECT_KEPT: Final = 1 << 17
 
 WEAK: Final = (int, float, complex)
 """Types of Python numbers, whose dtype gives way to that of an array."""

@@ -26,7 +26,6 @@ from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
 from funcdiff.ops.structure.structural import inverse, permute, reshape, reverse
 
-
 _NEW_AXIS: Final = "a new axis"
 """Stands for None in keys, where None says that there is no key."""
 

@@ -165,8 +165,9 @@ def power_operator(x: Tracer, exponent: Any) -> Any:
 
     A constant exponent stays a literal, so that the derivative of ``x**3`` is ``3*x**2``.
     """
-    builder, kind = x.builder, type(exponent)
-    if builder is None or builder is not current_builder() or kind not in (int, float):
+    builder, kind = current_builder(), type(exponent)
+    is_here = x.builder is builder
+    if builder is None or not is_here or kind not in (int, float):
         return _power(x, exponent)
     key = (power_operator, x.type, kind, exponent)
     known = builder.direct.get(key)

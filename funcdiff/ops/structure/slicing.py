@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
@@ -33,8 +34,12 @@ class Slice(Params):
     @property
     def lengths(self) -> tuple[int, ...]:
         """How many elements are taken along each axis."""
-        ranges = map(range, self.starts, self.stops, self.steps)
-        return tuple(len(r) for r in ranges)
+        return tuple([len(r) for r in map(range, self.starts, self.stops, self.steps)])
+
+    @property
+    def model(self) -> Slice:
+        """The box of the same lengths in the corner."""
+        return Slice((0,) * len(self.starts), self.lengths, (1,) * len(self.starts))
 
     def batched(self, size: int) -> Slice:
         """Return the same with all of a further axis in front."""
@@ -52,9 +57,14 @@ slice_p: Final = linear(
     "slice",
     Slice,
     abstract=_abstract_slice,
-    impl=lambda p: lambda x: x[p.index],
+    impl=lambda p: itemgetter(p.index),
     transpose=lambda p, types, cts, _xs: [add_slice(zeros(types[0]), cts[0], p)],
-    facts=Facts(view=True, rearranges=True, copying=lambda p: lambda x: x[p.index].copy()),
+    facts=Facts(
+        view=True,
+        rearranges=True,
+        copying=lambda p: lambda x: x[p.index].copy(),
+        model=lambda p: p.model,
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,11 +40,18 @@ def _abstract_reshape(p: Shape, x: ArrayType) -> Types:
     return (y,)
 
 
+def _reshape_impl(p: Shape) -> Callable[[Any], Any]:
+    shape = p.shape
+    if shape:
+        return lambda x: x.reshape(shape)
+    return lambda x: x.reshape(())[()]  # a scalar: what is done to arrays takes longer
+
+
 reshape_p: Final = linear(
     "reshape",
     Shape,
     abstract=_abstract_reshape,
-    impl=lambda p: lambda x: np.reshape(x, p.shape),
+    impl=_reshape_impl,
     transpose=lambda p, types, cts, _xs: [reshape(cts[0], types[0].shape)],
     facts=_REARRANGING_VIEW,
 )
@@ -88,7 +95,7 @@ permute_p: Final = linear(
     "permute",
     Permutation,
     abstract=_abstract_permute,
-    impl=lambda p: lambda x: np.transpose(x, p.axes),
+    impl=lambda p: lambda x: x.transpose(p.axes),
     transpose=lambda p, _types, cts, _xs: [permute(cts[0], inverse(p.axes))],
     facts=_REARRANGING_VIEW,
 )

@@ -1,0 +1,91 @@
+"""What was recorded once is recorded directly the next time: the same operations, and results."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+
+BINARY = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.pow,
+)  # fmt: skip
+UNARY = (operator.neg, operator.pos, abs)
+
+
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("other", [2.0, 2, 0.3, -1.5])
+def test_operators_of_python_numbers_keep_their_sides(op: Callable[..., Any], other: Any) -> None:
+    x = 0.7
+
+    def f(x: Any) -> Any:
+        results = []
+        for _ in range(3):  # of the second on, a number is known
+            results += [op(x, other), op(other, x), op(x, x), op(x * other, other)]
+        return results
+
+    with np.errstate(all="ignore"):
+        expected = [float(y.real) if isinstance(y, complex) else y for y in f(np.float64(x))]
+        for _ in range(3):
+            found, _ = fd.jvp(lambda x: [y * 1.0 for y in f(x)], (x,), (1.0,))
+            np.testing.assert_array_equal(found, np.array(expected, float))
+            assert all(type(y) is float or isinstance(y, np.float64) for y in found)
+
+
+@pytest.mark.parametrize("op", UNARY)
+def test_operators_of_one_python_number_give_a_number(op: Callable[..., Any]) -> None:
+    def f(x: Any, a: Any) -> Any:
+        for _ in range(3):
+            x = op(x)
+        return np.sum(a * x)  # a number gives way to the dtype of the array
+
+    a = np.ones(3, np.float32)
+    for _ in range(3):
+        value, (slope, _) = fd.value_and_grad(f, argnums=(0, 1))(-0.7, a)
+        assert value.dtype == np.float32
+        np.testing.assert_allclose(value, 3 * op(op(op(-0.7))), rtol=1e-6)
+        np.testing.assert_allclose(abs(slope), 3.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, -1, 2.5, 0, 1, 0.0, 1.0, -2])
+@pytest.mark.parametrize("x", [0.7, np.float64(0.7), np.float32(0.7), np.array([0.7, 1.3])])
+def test_powers_that_come_back_are_the_same(x: Any, exponent: Any) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x**exponent) + np.sum((x * 2.0) ** exponent + (-x) ** 2)
+
+    expected = f(np.asarray(x))
+    programs = {str(fd.trace(f)(x)) for _ in range(3)}
+    assert len(programs) == 1
+    for _ in range(3):
+        value, _ = fd.value_and_grad(f)(x)
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
+
+
+def test_integers_and_floats_that_are_equal_are_different_exponents() -> None:
+    def f(x: Any, k: Any) -> Any:
+        return [k**2, k**2.0, k**True, x**2, x**2.0, x**True]
+
+    k = np.array([1, 2, 3], np.int16)
+    for _ in range(3):
+        found = fd.trace(f)(np.ones(3, np.float32), k).output_types
+        assert [t.dtype for t in found] == [y.dtype for y in f(np.ones(3, np.float32), k)]
+
+
+def test_new_axes_come_back_as_views() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(3):
+            column = x[:, None]
+            column[0, 0] = 5.0
+            x = x * 1.0 + x[None][0] + column[..., 0]
+        return np.sum(x**2)
+
+    x = np.array([0.5, 2.0])
+    first = fd.grad(f)(x.copy())
+    for _ in range(3):
+        np.testing.assert_allclose(fd.grad(f)(x.copy()), first, rtol=1e-14)
+    np.testing.assert_allclose(first, [0.0, 2 * 27**2 * 2.0], rtol=1e-12)
