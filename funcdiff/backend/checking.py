@@ -78,6 +78,23 @@ def compare(
                 )
 
 
+def compare_results(program: Program, results: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Raise InternalError if results of rules run on values are not those of rules traced.
+
+    The program is what was differentiated, or its derivative.
+    """
+    with np.errstate(all="ignore"):
+        tolerance = _tolerance(program, expected)
+        for k, (y, z) in enumerate(zip(results, map(np.asarray, expected), strict=True)):
+            found = _difference(ArrayType(z.shape, z.dtype), np.asarray(y), z, tolerance)
+            if found is not None:
+                raise InternalError(
+                    f"rules that ran on values and traced rules disagree in result {k}: {found}. "
+                    f"This is a bug in funcdiff, or a rule is no function of its arguments alone"
+                    f"\n{program}"
+                )
+
+
 def _difference(type_: ArrayType, y: Any, z: Any, tolerance: float) -> str | None:
     """Return in what a result, or the interpreter's, is not what it has to be."""
     for who, x in (("compiled code", y), ("the interpreter", z)):

@@ -60,6 +60,9 @@ class Builder:
     calls: effects.Calls | None = None
     """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
+    rule_calls: list[Any] | None = None
+    """Calls of functions with rules that were made on values, if any: they live as long as this."""
+
     def __init__(
         self, name: object, policy: Policy = OPEN, *, taps: dict[str, Any] | None = None
     ) -> None:
@@ -185,6 +188,11 @@ class Builder:
         Otherwise an annealed step size would make every recording a new one.
         """
         return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
+
+    def capture_private(self, value: Any) -> Tracer:
+        """Make an array or a number an input that nobody else will change."""
+        type_ = ArrayType(value.shape, value.dtype)
+        return self.handle(self, self._add_capture(value, type_), type_)
 
     def _add_capture(self, value: Any, type_: ArrayType) -> int:
         self.captures.append(value)

@@ -29,6 +29,10 @@ class Policy:
         the program may still be differentiated, for a rule may be transposed, too.
     severed
         Whether no derivative goes through the program, so that concrete values may leave it.
+    on_values
+        Which rules of the user's are run on values, rather than traced: "pull" where cotangents
+        are pulled back through the program on values, "push" where tangents are pushed; "known"
+        where functions with rules are called if all their arguments are known.  Else empty.
     """
 
     closed: bool = False
@@ -38,6 +42,7 @@ class Policy:
     eager: bool = False
     pending: int = 0
     severed: bool = False
+    on_values: str = ""
 
 
 OPEN: Final = Policy()

@@ -42,6 +42,11 @@ class Structure:
         """The number of leaves."""
         return self._leaf_count
 
+    @property
+    def children(self) -> tuple[Structure, ...]:
+        """The structures of what the outermost container holds."""
+        return self._children
+
     def __hash__(self) -> int:
         value = self._hash
         if value is None:

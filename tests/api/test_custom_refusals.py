@@ -28,15 +28,17 @@ def test_a_custom_function_that_changes_an_argument_in_place_is_refused() -> Non
         y = x * 1.0
         return c(y) * np.sum(y)
 
-    with pytest.raises(InputError, match=r"changes its input 0 in place, at .* v = v \+ 1"):
+    with pytest.raises(InputError, match=r"changes an input in place, at .* v = v \+ 1"):
         fd.grad(f)(np.ones(2))
 
 
 def test_a_rule_that_changes_an_argument_in_place_is_refused() -> None:
     c: Any = fd.custom_vjp(np.sum)
     c.defvjp(lambda v: (_raised_sum(v), None), lambda _, ct: (np.ones(2) * ct,))
-    with pytest.raises(InputError, match=r"a rule of sum, changes its input 0 in place"):
+    with pytest.raises(InputError, match=r"the forward rule .* of sum changes an input in place"):
         fd.grad(c)(np.ones(2))
+    with pytest.raises(InputError, match=r"a rule of sum, changes its input 0 in place"):
+        fd.jit(fd.grad(c))(np.ones(2))
 
 
 def test_finding_the_types_of_an_opaque_result_leaves_the_arguments_alone() -> None:
@@ -68,7 +70,7 @@ CONSTANT: list[Any] = [
     lambda x, t: x * t + x,
     lambda x, t: np.where(x > 0, t, 1.0),
     lambda x, t: np.concatenate([t[:1], np.ones(1)]),
-    lambda x, t: fd.cond(x[0] > 0, lambda t: t, lambda t: t + 1, t),
+    lambda x, t: fd.cond(x[0] < 0, lambda t: t, lambda t: t + 1, t),
     lambda x, t: fd.scan(lambda c, r: (c + 1, c + r), 0.0, t)[1],
 ]
 VANISHING: list[Any] = [

@@ -143,7 +143,7 @@ API: Final = (
             "argnums = 0",
             "of a point of several arrays the first one only is differentiated"),
     Planted("api/derivatives/products.py",
-            "has_aux=has_aux, keeps_aux=True, weak=inputs.weak)",
+            "has_aux=has_aux, keeps_aux=True, weak=weak)",
             "has_aux=has_aux, keeps_aux=True)",
             "a Python number is no longer weak under jvp"),
     Planted("api/derivatives/blocks.py",

@@ -25,6 +25,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
+from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.opaque import Opaque, function_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.text.control import STATEMENTS
@@ -88,6 +89,9 @@ def outside(program: Program) -> dict[str, Any]:
     for eq in equations(program):
         if isinstance(eq.params, Opaque):
             names[identifier(eq.params.name)] = one_by_one(function_of(eq.params).run)
+        if isinstance(eq.params, KnownTangent):
+            word = f"{eq.params.name}_{'cotangent' if eq.params.transposed else 'tangent'}"
+            names[word] = eq.operation.function
         solver = getattr(eq.params, "solver", "")
         if solver:
             names[identifier(solver)] = SOLVERS[solver.split(".")[0]]

@@ -90,14 +90,18 @@ def trace_call(
     *,
     has_aux: bool = False,
     orders: int = 1,
+    on_values: str = "",
 ) -> tuple[Inputs, Trace]:
-    """Trace a call of `f`, differentiated `orders` times in the selected arguments."""
+    """Trace a call of `f`, differentiated `orders` times in the selected arguments.
+
+    `on_values` says whether rules of the user's are run on values, as `Policy` has it.
+    """
     inputs, call = call_parts(f, selection, args, kwargs)
     return inputs, record(
         f,
         inputs.operands,
         call,
-        nested_policy(orders),
+        nested_policy(orders, on_values=on_values),
         has_aux=has_aux,
         keeps_aux=True,
         weak=inputs.weak,

@@ -32,20 +32,20 @@ class Operands:
         All leaves, and the container.
     flags
         For each leaf, whether it is an operand.
-    xs
-        The operands.
+    numbers, xs
+        The operands, as they came and as programs take them.
     """
 
     def __init__(self, tree: Any, is_operand: Callable[[Any], bool] = is_numeric) -> None:
         self.leaves, self.structure = pytree.flatten(tree)
         self.flags = [is_operand(leaf) for leaf in self.leaves]
-        self._numbers = self.among(self.leaves)
-        self.xs = [operand(leaf) for leaf in self._numbers]
+        self.numbers = self.among(self.leaves)
+        self.xs = [operand(leaf) for leaf in self.numbers]
 
     @computed
     def weak(self) -> list[bool]:
         """For each operand, whether it is a Python number."""
-        return [is_weak(leaf) for leaf in self._numbers]
+        return [is_weak(leaf) for leaf in self.numbers]
 
     @computed
     def types(self) -> list[ArrayType]:

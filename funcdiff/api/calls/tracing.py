@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from functools import lru_cache
 from itertools import chain, repeat
@@ -62,6 +63,8 @@ class Trace(NamedTuple):
         The outputs, as handles of the trace.
     calls
         Calls of the user's code that were made already, or None.
+    rule_calls
+        Calls of functions with rules that were made on values, or None.
     """
 
     recording: Recording
@@ -79,6 +82,7 @@ class Trace(NamedTuple):
     locate: Callable[[], Place | None]
     outputs: list[Tracer]
     calls: Calls | None
+    rule_calls: list[Any] | None
 
 
 class Aux(NamedTuple):
@@ -94,8 +98,9 @@ class Aux(NamedTuple):
 
 
 def nested_policy(
-    orders: int = 1, *, eager: bool = True, lifts: bool = True, severed: bool = False
-) -> Policy:
+    orders: int = 1, *, eager: bool = True, lifts: bool = True, severed: bool = False,
+    on_values: str = "",
+) -> Policy:  # fmt: skip
     """Return how a function of the user's is recorded inside the present trace, if there is one.
 
     Parameters
@@ -104,18 +109,21 @@ def nested_policy(
         How many times what is recorded will be differentiated on account of this trace.
     eager, lifts, severed
         As `Policy` has them; numbers are not lifted where the enclosing trace lifts none.
+    on_values
+        As `Policy` has it, for what nothing encloses: inside a trace, rules are traced.
     """
     outer = current_builder()
     pending = 2 * orders
     if outer is not None:
         lifts = lifts and outer.policy.lifts
         pending += outer.policy.pending
-    return _policy(eager, lifts, severed, pending)
+        on_values = ""
+    return _policy(eager, lifts, severed, pending, on_values)
 
 
 @lru_cache(maxsize=64)
-def _policy(eager: bool, lifts: bool, severed: bool, pending: int) -> Policy:  # noqa: FBT001
-    return Policy(eager=eager, lifts=lifts, severed=severed, pending=pending)
+def _policy(eager: bool, lifts: bool, severed: bool, pending: int, on_values: str) -> Policy:  # noqa: FBT001
+    return Policy(eager=eager, lifts=lifts, severed=severed, pending=pending, on_values=on_values)
 
 
 def record(
@@ -188,11 +196,16 @@ def record(
 
         def locate() -> Place | None:
             operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-            return copy_context().run(located) if is_repeatable(operations) else None
+            calls = builder.rule_calls or ()
+            if any(call.is_opaque for call in calls) or not is_repeatable(operations):
+                return None
+            with suppress(*([Exception] if calls else [])):  # what runs on values may be no NumPy
+                return copy_context().run(located)
+            return None
 
         return Trace(
             recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,
-            calls_made(builder),
+            calls_made(builder), builder.rule_calls,
         )  # fmt: skip
 
     return run_isolated(traced_call)

@@ -11,6 +11,7 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, run
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.derivatives import first_sight
+from funcdiff.api.derivatives.on_values import Computed, with_rules_on_values
 from funcdiff.api.derivatives.programs import gradient_program
 from funcdiff.api.signatures.functions import Grad, ValueAndGrad
 from funcdiff.api.signatures.typed import typed_as
@@ -145,17 +146,24 @@ def gradient_function(
 
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        inputs, trace = trace_call(f, selection, args, kwargs, has_aux=has_aux)
-        count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-        derived = gradient_program.kept(trace.recording, count, **kind)
-        results = None if derived else first_sight.gradient(trace, count, operands, **kind)
-        if results is None:
-            program, output = derived or gradient_program(trace.recording, count, **kind)
-            if program is None or not trace.is_array:
-                raise _unsuitable(
-                    selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
-                )
-            results = run(program, operands, trace)
+        def compute(on_values: str) -> Computed:
+            inputs, trace = trace_call(
+                f, selection, args, kwargs, has_aux=has_aux, on_values=on_values
+            )
+            count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
+            derived = gradient_program.kept(trace.recording, count, **kind)
+            results = None if derived else first_sight.gradient(trace, count, operands, **kind)
+            if results is None:
+                program, output = derived or gradient_program(trace.recording, count, **kind)
+                if program is None or not trace.is_array:
+                    raise _unsuitable(
+                        selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
+                    )
+                results = run(program, operands, trace)
+            return Computed(inputs, trace, results, slice(count))
+
+        inputs, trace, results, _ = with_rules_on_values(compute, "pull")
+        count = len(inputs.operands)
         if holomorphic:
             check_holomorphic(inputs, trace, selection)
         trees = inputs.rebuild(like_inputs(results[:count], inputs))

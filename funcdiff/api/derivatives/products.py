@@ -7,10 +7,11 @@ from typing import Any
 
 from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
-from funcdiff.api.calls.differentiated import Inputs, call_parts, like_inputs, trace_call
+from funcdiff.api.calls.differentiated import Inputs, call_parts, like_inputs
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
 from funcdiff.api.derivatives.first_sight import Pullback, pushforward
+from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_on_values
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.signatures.products import Jvp, Vjp
 from funcdiff.api.signatures.typed import typed_as
@@ -79,8 +80,16 @@ def vjp(
     """
     check_point("vjp", primals, kwargs)
     selection = Selection(f, "vjp", argnums, argnames, every=True)
-    inputs, trace = trace_call(f, selection, primals, kwargs, has_aux=has_aux)
-    pull = Pullback(trace, len(inputs.operands), [*inputs.operands, *trace.captures])
+    inputs, call = call_parts(f, selection, primals, kwargs)
+
+    traced = _tracing(f, inputs, call, has_aux=has_aux)
+    trace, count = traced(inputs.operands, "pull"), len(inputs.operands)
+    operands = [*inputs.operands, *trace.captures]
+    pull = (
+        Pullback(trace, count, operands)
+        if trace.rule_calls is None
+        else RulesPullback(f, trace, operands, count, traced)
+    )
 
     def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
         if named:
@@ -93,6 +102,19 @@ def vjp(
         return inputs.rebuild(like_inputs(pull(cts), inputs))
 
     return with_aux(trace, pull.outputs, f_vjp)
+
+
+def _tracing(
+    f: Callable[..., Any], inputs: Inputs, call: Callable[[list[Any]], Any], *, has_aux: bool
+) -> Callable[..., Trace]:
+    """Return what traces a call at some operands, with rules on values as `Policy` has it."""
+
+    def traced(operands: Sequence[Any], on_values: str = "") -> Trace:
+        policy = nested_policy(on_values=on_values)
+        weak = inputs.weak
+        return record(f, operands, call, policy, has_aux=has_aux, keeps_aux=True, weak=weak)
+
+    return traced
 
 
 def with_aux(trace: Trace, outputs: list[Any], second: Any) -> Any:
@@ -162,13 +184,20 @@ def jvp(
     selection = Selection(f, "jvp", argnums, argnames, every=True)
     inputs, call = call_parts(f, selection, primals, kwargs)
     ts = tangents_per_argument(tangents, inputs)
-    trace = record(f, inputs.operands, call, has_aux=has_aux, keeps_aux=True, weak=inputs.weak)
-    operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
-    program = jvp_program.kept(trace.recording, *sizes)
-    results = None if program else pushforward(trace, operands, ts, sizes[1])
-    if results is None:
-        program = program or jvp_program(trace.recording, *sizes)
-        results = run(program, [*operands, *ts], trace)
+
+    traced = _tracing(f, inputs, call, has_aux=has_aux)
+
+    def compute(on_values: str) -> Computed:
+        trace = traced(inputs.operands, on_values)
+        operands, sizes = [*inputs.operands, *trace.captures], (len(ts), sum(trace.numeric))
+        program = jvp_program.kept(trace.recording, *sizes)
+        results = None if program else pushforward(trace, operands, ts, sizes[1])
+        if results is None:
+            program = program or jvp_program(trace.recording, *sizes)
+            results = run(program, [*operands, *ts], trace)
+        return Computed(inputs, trace, results, slice(len(trace.recording[1]), None))
+
+    _, trace, results, _ = with_rules_on_values(compute, "push")
     count = len(trace.recording[1])
     tangent = rebuild(trace.structure, trace.numeric, results[count:], trace.others)
     return with_aux(trace, results[:count], tangent)

@@ -15,7 +15,10 @@ from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 from funcdiff.api.calls.arguments import check_function, describe, ints_of, name_of
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
-from funcdiff.core.builder import current_builder
+from funcdiff.api.rules.private_values import call_of_rule
+from funcdiff.api.rules.rule_results import Result
+from funcdiff.api.rules.value_call import REFUSED, ValueCall
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.errors import InputError, user_location
 
 P = ParamSpec("P")
@@ -32,6 +35,8 @@ class CustomFunction(Generic[P, R]):
     `defjvp` then serves forward mode and `defvjp` reverse mode.
     """
 
+    _is_opaque = False
+
     def __init__(
         self, f: Callable[P, R], wanted: str, nondiff_argnums: int | Sequence[int] = ()
     ) -> None:
@@ -42,6 +47,7 @@ class CustomFunction(Generic[P, R]):
         self._fixed = _positions(nondiff_argnums)
         self._jvp: Callable[..., Any] | None = None
         self._vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self._returned: dict[Any, Result] = {}
 
     def __repr__(self) -> str:
         return f"<{self._name} with derivative rules of its own>"
@@ -92,17 +98,40 @@ class CustomFunction(Generic[P, R]):
         """Call the function; where derivatives are taken, its rules are used."""
         builder = current_builder()
         if builder is None:
-            return self._function(*args, **kwargs)
+            return self.untraced(*args, **kwargs)
         if self._jvp is None and self._vjp is None:
             raise InputError(
                 f"{self._name} was declared with fd.{self._wanted}, but it has no rule, at "
                 f"{user_location()}. Call {self._name}.def{self._wanted[-3:]}(...) before."
             )
         positional = self._positional(args, kwargs)
+        if builder.policy.on_values:
+            made: R = self._on_values(positional, builder)
+            if made is not REFUSED:
+                return made
         result: R = Call(self._name, self._fixed, positional, builder).record(
-            self._traced_function, self._jvp, self._vjp
+            self._code, self._jvp, self._vjp
         )
         return result
+
+    def untraced(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function with plain arrays, perhaps from one of its rules."""
+        same = call_of_rule()
+        if same is not None and not kwargs and same.is_of(self, args):
+            found: R = same.result(lambda: self._plain(*args, **kwargs))
+            return found
+        return self._plain(*args, **kwargs)
+
+    def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def _on_values(self, positional: tuple[Any, ...], builder: Builder) -> Any:
+        """Make the call on values, if it can be."""
+        call = ValueCall(
+            self._name, self._fixed, positional, builder, self, self._function, self._returned,
+            is_opaque=self._is_opaque,
+        )  # fmt: skip
+        return call.make(self._jvp, self._vjp)
 
     def _check_rule(self, rule: Any) -> None:
         if not callable(rule):
@@ -112,9 +141,10 @@ class CustomFunction(Generic[P, R]):
                 f"{self._name}.defvjp(forward, backward)."
             )
 
-    def _traced_function(self, *args: Any) -> Any:
-        """Call the function on traced arguments."""
-        return self._function(*args)  # type: ignore[call-arg]
+    @property
+    def _code(self) -> Callable[..., Any]:
+        """What is traced."""
+        return self._function
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the arguments in order: rules take them by position."""

@@ -11,23 +11,27 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     FunctionName,
     as_tracers,
-    describe,
-    is_numeric,
-    operand,
     type_of,
 )
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, rebuild, record, restore_kinds
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rules.rule_results import like_result, match_derivatives, show_types
+from funcdiff.api.rules.rule_results import (
+    Argument,
+    RuleName,
+    match_cotangents,
+    note_traced,
+    pair_of,
+    result_of,
+)
 from funcdiff.core.builder import Builder, bind
+from funcdiff.core.computed import computed
 from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, user_location
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_rules import Custom, smooth
@@ -54,7 +58,7 @@ class Call(Operands):
         vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
     ) -> Any:
         """Trace the function and its rules, and record the call as one equation."""
-        body = self._trace(function, self._on_arguments(function), pending=0, who=self.name)
+        body = self._trace(function, self._on_arguments(function), pending=0)
         pending = self.builder.policy.pending - 1  # of rules that may be transposed
         traces = [body]
         if pending >= 0 and jvp is not None:
@@ -71,26 +75,37 @@ class Call(Operands):
         results = restore_kinds(ys, body.outputs)
         return rebuild(body.structure, body.numeric, results, body.others)
 
+    @computed
+    def arguments(self) -> list[Argument]:
+        """The containers of the arguments that have derivatives, and the types in them."""
+        types, flags = iter(self.types), iter(self.flags)
+        return [
+            Argument(child, [next(types) if next(flags) else None for _ in range(child.leaf_count)])
+            for child in self.structure.children
+        ]
+
     # ---- tracing ---------------------------------------------------------------------------
 
     def _trace(
         self, f: Callable[..., Any], call: Callable[[list[Tracer]], Any], *, pending: int,
         operands: Sequence[Any] | None = None, types: Sequence[ArrayType] | None = None,
-        weak: Sequence[bool] | None = None, has_aux: bool = False,
-        who: str = "",
+        weak: Sequence[bool] | None = None, has_aux: bool = False, kind: str = "",
     ) -> Trace:  # fmt: skip
-        return record(
-            f,
-            self.xs if operands is None else operands,
-            forbid_changes(
-                call, who or f"{FunctionName(f)}, a rule of {self.name},", "its input {}".format
-            ),
-            # what is pending on the last level is a transpose, no derivative
-            Policy(eager=True, pending=pending, severed=pending <= 1),
-            has_aux=has_aux,
-            types=self.types if types is None else types,
-            weak=self.weak if weak is None else weak,
-        )
+        who = f"{FunctionName(f)}, a rule of {self.name}," if kind else self.name
+        try:
+            return record(
+                f,
+                self.xs if operands is None else operands,
+                forbid_changes(call, who, "its input {}".format),
+                # what is pending on the last level is a transpose, no derivative
+                Policy(eager=True, pending=pending, severed=pending <= 1),
+                has_aux=has_aux,
+                types=self.types if types is None else types,
+                weak=self.weak if weak is None else weak,
+            )
+        except Exception as error:
+            note_traced(error, RuleName(kind, f, self.name) if kind else self.name)
+            raise
 
     def _on_arguments(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
         def call(tracers: list[Tracer]) -> Any:
@@ -106,10 +121,10 @@ class Call(Operands):
 
         def call(tracers: list[Tracer]) -> Any:
             cure = " Return (out, None) if the backward rule needs nothing."
-            return self._pair(applied(tracers), f, "forward rule", "residuals", cure)
+            return pair_of(applied(tracers), f, self.name, "forward rule", "residuals", cure)
 
-        trace = self._trace(f, call, pending=pending, has_aux=True)
-        self._check_result(trace, body, len(body.outputs), f, "the forward rule")
+        trace = self._trace(f, call, pending=pending, has_aux=True, kind="forward")
+        result_of(body).check(result_of(trace), self.name, f"the forward rule {FunctionName(f)}")
         return trace
 
     def _trace_backward(
@@ -124,16 +139,21 @@ class Call(Operands):
 
         def call(tracers: list[Tracer]) -> Any:
             kept = aux.rebuild(tracers[: len(residuals)])
-            cotangent = like_result(body, [conj(ct) for ct in tracers[len(residuals) :]])
-            return self._match_cotangents(f, f(*self.fixed, kept, cotangent))
+            cotangent = result_of(body).like([conj(ct) for ct in tracers[len(residuals) :]])
+            returned = f(*self.fixed, kept, cotangent)
+            found = match_cotangents(self.arguments, f, self.name, returned)
+            return list(map(conj, filled(found, self.types)))
 
         types = [*(x.type for x in residuals), *floating]
         weak = [x.weak for x in residuals]
-        return self._trace(f, call, pending=pending, operands=operands, types=types, weak=weak)
+        return self._trace(
+            f, call, pending=pending, operands=operands, types=types, weak=weak, kind="backward"
+        )
 
     def _trace_jvp(self, f: Callable[..., Any], body: Trace, pending: int) -> Trace:
         places = smooth(self.types)
         operands = [*self.xs, *(None for _ in places)]
+        body_types = [y.type for y in body.outputs]
 
         def call(tracers: list[Tracer]) -> Any:
             primals = self.tree(tracers[: len(self.xs)])
@@ -144,71 +164,16 @@ class Call(Operands):
             spread = [next(rest) if on else None for on in self.flags]
             tangents = pytree.unflatten(self.structure, spread)
             returned = f(*self.fixed, primals, tangents)
-            out, tangent = self._pair(returned, f, "JVP rule", "tangent")
-            return out, self._match_tangents(f, tangent, body)
+            out, tangent = pair_of(returned, f, self.name, "JVP rule", "tangent")
+            what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
+            return out, filled(result_of(body).match_tangent(tangent, what), body_types)
 
         types = [*self.types, *(self.types[k] for k in places)]
         trace = self._trace(
-            f, call, pending=pending, operands=operands, types=types, has_aux=True
+            f, call, pending=pending, operands=operands, types=types, has_aux=True, kind="JVP"
         )  # fmt: skip
-        self._check_result(trace, body, len(body.outputs), f, "the JVP rule")
+        result_of(body).check(result_of(trace), self.name, f"the JVP rule {FunctionName(f)}")
         return trace
-
-    # ---- what rules return -----------------------------------------------------------------
-
-    def _pair(
-        self, returned: Any, f: Callable[..., Any], what: str, second: str, cure: str = ""
-    ) -> tuple[Any, Any]:
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
-            raise OutputError(
-                f"the {what} {FunctionName(f)} of {self.name} must return a pair (out, {second}), "
-                f"but returned {describe(returned)}{entries}, at {user_location()}.{cure}"
-            )
-        return returned
-
-    def _check_result(
-        self, trace: Trace, body: Trace, count: int, f: Callable[..., Any], what: str
-    ) -> None:
-        given, expected = trace.outputs[:count], body.outputs
-        if trace.structure == body.structure and [y.type for y in given] == [
-            y.type for y in expected
-        ]:
-            return
-        raise OutputError(
-            f"{what} {FunctionName(f)} of {self.name} must return first what {self.name} returns, "
-            f"{show_types(body.structure, expected)}, but returned "
-            f"{show_types(trace.structure, trace.outputs[: sum(trace.numeric)])}, at "
-            f"{user_location()}. Convert or reshape it."
-        )
-
-    def _match_cotangents(self, f: Callable[..., Any], returned: Any) -> list[Tracer]:
-        """Check what a backward rule returned; return one cotangent per floating operand."""
-        if not isinstance(returned, tuple | list) or len(returned) != len(self.moving):
-            several = isinstance(returned, tuple | list)
-            count = f"{len(returned)} entries" if several else describe(returned)
-            raise OutputError(
-                f"the backward rule {FunctionName(f)} of {self.name} must return a tuple with one "
-                f"entry per argument, {len(self.moving)} in all, but returned {count}, at "
-                f"{user_location()}. Return (ct,) for one argument, None for a zero."
-            )
-        arguments = [self.args[k] for k in self.moving]
-        found: list[Tracer] = []
-        for k, (argument, ct) in enumerate(zip(arguments, returned, strict=True)):
-            leaves, structure = pytree.flatten(argument)
-            what = f"the backward rule {FunctionName(f)} of {self.name}: entry {k}"
-            wanted = [type_of(operand(x)) if is_numeric(x) else None for x in leaves]
-            found += [
-                conj(x) for x in match_derivatives(ct, structure, wanted, what, f"argument {k}")
-            ]  # fmt: skip
-        return found
-
-    def _match_tangents(self, f: Callable[..., Any], tangent: Any, body: Trace) -> list[Tracer]:
-        """Check the tangent of the result; return one per floating output."""
-        types = iter([y.type for y in body.outputs])
-        wanted = [next(types) if on else None for on in body.numeric]
-        what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
-        return match_derivatives(tangent, body.structure, wanted, what, "the result")
 
     # ---- programs --------------------------------------------------------------------------
 
@@ -245,6 +210,12 @@ class Call(Operands):
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
+
+
+def filled(derivatives: Sequence[Any], types: Sequence[ArrayType]) -> list[Tracer]:
+    """Return derivatives of those types that have any, with zeros in the place of None."""
+    pairs = zip(derivatives, [types[k] for k in smooth(types)], strict=True)
+    return [zeros(t) if x is None else x for x, t in pairs]
 
 
 def _is_zero(capture: Any) -> bool:

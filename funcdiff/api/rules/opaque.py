@@ -20,6 +20,8 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
+from funcdiff.api.rules.private_values import call_of_rule, map_arrays
+from funcdiff.api.rules.value_call import REFUSED
 from funcdiff.core.builder import current_builder
 from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.scope import without_recording
@@ -55,6 +57,8 @@ class _Result(NamedTuple):
 class OpaqueFunction(CustomFunction[P, R]):
     """A function that is called with concrete arrays; made by `primitive`."""
 
+    _is_opaque = True
+
     def __init__(
         self,
         f: Callable[P, R],
@@ -70,7 +74,21 @@ class OpaqueFunction(CustomFunction[P, R]):
         self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
         self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
 
-    def _traced_function(self, *args: Any) -> Any:
+    def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function; what a rule gives it is read-only, and it may want memory to use."""
+        if call_of_rule() is None:
+            return self._function(*args, **kwargs)
+        function: Callable[..., R] = self._function
+        if not kwargs:
+            return function(*map_arrays(private_copy, args))
+        given, named = map_arrays(private_copy, (args, kwargs))
+        return function(*given, **named)
+
+    @property
+    def _code(self) -> Callable[..., Any]:
+        return self._recorded
+
+    def _recorded(self, *args: Any) -> Any:
         """Record the call; the numbers among the arguments become operands."""
         given = Operands(args)
         xs, structure, numeric, weak = given.xs, given.structure, tuple(given.flags), given.weak
@@ -156,11 +174,11 @@ class OpaqueFunction(CustomFunction[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; in a trace, record the call."""
-        if current_builder() is None:
-            return self._function(*args, **kwargs)
-        if self._jvp is None and self._vjp is None:
-            found: R = self._traced_function(*self._positional(args, kwargs))
-            return found
+        builder = current_builder()
+        if builder is not None and self._jvp is None and self._vjp is None:
+            positional = self._positional(args, kwargs)
+            found: R = self._on_values(positional, builder) if builder.policy.on_values else REFUSED
+            return self._recorded(*positional) if found is REFUSED else found
         return super().__call__(*args, **kwargs)
 
 

@@ -2,37 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import as_tracers, operand
+from funcdiff.api.calls.arguments import FunctionName, as_tracers, describe, is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, rebuild
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import OutputError, user_location
+from funcdiff.errors import FuncdiffError, OutputError, TracerError, user_location
 from funcdiff.ops.user.custom_rules import smooth
-from funcdiff.space import zeros
 
 
-def like_result(body: Trace, cotangents: Sequence[Any]) -> Any:
-    """Return a cotangent in the structure of the result; None for what has none."""
-    floats = set(smooth([y.type for y in body.outputs]))
-    rest = iter(cotangents)
-    values = [next(rest) if k in floats else None for k in range(len(body.outputs))]
-    return rebuild(body.structure, body.numeric, values, [None for _ in body.others])
+class Result(NamedTuple):
+    """What a function with rules returns: its container, and the types of the numbers in it.
+
+    Attributes
+    ----------
+    structure
+        The container.
+    numeric
+        For each leaf, whether it is a number or an array of numbers.
+    types
+        Of those that are.
+    """
+
+    structure: pytree.Structure
+    numeric: tuple[bool, ...]
+    types: tuple[ArrayType, ...]
+
+    def like(self, cotangents: Sequence[Any]) -> Any:
+        """Return a cotangent in the structure of the result; None for what has none."""
+        if self.structure is pytree.LEAF and cotangents:
+            return cotangents[0]
+        floats = set(smooth(self.types))
+        rest = iter(cotangents)
+        values = [next(rest) if k in floats else None for k in range(len(self.types))]
+        others = [None] * (len(self.numeric) - len(self.types))
+        return rebuild(self.structure, self.numeric, values, others)
+
+    def match_tangent(self, tangent: Any, what: object) -> list[Any]:
+        """Check the tangent of the result; return one per floating output, None for zero."""
+        types = iter(self.types)
+        wanted = [next(types) if on else None for on in self.numeric]
+        return match_derivatives(tangent, self.structure, wanted, what, "the result")
+
+    def check(self, found: Result, name: str, what: str) -> None:
+        """Refuse what a rule returned first if it is not what the function returns."""
+        if found.structure == self.structure and found.types == self.types:
+            return
+        raise OutputError(
+            f"{what} of {name} must return first what {name} returns, "
+            f"{show_types(self.structure, self.types)}, but returned "
+            f"{show_types(found.structure, found.types)}, at {user_location()}. Convert or "
+            "reshape it."
+        )
+
+
+def result_of(trace: Trace) -> Result:
+    """Return what was returned, without auxiliary results."""
+    types = tuple(y.type for y in trace.outputs[: sum(trace.numeric)])
+    return Result(trace.structure, trace.numeric, types)
+
+
+class Argument(NamedTuple):
+    """An argument that has a derivative: its container, and the type of each number in it.
+
+    Of a leaf that is no number, the type is None.
+    """
+
+    structure: pytree.Structure
+    types: Sequence[ArrayType | None]
+
+
+def pair_of(
+    returned: Any, f: Callable[..., Any], name: str, what: str, second: str, cure: str = ""
+) -> tuple[Any, Any]:
+    """Return the pair that a rule has to return."""
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        entries = f" of {len(returned)} entries" if isinstance(returned, tuple | list) else ""
+        raise OutputError(
+            f"the {what} {FunctionName(f)} of {name} must return a pair (out, {second}), "
+            f"but returned {describe(returned)}{entries}, at {user_location()}.{cure}"
+        )
+    return returned
+
+
+def match_cotangents(
+    arguments: Sequence[Argument], f: Callable[..., Any], name: str, returned: Any
+) -> list[Any]:
+    """Check what a backward rule returned; return one per floating operand, None for zero."""
+    if not isinstance(returned, tuple | list) or len(returned) != len(arguments):
+        several = isinstance(returned, tuple | list)
+        count = f"{len(returned)} entries" if several else describe(returned)
+        raise OutputError(
+            f"the backward rule {FunctionName(f)} of {name} must return a tuple with one "
+            f"entry per argument, {len(arguments)} in all, but returned {count}, at "
+            f"{user_location()}. Return (ct,) for one argument, None for a zero."
+        )
+    found: list[Any] = []
+    for k, (argument, ct) in enumerate(zip(arguments, returned, strict=True)):
+        what = RuleName("backward", f, name, k)
+        found += match_derivatives(ct, argument.structure, argument.types, what, f"argument {k}")
+    return found
+
+
+class RuleName(NamedTuple):
+    """How messages call a rule, or an entry of what it returned; made out when it is shown."""
+
+    kind: str
+    rule: Callable[..., Any]
+    function: str
+    entry: int | None = None
+
+    def __str__(self) -> str:
+        name = f"the {self.kind} rule {FunctionName(self.rule)} of {self.function}"
+        return name if self.entry is None else f"{name}: entry {self.entry}"
+
+
+def note_traced(error: Exception, who: object) -> None:
+    """Note that a function or a rule met traced arrays, and where it would have met plain ones."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    if (isinstance(error, FuncdiffError) and not isinstance(error, TracerError)) or any(
+        " was traced:" in note for note in notes
+    ):
+        return
+    error.add_note(
+        f"funcdiff: {who} was traced: only in a derivative of the first order by fd.grad, "
+        "fd.value_and_grad, fd.vjp or fd.jvp, outside of jit, vmap, scan, cond and other "
+        "derivatives, do functions with rules run on values, backward rules in reverse mode and "
+        "JVP rules in forward mode. Write it with NumPy's functions, fd.cond or np.where where it "
+        "branches, or call what cannot be traced through fd.primitive(f, result=lambda *args: "
+        "np.empty(shape)), which has rules of its own."
+    )
 
 
 def match_derivatives(
     value: Any,
     structure: pytree.Structure,
     types: Sequence[ArrayType | None],
-    what: str,
+    what: object,
     target: str,
-) -> list[Tracer]:
+) -> list[Any]:
     """Return the leaves of a derivative for those that are floating, checked; None is zero."""
+    if structure is pytree.LEAF and (value is None or is_numeric(value)):  # most often
+        type_ = types[0]
+        if type_ is None or not type_.differentiable:
+            return []
+        return [None if value is None else fit_derivative(value, type_, what)]
     paths = pytree.paths(structure)
     given, found = pytree.flatten_with_paths(value)
     leaves = dict(given)
@@ -45,33 +164,37 @@ def match_derivatives(
                 f"{structure}, at {user_location()}. Return one like it, with None for zeros."
             )
     return [
-        zeros(type_)
-        if leaves.get(path) is None
-        else fit_derivative(leaves[path], type_, what + path)
+        None if leaves.get(path) is None else fit_derivative(leaves[path], type_, f"{what}{path}")
         for type_, path in zip(types, paths, strict=True)
         if type_ is not None and type_.differentiable
     ]
 
 
-def fit_derivative(leaf: Any, type_: ArrayType, what: str) -> Tracer:
-    """Return a derivative as a tracer of the type of its primal."""
-    (x,) = as_tracers([operand(leaf)])
+def fit_derivative(leaf: Any, type_: ArrayType, what: object) -> Any:
+    """Return a derivative in the type of its primal: a tracer where something is being traced."""
+    x: Any = operand(leaf) if current_builder() is None else as_tracers([operand(leaf)])[0]
     if x.shape != type_.shape:
         raise OutputError(
             f"{what} has shape {x.shape}, expected {type_.shape}, at {user_location()}. "
             "Sum over broadcast axes, or reshape it."
         )
-    if x.type is not type_:
+    if x.dtype != type_.dtype:
         if not np.can_cast(x.dtype, type_.dtype, "same_kind"):
             raise OutputError(
                 f"{what} has dtype {x.dtype}, expected {type_.dtype}, at {user_location()}. "
                 "Take the real part of what is complex, and convert the rest with .astype."
             )
-        x = x.astype(type_.dtype)  # type: ignore[attr-defined]
+        x = x.astype(type_.dtype)
     return x
 
 
 def show_types(structure: pytree.Structure, leaves: Sequence[Any]) -> str:
     """Return how messages show a container and the types of its leaves."""
-    types = ", ".join(str(getattr(leaf, "type", type(leaf).__name__)) for leaf in leaves)
+    types = ", ".join(map(_shown_type, leaves))
     return types if structure is pytree.LEAF else f"{structure} of {types}"
+
+
+def _shown_type(leaf: Any) -> str:
+    if isinstance(leaf, ArrayType):
+        return str(leaf)
+    return str(getattr(leaf, "type", type(leaf).__name__))

@@ -219,5 +219,10 @@ def _stop(kind: str, _flag: int) -> None:
 
 def check_finite(values: Sequence[Any]) -> None:
     """Raise NeedsProgramError if one of the numbers is not finite: not every operation tells."""
-    if not all(np.isfinite(x).all() for x in values if x is not None):
+    if not are_finite(values):
         raise NeedsProgramError
+
+
+def are_finite(values: Sequence[Any]) -> bool:
+    """Whether all numbers are finite."""
+    return all(np.isfinite(x).all() for x in values if x is not None)

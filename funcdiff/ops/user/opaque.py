@@ -120,7 +120,7 @@ def _run(p: Opaque, function: Run, xs: Sequence[Any], types: Types) -> list[Any]
 
 def private_copy(x: Any) -> Any:
     """Return a copy, which the function may keep or change: what it was made of is used again."""
-    return x.copy() if isinstance(x, np.ndarray) else x
+    return x.copy() if issubclass(type(x), np.ndarray) else x
 
 
 def _opaque_jvp(p: Opaque, _xs: Tracers, _ts: Tangents) -> Pushed:

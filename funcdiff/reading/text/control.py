@@ -18,6 +18,7 @@ from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_known import KnownTangent, known_tangent_p
 from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.ops.user.looped_batch import Batch, Batches
@@ -247,6 +248,16 @@ def _opaque(b: Body, eq: Equation) -> None:
     _examples(b, eq, p.batches, lambda xs: call(function, *xs))
 
 
+def _known_tangent(b: Body, eq: Equation) -> None:
+    """Call the rules of a call that was made, as a function of its number and tangents."""
+    p = eq.params_as(KnownTangent)
+    types = ", ".join(str(atom.type) for atom in eq.operands)
+    results = ", ".join(str(y.type) for y in eq.results)
+    word = f"{p.name}_{'cotangent' if p.transposed else 'tangent'}"
+    function = b.writer.module.need(word, word, f"({types}) -> ({results}), by the rules of a call")
+    _examples(b, eq, (), lambda xs: call(function, *xs))
+
+
 def _solver(b: Body, eq: Equation) -> None:
     """Call a solver of the user's with a function and where to start, or the right-hand side."""
     p = eq.params
@@ -293,6 +304,7 @@ STATEMENTS: Final[Statements] = {
     scan_p: _scan,
     while_p: _while,
     opaque_p: _opaque,
+    known_tangent_p: _known_tangent,
     root_p: _solver,
     linear_solve_p: _solver,
 }

@@ -9,6 +9,13 @@ import numpy as np
 from funcdiff.core.builder import bind
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.custom import custom_p
+from funcdiff.ops.user.custom_known import (
+    Known,
+    KnownTangent,
+    enter_call,
+    known_p,
+    known_tangent_p,
+)
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import tangent_p
 from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque
@@ -49,6 +56,33 @@ def _tangent(rule: Tangent, *, primals: bool) -> Any:
     return f
 
 
+class _Scaled:
+    """The rules of ``1.5·x - 0.25·y``, a call that was made at some point."""
+
+    def push(self, active: Any, ts: Any) -> Any:
+        slopes = [k for k, on in zip(SLOPES, active, strict=True) if on]
+        return [sum(k * t for k, t in zip(slopes, ts, strict=True))]
+
+    def pull(self, active: Any, cts: Any) -> Any:
+        return [k * cts[0] for k, on in zip(SLOPES, active, strict=True) if on]
+
+
+SLOPES = 1.5, -0.25
+MADE = _Scaled()
+NUMBER = enter_call(MADE)
+
+
+def _known(index: Any, x: Any, y: Any) -> Any:
+    made = SLOPES[0] * x + SLOPES[1] * y
+    return bind(known_p, Known("made", 1, has_rule=True), made, index, x, y)
+
+
+def _known_tangent(*, transposed: bool) -> Any:
+    types = (ArrayType((3,), np.dtype(float)),)
+    rule = KnownTangent("made", (True, False), types, types, transposed=transposed)
+    return lambda index, t: bind(known_tangent_p, rule, index, t)
+
+
 def _opaque(n: Any, m: Any) -> Any:
     return opaque(Opaque(NAME, (ArrayType((3,), np.dtype(np.int64)),), ()), (n, m))
 
@@ -64,6 +98,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "custom_tangent": [
         sample(_tangent(Tangent("f", 2, 0, 0, (), VJP[1]), primals=False), X, Y, Y, X),
         sample(_tangent(Tangent("f", 2, 0, 2, (JVP,), VJP[1]), primals=True), X, Y, Y, X),
+    ],
+    "custom_known": [sample(_known, NUMBER, X, Y)],
+    "custom_known_tangent": [
+        sample(_known_tangent(transposed=False), NUMBER, X),
+        sample(_known_tangent(transposed=True), NUMBER, X),
     ],
     "opaque": [sample(_opaque, integers(3), integers(3, start=5))],
 }

@@ -1,0 +1,175 @@
+"""Takes derivatives with the user's rules run on values, and by programs where these must decide.
+
+Rules are functions of numbers there, so what only their programs show, that an infinite slope meets
+the zero of a mask, say, is not seen.  Where something is not finite, the function is traced again,
+rules and all; if that cannot be, the numbers stay what the rules say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from funcdiff.api.calls.arguments import FunctionName
+from funcdiff.api.calls.differentiated import Inputs
+from funcdiff.api.calls.tracing import Trace, copy_arrays
+from funcdiff.api.derivatives.first_sight import Pullback
+from funcdiff.backend import checking
+from funcdiff.backend.tape.tape import are_finite
+from funcdiff.core.computed import computed
+from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import InternalError, NotDifferentiableError, user_location
+from funcdiff.ops.user.custom_known import RuleFailure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Computed(NamedTuple):
+    """What was computed of a function.
+
+    Attributes
+    ----------
+    inputs, trace
+        The arguments, and the call.
+    results
+        All arrays.
+    derivatives
+        Which of them are derivatives.
+    """
+
+    inputs: Inputs
+    trace: Trace
+    results: list[Any]
+    derivatives: slice
+
+
+def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> Computed:
+    """Return what ``compute(on_values)`` does or, where rules on values do not do, ``compute("")``.
+
+    Parameters
+    ----------
+    compute
+        Traces the function with rules on values, as `Policy` has it, and computes.
+    on_values
+        "pull" or "push".
+    """
+    found = _unwrapped(compute, on_values)
+    if found.trace.rule_calls is None:
+        return found
+    decided = _are_finite(found.trace, found.results[found.derivatives])
+    if decided and not _is_to_be_compared(found.trace):
+        return found
+    try:
+        traced = compute("")
+    except InternalError:
+        raise
+    except Exception:  # what is no code of arrays cannot be traced
+        return found
+    if decided:
+        _compare(found.results, traced.results, traced.trace)
+    return traced
+
+
+def _unwrapped(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return what a function returns; an error of a rule comes out as it was raised."""
+    try:
+        return function(*args, **kwargs)
+    except RuleFailure as failure:
+        error = failure.error
+        raise error from error.__cause__
+
+
+def _are_finite(trace: Trace, derivatives: Sequence[Any]) -> bool:
+    calls: Sequence[Any] = trace.rule_calls or ()
+    return all(call.is_finite for call in calls) and are_finite(derivatives)
+
+
+def _is_to_be_compared(trace: Trace) -> bool:
+    """Whether results are checked; effects of opaque code must happen once."""
+    calls: Sequence[Any] = trace.rule_calls or ()
+    return checking.is_asked_for() and not any(call.is_opaque for call in calls)
+
+
+def _compare(found: Sequence[Any], expected: Sequence[Any], trace: Trace) -> None:
+    """Raise InternalError if the traced rules do not say what they say on values."""
+    checking.compare_results(program_of(*trace.recording), found, expected)
+
+
+class RulesPullback:
+    """The pullback of a trace with rules on values.
+
+    Parameters
+    ----------
+    f
+        The function, for messages.
+    trace, operands
+        The call, and the values of all its inputs.
+    count
+        How many of them are differentiated.
+    again
+        ``again(operands)`` traces the function at these values, and its rules.
+
+    Attributes
+    ----------
+    outputs
+        The values of the outputs, auxiliary ones included.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        trace: Trace,
+        operands: Sequence[Any],
+        count: int,
+        again: Callable[[list[Any]], Trace],
+    ) -> None:
+        self._name, self._trace, self._count, self._again = FunctionName(f), trace, count, again
+        self._point = copy_arrays(operands[:count])
+        self._pull = Pullback(trace, count, operands)
+        self.outputs = self._pull.outputs
+        self._expected = copy_arrays(self.outputs)
+        calls: Sequence[Any] = trace.rule_calls or ()
+        if any(call.is_refused for call in calls):
+            self._traced  # noqa: B018  (which raises now, if the derivative needs that rule)
+
+    def __call__(self, cts: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the inputs for those of all results."""
+        if any(isinstance(ct, Tracer) for ct in cts):
+            return self._traced(cts)
+        found = _unwrapped(self._pull, cts)
+        decided = _are_finite(self._trace, found)
+        if decided and not _is_to_be_compared(self._trace):
+            return found
+        try:
+            traced = self._traced(cts)
+        except InternalError:
+            raise
+        except Exception:  # as above
+            return found
+        if decided:
+            _compare(found, traced, self._trace)
+        return traced
+
+    @computed
+    def _traced(self) -> Pullback:
+        """The pullback with the rules traced."""
+        trace = self._again(self._point)
+        pull = Pullback(trace, self._count, [*self._point, *trace.captures])
+        if not all(map(_agree, self._expected, pull.outputs)):
+            raise NotDifferentiableError(
+                f"the pullback of {self._name} has to be derived at {user_location()}, for its "
+                "cotangent is traced; but the function was called again, for its rules to be "
+                "traced, too, and has returned something else than before. Call fd.vjp inside of "
+                "what is traced, or let the function depend on its arguments alone."
+            )
+        return pull
+
+
+def _agree(x: Any, y: Any) -> bool:
+    """Whether two values are the same but for rounding."""
+    eps = np.finfo(x.dtype).eps if x.dtype.kind in "fc" else 0.0
+    return x.shape == y.shape and np.allclose(x, y, rtol=eps**0.75, atol=eps, equal_nan=True)

@@ -1,0 +1,321 @@
+"""Rules of a call that was made on values: run on values, too, when a derivative asks for them.
+
+A rule of the other mode than the derivative is recorded in the tangents or cotangents alone, and
+transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import is_numeric, operand
+from funcdiff.api.calls.tracing import Trace, restore_kinds
+from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, shown
+from funcdiff.api.rules.rule_results import Argument, Result, RuleName, match_cotangents, pair_of
+from funcdiff.backend.tape.tape import are_finite
+from funcdiff.core.builder import Builder
+from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED, SHARED, Policy
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import EscapedTracerError, InputError, NotDifferentiableError, location_of
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.ops.user.custom_known import RuleFailure
+from funcdiff.ops.user.custom_rules import smooth
+from funcdiff.ops.user.linear_part import transpose_rule
+from funcdiff.passes.simplify import simplify_linear
+from funcdiff.space import zeros
+
+INSIDE = Policy(eager=True, severed=True, on_values="known")
+"""A rule that closes over traced arrays, whose values it gets."""
+
+
+_LEAVES: Final = (np.ndarray, np.float64, np.float32)
+
+
+class NeedsTracingError(Exception):
+    """What runs on values uses a traced array that is none of its arguments, or asks for a value.
+
+    The value, that is, of a tangent or cotangent that is being recorded.
+    """
+
+
+def call_on_values(
+    f: Callable[..., Any], who: object, builder: Builder | None, *args: Any, same: Same = NO_CALL
+) -> Any:
+    """Call the user's code with concrete arrays, as if nothing was being traced.
+
+    Parameters
+    ----------
+    f
+        The function or rule.
+    who
+        What messages call it.
+    builder
+        The trace that the call belongs to, if it is there still.
+    *args
+        Its arguments.
+    same
+        The call whose rule it is, if that is to be known.
+
+    Raises
+    ------
+    NeedsTracingError
+        If it uses an array of that trace.
+    """
+    before = None if builder is None else builder.refused
+    try:
+        result = as_rule(same, f, args)
+    except Exception as error:
+        if builder is not None and builder.refused is not before:
+            builder.refused = before
+            raise NeedsTracingError from error
+        explain(error, who)
+        raise
+    if builder is not None and builder.refused is not before:  # and was caught
+        builder.refused = before
+        raise NeedsTracingError
+    return result
+
+
+def explain(error: Exception, who: object, how: str = "ran on values") -> None:
+    """Note which rule an error comes from; an array that must not be changed has a cure."""
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        raise InputError(
+            f"{who} changes an input in place, at {location_of(error)}: that would be lost. "
+            "Change a copy, v = v + 1 instead of v += 1, or v = v.copy() before v[0] = 1 or "
+            "before code that asks for memory to write to, and return what is needed of it."
+        ) from error
+    error.add_note(f"funcdiff: raised by {who}, which {how}")
+
+
+class Turned(NamedTuple):
+    """A rule recorded in its tangents or cotangents, and transposed.
+
+    Attributes
+    ----------
+    program
+        See `transposed_rule`.
+    known
+        The values of what the rule captured.
+    refusal
+        What is said if it is not linear.
+    """
+
+    program: Program | None
+    known: list[Any]
+    refusal: str
+
+    def run(self, cts: Sequence[Any]) -> list[Any]:
+        """Return the transposed rule at values."""
+        if self.program is None:
+            raise NotDifferentiableError(self.refusal)
+        with np.errstate(all="ignore"):
+            return executable(self.program)(*self.known, *cts)
+
+
+def turned(trace: Trace, count: int, refusal: str) -> Turned:
+    """Return a rule that was traced in its first `count` inputs, with the values of the others."""
+    known = [concrete_value(x) if isinstance(x, Tracer) else x for x in trace.captures]
+    # a rule that returns 0 * x means a zero, whose sign at some x is minus
+    vanishing = tuple([x.dtype.kind in "fc" and not np.any(x) for x in known])
+    program = transposed_rule(trace.recording, count, vanishing)
+    return Turned(program, known, refusal)
+
+
+@memoised
+def transposed_rule(
+    recording: Recording, count: int, vanishing: tuple[bool, ...]
+) -> Program | None:
+    """Return ``(*known, *cts) -> cts`` for a rule linear in its first inputs, None if it is not.
+
+    A captured array of zeros stands for a zero, not for some constant.
+    """
+    program = program_of(*recording)
+    types = program.input_types
+    with Builder("custom", CLOSED) as builder:
+        known = [builder.input(t) for t in types[count:]]
+        moving = [builder.input(t) for t in types[:count]]
+        pairs = zip(known, vanishing, strict=True)
+        kept = [zeros(x.type) if vanishes else x for x, vanishes in pairs]
+        rule = builder.program(inline(program, [*moving, *kept]))
+    with Builder("custom", SHARED) as builder:
+        known = [builder.input(t) for t in types[count:]]
+        cts = [builder.input(t) for t in program.output_types]
+        pulled = transpose_rule(rule, known, cts)
+        if pulled is None:
+            return None
+        found = builder.program(pulled)
+    return simplify_linear(found, (False,) * len(known) + (True,) * len(cts))
+
+
+class MadeCall:
+    """A call that was made, with its rules: what `funcdiff.ops.user.custom_known` calls.
+
+    Attributes
+    ----------
+    name, fixed, arguments, result
+        Of the function: its name, the arguments that rules get as they are, the containers of the
+        others and that of what it returned.
+    places
+        Which of the floating leaves of the arguments are traced.
+    is_opaque
+        Whether the function is declared to be opaque: its effects must happen once.
+    is_finite
+        Whether all that its rules have returned is.
+    backward, push_rule, linear
+        What the derivative is taken with: one of them, or none.
+    """
+
+    result: Result
+    rule: Callable[..., Any]
+    backward: Callable[[Any], Any] | None = None
+    push_rule: tuple[Callable[..., Any], tuple[Any, ...], Same] | None = None
+    linear: Turned | None = None
+
+    def __init__(
+        self, name: str, fixed: Sequence[Any], arguments: Sequence[Argument], places: Sequence[int],
+        builder: Builder, *, is_opaque: bool,
+    ) -> None:  # fmt: skip
+        self.name, self.fixed, self.arguments, self.places = name, fixed, arguments, places
+        self.is_opaque = is_opaque
+        self.is_finite = True
+        self._builder = ref(builder)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether its derivative cannot be taken, for a rule is not linear."""
+        return self.linear is not None and self.linear.program is None
+
+    # ---- cotangents --------------------------------------------------------------------------
+
+    def pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the active operands, for those of the floating results."""
+        return self._guarded(self._pull, active, cts)
+
+    def _pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
+        if self.linear is not None:
+            found = self.linear.run(cts)
+            return self._kept([y for y, on in zip(found, active, strict=True) if on])
+        assert self.backward is not None
+        cotangent = self.result.like([shown(conjugate(ct)) for ct in cts])
+        what = RuleName("backward", self.rule, self.name)
+        returned = self._run(self.backward, what, cotangent)
+        every = match_cotangents(self.arguments, self.rule, self.name, returned)
+        found = [every[k] for k, on in zip(self.places, active, strict=True) if on]
+        types = [self._types[k] for k, on in zip(self.places, active, strict=True) if on]
+        return self._kept([_filled(y, t, conjugate) for y, t in zip(found, types, strict=True)])
+
+    # ---- tangents ----------------------------------------------------------------------------
+
+    def push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the floating results, for those of the active operands."""
+        return self._guarded(self._push, active, ts)
+
+    def _push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
+        rest = iter(ts)
+        moving = {k: next(rest) for k, on in zip(self.places, active, strict=True) if on}
+        if self.linear is not None:
+            types = [self._types[k] for k in self.places]
+            given = [moving.get(k) for k in self.places]
+            pairs = zip(given, types, strict=True)
+            return self._kept(self.linear.run([_filled(t, type_) for t, type_ in pairs]))
+        assert self.push_rule is not None
+        rule, primals, same = self.push_rule
+        types = self._types
+        tangents = self.tangents([moving.get(k) for k in range(len(types))])
+        what = RuleName("JVP", rule, self.name)
+        returned = self._run(partial(rule, *self.fixed), what, primals, tangents, same=same)
+        out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
+        self.result.check(seen(out), self.name, str(what).removesuffix(f" of {self.name}"))
+        found = self.result.match_tangent(tangent, f"{what}: the tangent")
+        wanted = [self.result.types[k] for k in smooth(self.result.types)]
+        return self._kept([_filled(t, type_) for t, type_ in zip(found, wanted, strict=True)])
+
+    def tangents(self, given: Sequence[Any]) -> tuple[Any, ...]:
+        """Return tangents of the floating leaves in the containers of the arguments.
+
+        In the place of None there are zeros; leaves without a derivative have None.
+        """
+        rest = iter(zip(given, self._types, strict=True))
+        trees = []
+        for structure, types in self.arguments:
+            leaves = [
+                shown(_filled(*next(rest))) if t is not None and t.differentiable else None
+                for t in types
+            ]
+            trees.append(pytree.unflatten(structure, leaves))
+        return tuple(trees)
+
+    # ---- both --------------------------------------------------------------------------------
+
+    @property
+    def _types(self) -> list[ArrayType]:
+        """The types of the floating leaves of the arguments."""
+        every = [t for argument in self.arguments for t in argument.types]
+        return [t for t in every if t is not None and t.differentiable]
+
+    def _guarded(self, function: Callable[..., list[Any]], *args: Any) -> list[Any]:
+        """Run a rule; what it raises goes past all that would compute another way."""
+        try:
+            return function(*args)
+        except Exception as error:
+            raise RuleFailure(error) from error
+
+    def _run(self, f: Callable[..., Any], who: object, *args: Any, same: Same = NO_CALL) -> Any:
+        """Run a rule on values, also if it closes over what was traced, whose values it gets."""
+        try:
+            return call_on_values(f, who, self._builder(), *args, same=same)
+        except (NeedsTracingError, EscapedTracerError):
+            outer = self._builder()
+            if outer is None:
+                raise
+            with Builder(who, INSIDE) as inner, np.errstate(all="ignore"):
+                inner.parent = outer
+                return pytree.map(_untraced, f(*args))
+
+    def _kept(self, results: Sequence[Any]) -> list[Any]:
+        """Return results in memory of our own, and look whether they are finite."""
+        kept = [np.array(x)[()] for x in results]
+        if self.is_finite:
+            self.is_finite = are_finite(kept)
+        return kept
+
+
+def seen(tree: Any) -> Result:
+    """Return what a container of values is."""
+    if type(tree) in _LEAVES:
+        return Result(pytree.LEAF, (True,), (ArrayType(tree.shape, tree.dtype),))
+    leaves, structure = pytree.flatten(tree)
+    numeric = tuple(map(is_numeric, leaves))
+    numbers = [operand(x) for x, on in zip(leaves, numeric, strict=True) if on]
+    return Result(structure, numeric, tuple(ArrayType(x.shape, x.dtype) for x in numbers))
+
+
+def conjugate(x: Any) -> Any:
+    """Return the complex conjugate of a value."""
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+def _filled(x: Any, type_: ArrayType, convert: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Return a derivative, zeros in the place of None."""
+    return np.zeros(type_.shape, type_.dtype)[()] if x is None else convert(x)
+
+
+def value_of(x: Tracer) -> Any:
+    """Return the value of a traced array as what it stands for."""
+    return restore_kinds([concrete_value(x)], [x])[0]
+
+
+def _untraced(leaf: Any) -> Any:
+    return value_of(leaf) if isinstance(leaf, Tracer) else leaf

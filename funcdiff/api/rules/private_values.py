@@ -1,0 +1,107 @@
+"""Values that the user's rules get and keep: read-only, and in memory that nobody else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import is_
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.core.scope import innermost
+
+
+def shown(x: Any) -> Any:
+    """Return a value that is not changed by whoever gets it: a read-only view of an array."""
+    if issubclass(type(x), np.ndarray):  # which a traced array is only by `isinstance`
+        x = x.view()
+        x.flags.writeable = False
+    return x
+
+
+def own(x: Any) -> Any:
+    """Return a value in memory of our own: what a rule returns may be a buffer that it keeps."""
+    return x.copy() if issubclass(type(x), np.ndarray) else x
+
+
+class Same:
+    """A call whose rule runs, which may call the function with these very arguments once more.
+
+    Parameters
+    ----------
+    function
+        The function with rules.
+    args
+        Its arguments.
+    results
+        What it has returned, in a tuple; None if it was not called yet.
+    """
+
+    def __init__(
+        self, function: Any, args: Sequence[Any], results: tuple[Any] | None = None
+    ) -> None:
+        self._function, self._args, self.results = function, args, results
+        self._is_known = results is not None
+
+    def is_of(self, function: Any, args: Sequence[Any]) -> bool:
+        """Whether it is this function, called with these arguments."""
+        mine = self._args
+        return function is self._function and len(args) == len(mine) and all(map(is_, args, mine))
+
+    def result(self, compute: Callable[[], Any]) -> Any:
+        """Return what the function returns, calling it only if that is not known."""
+        if self._is_known:
+            assert self.results is not None
+            return pytree.map(own, self.results[0])
+        found = compute()
+        self.results = (found,)
+        return found
+
+
+NO_CALL: Final = Same(None, ())
+"""Stands for a call that is not to be found again."""
+
+_rule: Final[ContextVar[Same | None]] = ContextVar("funcdiff_rule", default=None)
+
+call_of_rule: Final[Callable[[], Same | None]] = _rule.get
+"""Return the call whose rule runs on values; None if none does."""
+
+
+def as_rule(same: Same, f: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Call code of the user's as if nothing was being traced, and note whose rule it is.
+
+    NumPy's floating-point warnings are off.
+    """
+    rule, builder = _rule.get(), innermost.get()
+    _rule.set(same)
+    innermost.set(None)
+    try:
+        with np.errstate(all="ignore"):
+            return f(*args)
+    finally:
+        innermost.set(builder)
+        _rule.set(rule)
+
+
+@contextmanager
+def running_rule(same: Same) -> Iterator[None]:
+    """Note that the rule of a call is being recorded."""
+    outer = _rule.get()
+    _rule.set(same)
+    try:
+        yield
+    finally:
+        _rule.set(outer)
+
+
+def map_arrays(f: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to every leaf of a container, which mostly is a tuple of arrays."""
+    kind = type(tree)
+    if kind is np.ndarray:
+        return f(tree)
+    if kind is tuple:
+        return tuple([map_arrays(f, x) for x in tree])
+    return pytree.map(f, tree)

@@ -1,0 +1,308 @@
+"""Makes a call of a function with derivative rules of the user's on values, as a tape does.
+
+The function, or its forward rule, is called with arrays; its results enter the trace together with
+the rules, which wait until a derivative asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand
+from funcdiff.api.calls.tracing import rebuild, record
+from funcdiff.api.control.bodies import forbid_changes
+from funcdiff.api.rules.custom_call import Call, filled
+from funcdiff.api.rules.made_call import (
+    MadeCall,
+    NeedsTracingError,
+    Turned,
+    call_on_values,
+    explain,
+    seen,
+    turned,
+    value_of,
+)
+from funcdiff.api.rules.private_values import (
+    NO_CALL,
+    Same,
+    call_of_rule,
+    map_arrays,
+    own,
+    running_rule,
+    shown,
+)
+from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import Policy
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import TracerError
+from funcdiff.numpy.border.promotion import as_number, is_weak
+from funcdiff.numpy.memory import views
+from funcdiff.ops.elementwise.complex import conj
+from funcdiff.ops.user.custom_known import Known, enter_call, known_p
+from funcdiff.ops.user.custom_rules import smooth
+from funcdiff.ops.user.opaque import private_copy
+from funcdiff.space import zeros
+
+REFUSED: Final[Any] = object()
+"""Stands for the result of a call that has to be traced."""
+
+_TURNED: Final = Policy(eager=True, lifts=True, pending=1, severed=True, on_values="known")
+"""A rule that is recorded in its tangents or cotangents, which have no values."""
+
+_RESULTS_KEPT: Final = 256
+
+
+class ValueCall(Call):
+    """A call in a trace whose rules are run on values: see `Policy.on_values`.
+
+    Parameters
+    ----------
+    name, fixed, args, builder
+        As of `Call`.
+    custom
+        What is called.
+    function
+        What that calls.
+    results
+        What it returned before, by what it was called with: a dictionary of its own.
+    is_opaque
+        Whether it is declared to be opaque, so that it gets copies of its arguments.
+    """
+
+    def __init__(
+        self, name: str, fixed: frozenset[int], args: tuple[Any, ...], builder: Builder,
+        custom: Any, function: Callable[..., Any], results: dict[Any, Result], *, is_opaque: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(name, fixed, args, builder)
+        self._custom, self._function, self._results = custom, function, results
+        self._is_opaque = is_opaque
+        self._given = args
+
+    def make(
+        self, jvp: Callable[..., Any] | None, vjp: tuple[Callable[..., Any], ...] | None
+    ) -> Any:
+        """Make the call and record it; return REFUSED if it has to be traced."""
+        if self.builder.taps is not None or any(isinstance(x, Tracer) for x in self.fixed):
+            return REFUSED
+        traced = [k for k, x in enumerate(self.xs) if isinstance(x, Tracer)]
+        mode = self.builder.policy.on_values
+        try:
+            if not traced:
+                return self._run_known()
+            if mode == "known":
+                return REFUSED
+            self._find_values()
+            return self._made(traced, jvp, vjp, mode)
+        except NeedsTracingError:
+            return REFUSED
+
+    def _run_known(self) -> Any:
+        """Call the function with arguments of which none is traced."""
+        call = partial(call_on_values, self._custom.untraced, self.name, self.builder, *self.args)
+        return call(same=call_of_rule() or NO_CALL)
+
+    def _find_values(self) -> None:
+        """Find the values of all arguments."""
+        with np.errstate(all="ignore"):
+            self._values = [
+                shown(value_of(x) if isinstance(x, Tracer) else number)
+                for x, number in zip(self.xs, self.numbers, strict=True)
+            ]
+        self._given = self._with(self._values)
+
+    def _with(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments with other values of the numbers in them."""
+        trees: tuple[Any, ...] = self.tree(values)
+        if not self.fixed:
+            return trees
+        given = list(self.args)
+        for k, argument in zip(self.moving, trees, strict=True):
+            given[k] = argument
+        return tuple(given)
+
+    def _made(
+        self,
+        traced: Sequence[int],
+        jvp: Callable[..., Any] | None,
+        vjp: tuple[Callable[..., Any], ...] | None,
+        mode: str,
+    ) -> Any:
+        floating = smooth(self.types)
+        call = MadeCall(
+            self.name, self.fixed, self.arguments,
+            [n for n, k in enumerate(floating) if k in traced], self.builder,
+            is_opaque=self._is_opaque,
+        )  # fmt: skip
+        if vjp is not None and (mode == "pull" or jvp is None):
+            out = self._run_forward(call, vjp[0], vjp[1], mode)
+        elif jvp is not None and mode == "pull":
+            out = self._run_jvp_rule(call, jvp)
+        else:
+            out = self._run_body()
+            call.result = seen(out)
+            if jvp is not None:
+                same = Same(self._custom, self._given, (out,))
+                call.push_rule = jvp, tuple(self._given[k] for k in self.moving), same
+        has_rule = jvp is not None or vjp is not None
+        return self._recorded(call, out, [self.xs[floating[n]] for n in call.places], has_rule)
+
+    # ---- what is run -------------------------------------------------------------------------
+
+    def _run_body(self) -> Any:
+        """Call the function itself."""
+        given = self._given
+        if self._is_opaque:
+            given = self._with(list(map(private_copy, self._values)))
+        return call_on_values(self._function, self.name, self.builder, *given)
+
+    def _run_forward(
+        self, call: MadeCall, forward: Callable[..., Any], backward: Callable[..., Any], mode: str
+    ) -> Any:
+        who = RuleName("forward", forward, self.name)
+        same = Same(self._custom, self._given)
+        returned = call_on_values(forward, who, self.builder, *self._given, same=same)
+        cure = " Return (out, None) if the backward rule needs nothing."
+        out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
+        call.result = seen(out)
+        self._check(call.result, same, who)
+        kept = map_arrays(self._kept, residuals)
+        call.rule = backward
+        if mode == "pull":
+            call.backward = partial(backward, *self.fixed, kept)
+        else:
+            call.linear = self._turned_backward(call, backward, kept)
+        return out
+
+    def _kept(self, leaf: Any) -> Any:
+        """Return a residual as the backward rule gets it."""
+        if isinstance(leaf, Tracer):
+            leaf = value_of(leaf)
+        return shown(own(leaf))
+
+    def _turned_backward(
+        self, call: MadeCall, backward: Callable[..., Any], residuals: Any
+    ) -> Turned:
+        types = [t for t in call.result.types if t.differentiable]
+
+        def applied(tracers: list[Tracer]) -> list[Tracer]:
+            cotangent = call.result.like([conj(ct) for ct in tracers])
+            returned = backward(*self.fixed, residuals, cotangent)
+            found = match_cotangents(self.arguments, backward, self.name, returned)
+            every = filled(found, self.types)
+            return [conj(every[n]) for n in call.places]
+
+        refusal = (
+            f"forward mode was asked of {self.name}, whose backward rule is not linear in its "
+            f"cotangent. Give it a forward rule, too: {self.name}.defjvp(rule)."
+        )
+        return self._turned(backward, "backward", applied, types, refusal)
+
+    def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
+        """Run the rule on the values of the primals, recording what it does to the tangents."""
+        who = RuleName("JVP", rule, self.name)
+        same = Same(self._custom, self._given)
+        primals = tuple(self._given[k] for k in self.moving)
+        types = [t for t in self.types if t.differentiable]
+        found: list[Any] = []
+
+        def applied(tracers: list[Tracer]) -> list[Tracer]:
+            moving = dict(zip(call.places, tracers, strict=True))
+            # other tangents are zeros that the rule cannot turn into constants
+            given = [moving.get(n, zeros(t)) for n, t in enumerate(types)]
+            tangents = call.tangents(given)
+            returned = rule(*self.fixed, primals, tangents)
+            out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
+            out = pytree.map(self._result_of_rule, out)
+            call.result = seen(out)
+            self._check(call.result, same, who)
+            found.append(out)
+            arrived = call.result.match_tangent(tangent, f"{who}: the tangent")
+            return filled(arrived, call.result.types)
+
+        refusal = (
+            f"reverse mode was asked of {self.name}, whose JVP rule is not linear in its tangents. "
+            f"Give it a backward rule, too: {self.name}.defvjp(forward, backward)."
+        )
+        with running_rule(same):
+            call.linear = self._turned(
+                rule, "JVP", applied, [types[n] for n in call.places], refusal
+            )
+        return found[0]
+
+    def _result_of_rule(self, leaf: Any) -> Any:
+        """Return a result of a rule that is being recorded, on which no tangent may bear."""
+        if not isinstance(leaf, Tracer):
+            return leaf
+        if leaf.builder is not None and any(isinstance(x, Tracer) for x in leaf.builder.captures):
+            raise NeedsTracingError
+        return value_of(leaf)
+
+    def _turned(
+        self,
+        rule: Callable[..., Any],
+        kind: str,
+        applied: Callable[[list[Tracer]], list[Tracer]],
+        types: Sequence[ArrayType],
+        refusal: str,
+    ) -> Turned:
+        """Record a rule in its tangents or cotangents."""
+        who = f"{FunctionName(rule)}, a rule of {self.name},"
+        call = forbid_changes(applied, who, "its input {}".format)
+        try:
+            with np.errstate(all="ignore"):
+                trace = record(rule, [None for _ in types], call, _TURNED, types=types)
+        except TracerError as error:
+            raise NeedsTracingError from error
+        except NeedsTracingError:
+            raise
+        except Exception as error:
+            explain(error, RuleName(kind, rule, self.name), "was recorded, to be transposed")
+            raise
+        return turned(trace, len(types), refusal)
+
+    # ---- what comes of it --------------------------------------------------------------------
+
+    def _check(self, found: Result, same: Same, who: RuleName) -> None:
+        """Refuse a rule that returns another container, or other types, than the function does.
+
+        Of what it returned for arguments of these types before, that is known.
+        """
+        key = (self.structure, tuple(self.types))
+        if self._results.get(key) == found:
+            return
+        results = same.results or (self._run_body(),)
+        seen(results[0]).check(found, self.name, str(who).removesuffix(f" of {self.name}"))
+        if len(self._results) >= _RESULTS_KEPT:
+            self._results.clear()
+        self._results[key] = found
+
+    def _recorded(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
+        """Record the results, and how derivatives go through the call."""
+        leaves, structure = pytree.flatten(out)
+        if any(isinstance(x, Tracer) for x in leaves):
+            raise NeedsTracingError
+        numeric = call.result.numeric
+        numbers = [x for x, on in zip(leaves, numeric, strict=True) if on]
+        builder = self.builder
+        ys: Sequence[Any] = [builder.capture_private(own(operand(x))[()]) for x in numbers]
+        if xs and any(y.type.differentiable for y in ys):
+            index = builder.capture_private(enter_call(call))
+            builder.rule_calls = [*(builder.rule_calls or []), call]
+            ys = bind(known_p, Known(self.name, len(ys), has_rule), *ys, index, *xs)
+        others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
+        results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]
+        return rebuild(structure, numeric, results, others)
+
+
+def _like(y: Tracer, number: Any) -> Any:
+    """Return a result as what it stands for: a Python number, an array or a scalar of NumPy's."""
+    if is_weak(number):
+        return as_number(y)
+    return views.as_array(y) if is_array_without_axes(number) else y
