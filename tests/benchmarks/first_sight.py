@@ -9,9 +9,11 @@ printed.  The first call of each, which loads and derives what all share, stands
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import autograd
@@ -129,21 +131,45 @@ def times(row: Row, transform: str) -> Iterator[tuple[float, float]]:
         yield ours, seconds(THEIRS[transform], row.make(autograd_numpy, seed), row.x)
 
 
+class Result(NamedTuple):
+    """Seconds of funcdiff and of autograd, those of the first calls apart."""
+
+    function: str
+    transform: str
+    ours: float
+    theirs: float
+    our_first: float
+    their_first: float
+
+
+def results(most: int) -> Iterator[Result]:
+    """Yield what each transform of each function costs."""
+    for row in ROWS:
+        if row.name.startswith("chain") and int(row.name.split()[2].strip(",")) > most:
+            continue
+        for transform in OURS:
+            ours, theirs = zip(*times(row, transform), strict=True)
+            medians = statistics.median(ours[1:]), statistics.median(theirs[1:])
+            yield Result(row.name, transform, *medians, ours[0], theirs[0])
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--most", type=int, default=100_000, help="operations of a chain")
-    most = parser.parse_args().most
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
+    arguments = parser.parse_args()
     print(f"{'milliseconds (the first call)':36s}{'':16s}{'funcdiff':>18s}{'autograd':>18s}  ratio")
+    found = []
     with np.errstate(all="ignore"):
-        for row in ROWS:
-            if row.name.startswith("chain") and int(row.name.split()[2].strip(",")) > most:
-                continue
-            for transform in OURS:
-                ours, theirs = zip(*times(row, transform), strict=True)
-                a, b = statistics.median(ours[1:]), statistics.median(theirs[1:])
-                shown = [f"{1e3 * m:9.2f} ({1e3 * x[0]:6.1f})" for m, x in ((a, ours), (b, theirs))]
-                print(f"{row.name:36s}{transform:16s}{shown[0]:>18s}{shown[1]:>18s}  {a / b:.2f}")
+        for r in results(arguments.most):
+            found.append(r)
+            pairs = (r.ours, r.our_first), (r.theirs, r.their_first)
+            shown = [f"{1e3 * m:9.2f} ({1e3 * first:6.1f})" for m, first in pairs]
+            ratio = r.ours / r.theirs
+            print(f"{r.function:36s}{r.transform:16s}{shown[0]:>18s}{shown[1]:>18s}  {ratio:.2f}")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="regenerate docs/benchmarks.md")
     parser.add_argument("--profile", metavar="NAME", help="source and profiles of workloads")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="two --json")
-    parser.add_argument("--figures", type=Path, metavar="FILE", help="of --json: measure nothing")
+    parser.add_argument(
+        "--figures", type=Path, nargs="+", metavar="FILE", help="of --json: measure nothing"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
     arguments = parser.parse_args()
     if arguments.write and (arguments.only or arguments.contestants):
@@ -75,14 +77,14 @@ def main() -> None:
         run("profiling", arguments.profile, threads=arguments.threads[0], bits=arguments.bits[0])
         return
     if arguments.figures is not None:
-        figures = json.loads(arguments.figures.read_text(encoding="utf-8"))
+        texts = [path.read_text(encoding="utf-8") for path in arguments.figures]
+        figures = [run for text in texts for run in json.loads(text)]
     else:
         figures = measure_all(arguments)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures), encoding="utf-8")
     if arguments.write:
-        chosen = [run for run in figures if run["threads"] in arguments.threads]
-        PAGE.write_text(page(chosen), encoding="utf-8")
+        PAGE.write_text(page(figures), encoding="utf-8")
 
 
 def settings(arguments: argparse.Namespace) -> list[tuple[int, int]]:

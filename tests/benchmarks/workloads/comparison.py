@@ -22,13 +22,14 @@ def ratios(run: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 
 def compare(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    """Print what changed between two runs, for each number of threads in both."""
-    by_threads = {run["threads"]: run for run in before}
+    """Print what changed between two runs, for each setting in both."""
+    by_setting = {(run["threads"], run.get("bits")): run for run in before}
     for run in after:
-        if run["threads"] not in by_threads:
+        setting = run["threads"], run.get("bits")
+        if setting not in by_setting:
             continue
-        old, new = ratios(by_threads[run["threads"]]), ratios(run)
-        print(f"{run['threads']} thread(s): time over that by hand, before and after")
+        old, new = ratios(by_setting[setting]), ratios(run)
+        print(f"{setting[0]} thread(s), {setting[1]} bits: time over that by hand, old and new")
         for key in new:
             if key in old:
                 name, way = key

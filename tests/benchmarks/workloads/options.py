@@ -68,6 +68,11 @@ def widest() -> int:
     return 512 if _KERNELS.__cpu_features__.get("AVX512F") else 256
 
 
+def kernels() -> list[str]:
+    """Return for which processors NumPy has loops of their own that this process uses."""
+    return [name for name in _KERNELS.__cpu_dispatch__ if _KERNELS.__cpu_features__.get(name)]
+
+
 def environment(threads: int, bits: int) -> dict[str, str]:
     """Return the environment in which libraries use so many threads and vectors so wide.
 

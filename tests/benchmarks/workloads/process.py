@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import platform
 import sys
 import warnings
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +17,12 @@ import funcdiff as fd
 from tests.benchmarks.workloads.contestants import CONTESTANTS, Contestant
 from tests.benchmarks.workloads.first_calls import first_calls
 from tests.benchmarks.workloads.in_numpy import loaded
-from tests.benchmarks.workloads.options import Options, in_force, widest
+from tests.benchmarks.workloads.machine import machine
+from tests.benchmarks.workloads.options import Options
 from tests.benchmarks.workloads.registry import chosen
 from tests.benchmarks.workloads.slopes import slopes
 from tests.benchmarks.workloads.tables import head, line
 from tests.benchmarks.workloads.timing import WARM_CALLS, measure
-
-PACKAGES = ("numpy", "scipy", "autograd", "jax", "torch")
-
-
-def cpu() -> str:
-    """Return the model of the processor."""
-    try:
-        rows = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((r.split(":")[1].strip() for r in rows if r.startswith("model name")), "unknown")
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the libraries; those that are not installed are left out."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def takes_part(c: Contestant, options: Options) -> bool:
@@ -69,19 +45,12 @@ def main(options: Options) -> dict[str, Any]:
         figures = measure(w, contestants, options)
         print(line(figures), flush=True)
         measured.append(dataclasses.asdict(figures))
-    return {
+    return machine() | {
         "threads": options.threads,
         "bits": options.bits,
-        "widest": widest(),
-        "cpu time": options.cpu_time,
-        "in force": in_force(),
         "rounds": options.rounds,
         "warm calls": WARM_CALLS,
-        "load": os.getloadavg()[1],
-        "cores": len(os.sched_getaffinity(0)),
-        "cpu": cpu(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "versions": versions(),
+        "cpu time": options.cpu_time,
         "workloads": measured,
         "first calls": first_calls(contestants) if options.further else {},
         "slopes": slopes(options.largest) if options.further else {},

@@ -39,6 +39,8 @@ class Figures:
         Of each contestant, the bytes that a warm call holds at most.
     left_out
         Why a contestant did not take part.
+    is_loop
+        Whether it is many small steps in a row.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Figures:
     first: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    is_loop: bool = False
 
     def median(self, contestant: str) -> float:
         """Return the median time of a call, in seconds."""
@@ -60,7 +63,8 @@ class Figures:
 
 def measure(w: Workload, contestants: Sequence[Contestant], options: Options) -> Figures:
     """Check that all agree, and time them."""
-    figures, arguments = Figures(w.name, left_out=dict(w.left_out)), w.drawn()
+    figures = Figures(w.name, left_out=dict(w.left_out), is_loop=w.is_loop)
+    arguments = w.drawn()
     expected = w.by_hand(*arguments)
     calls: dict[str, Callable[[], Any]] = {}
     for c in contestants:
