@@ -30,6 +30,8 @@ from funcdiff.ops.structure.structural import (
     reshape,
     reshape_p,
 )
+from funcdiff.passes import factored
+from funcdiff.passes.factored import Factored
 from funcdiff.space import (
     Axes,
     add,
@@ -68,6 +70,13 @@ class Bands:
         """Of one array of the stack."""
         return next(iter(self.diagonals.values())).type
 
+    @property
+    def is_unit(self) -> bool:
+        """Whether the arrays are the unit vectors of their space."""
+        return self.size == self.type.size and [
+            (offset, splat(v)) for offset, v in self.diagonals.items()
+        ] == [(0, 1)]
+
     def map_diagonals(self, function: Callable[[Tracer], Tracer], shift: int = 0) -> Bands:
         """Return the stack with a function applied to every diagonal."""
         return Bands(self.size, {k + shift: function(v) for k, v in self.diagonals.items()})
@@ -89,7 +98,8 @@ class Bands:
         return reshape(flat, (self.size, *self.type.shape))
 
 
-Value: TypeAlias = Tracer | Bands
+Stack: TypeAlias = Bands | Factored
+Value: TypeAlias = Tracer | Stack
 
 
 def unit_vectors(types: Sequence[ArrayType]) -> list[Bands]:
@@ -107,7 +117,7 @@ def images(program: Program, operands: Sequence[Value]) -> list[Tracer]:
     The rules use that what differs from zero nowhere is zero: 0 · inf = 0.
     """
     env: list[Value] = list(operands)
-    arrays: dict[Bands, Tracer] = {}
+    arrays: dict[Stack, Tracer] = {}
 
     def dense(x: Value) -> Tracer:
         if isinstance(x, Tracer):
@@ -130,7 +140,9 @@ def images(program: Program, operands: Sequence[Value]) -> list[Tracer]:
 
 
 def _image(eq: Equation, xs: Sequence[Value]) -> Value | None:
-    """Return the result of an equation if it can be had from diagonals."""
+    """Return the result of an equation if it can be had from diagonals, or from factors."""
+    if any(isinstance(x, Factored) for x in xs):
+        return factored.image(eq, xs, _repeated_array)
     stacks = [x for x in xs if isinstance(x, Bands)]
     rule = _rules.get(eq.primitive, _pointwise if eq.primitive.facts.pointwise else None)
     if rule is None or not stacks or not all(x.type.size for x in stacks):
@@ -141,7 +153,7 @@ def _image(eq: Equation, xs: Sequence[Value]) -> Value | None:
 
 def _repeated_array(x: Value, shape: tuple[int, ...]) -> Tracer | None:
     """Return the array of a given shape that a stack repeats, if it does."""
-    if isinstance(x, Bands):
+    if not isinstance(x, Tracer):
         return None
     if isinstance(x.atom, Literal):
         return constant(x.atom.value, x.type.with_shape(shape))
@@ -193,7 +205,12 @@ def _reshape(size: int, eq: Equation, x: Bands) -> Value | None:
     p = eq.params_as(Shape)
     if p.shape[:1] != (size,):
         return None
-    return x.map_diagonals(lambda v: reshape(v, p.shape[1:]))
+    return x.map_diagonals(lambda v: _reshaped(v, p.shape[1:]))
+
+
+def _reshaped(v: Tracer, shape: tuple[int, ...]) -> Tracer:
+    number = splat(v)
+    return reshape(v, shape) if number is None else constant(number, v.type.with_shape(shape))
 
 
 def _box(eq: Equation) -> tuple[int, int] | None:
@@ -214,7 +231,7 @@ def _slice(_size: int, eq: Equation, x: Bands) -> Value | None:
 
 def _add_slice(size: int, eq: Equation, x: Value, u: Value) -> Value | None:
     box = _box(eq)
-    nothing = not isinstance(x, Bands) and splat(x) == 0
+    nothing = isinstance(x, Tracer) and splat(x) == 0
     if box is None or not isinstance(u, Bands) or not (nothing or isinstance(x, Bands)):
         return None
     whole = zeros(x.type.with_shape(eq.results[0].type.shape[1:]))
@@ -245,7 +262,11 @@ def _contract(_size: int, eq: Equation, x: Value, y: Value) -> Value | None:
     stack, other, own, labels = x, y, p.left, p.right
     if not isinstance(stack, Bands):
         stack, other, own, labels = y, x, p.right, p.left
-    if not isinstance(stack, Bands) or isinstance(other, Bands) or len(own) != 2:
+    if not (isinstance(stack, Bands) and isinstance(other, Tracer)):
+        return None
+    if len(own) > 2 and stack.is_unit:
+        return factored.product_of_units(stack.type, eq, int(stack is y), other)
+    if len(own) != 2:
         return None
     row, column = own
     if row in labels or row not in p.out or column in p.out:

@@ -26,6 +26,7 @@ from funcdiff.ops.user.custom_rules import Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.passes.rewrites import (
     algebra,
+    cancellation,
     kinks,
     logic,
     numbers,
@@ -43,7 +44,7 @@ from funcdiff.passes.supports.with_supports import Supported
 from funcdiff.transforms.jvp import Mask
 
 _bits: Final = (algebra.rules, structure.rules, logic.rules)
-_numbers: Final = (*_bits, numbers.rules, signs.rules, products.rules)
+_numbers: Final = (*_bits, numbers.rules, signs.rules, products.rules, cancellation.rules)
 _plain: Final = Rewriter(*_bits, kinks.rules)
 _coefficients: Final = Rewriter(*_bits, numbers.repeated)
 

@@ -26,7 +26,7 @@ def part(x: Any, lower: Lower) -> Any:
 def test_zeros_are_left_out(
     n: int, left: Lower, right: Lower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triangles, "WORTHWHILE", 3)
+    monkeypatch.setattr(triangles, "_PANEL", 3)
     random = np.random.default_rng(n)
     x, y = (part(random.normal(size=(n, n)), kind) for kind in (left, right))
     out = np.full((n, n), np.nan)

@@ -6,6 +6,61 @@ from tests.passes.rewrites import Rewrite
 
 NUMBERS = [
     Rewrite(
+        "_add_zero",
+        "%0: f64[3], %1: c128[3]",
+        """
+        %2: f64[3] = add %0, 0.0:f64[3]
+        %3: c128[3] = add complex(0.0, 0.0):c128[3], %1
+        return %2, %3
+        """,
+        "return %0, %1",
+    ),
+    Rewrite(
+        "_add_same",
+        "%0: f64[3]",
+        """
+        %1: f64[3] = mul %0, 0.3:f64[3]
+        %2: f64[3] = mul 0.3:f64[3], %0
+        %3: f64[3] = add %1, %2
+        return %3
+        """,
+        """
+        %1: f64[3] = mul %0, 0.6:f64[3]
+        return %1
+        """,
+    ),
+    Rewrite(
+        "_add_nothing",
+        "%0: f64[4]",
+        """
+        %1: f64[4] = add_slice{starts=(1,), stops=(3,), steps=(1,)} %0, 0.0:f64[2]
+        %2: f64[4] = scatter_add{axes=(0,)} %1, 0.0:f64[3], 1:i64[3]
+        return %2
+        """,
+        "return %0",
+    ),
+    Rewrite(
+        "_scale_smaller",
+        "%0: f64[3], %1: f64[3,2], %2: f64[3,2]",
+        """
+        %3: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %0
+        %4: f64[3,2] = mul 4.0:f64[3,2], %1
+        %5: f64[3,2] = mul %3, %4
+        %6: f64[3,2] = mul %2, 3.0:f64[3,2]
+        %7: f64[3,2] = mul %6, %3
+        return %5, %7
+        """,
+        """
+        %3: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %0
+        %4: f64[3] = mul %0, 4.0:f64[3]
+        %5: f64[3,2] = broadcast{shape=(3, 2), axes=(0,)} %4
+        %6: f64[3,2] = mul %5, %1
+        %7: f64[3,2] = mul %2, 3.0:f64[3,2]
+        %8: f64[3,2] = mul %7, %3
+        return %6, %8
+        """,
+    ),
+    Rewrite(
         "_scale_by_complex_one",
         "%0: c128[3]",
         """

@@ -6,6 +6,20 @@ from tests.passes.rewrites import Rewrite
 
 ALGEBRA = [
     Rewrite(
+        "_subtract_nothing",
+        "%0: f64[3], %1: i64[2]",
+        """
+        %2: f64[3] = sub %0, 0.0:f64[3]
+        %3: i64[2] = sub %1, 0:i64[2]
+        %4: f64[3] = sub %0, -0.0:f64[3]
+        return %2, %3, %4
+        """,
+        """
+        %2: f64[3] = sub %0, -0.0:f64[3]
+        return %0, %1, %2
+        """,
+    ),
+    Rewrite(
         "_add_nothing",
         "%0: i64[3], %1: u8[2], %2: f64[2]",
         """
@@ -102,6 +116,24 @@ ALGEBRA = [
 ]
 
 LOGIC = [
+    Rewrite(
+        "_infinite_number",
+        "%0: f64[3]",
+        """
+        %1: bool[3] = isinf %0
+        %2: bool[3] = equal 2.0:f64[3], %0
+        %3: bool[3] = logical_and %1, %2
+        %4: bool[3] = equal %0, inf:f64[3]
+        %5: bool[3] = logical_and %1, %4
+        return %3, %5
+        """,
+        """
+        %1: bool[3] = isinf %0
+        %2: bool[3] = equal %0, inf:f64[3]
+        %3: bool[3] = logical_and %1, %2
+        return False:bool[3], %3
+        """,
+    ),
     Rewrite(
         "_and",
         "%0: bool[3], %1: i64[3], %2: bool[3]",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.core.program import Program
+from funcdiff.core.program import Equation, Program
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.matrices import Part, part_p
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv_p
+from funcdiff.ops.products.contract import Contraction, arrangement, contract_p
 from funcdiff.ops.structure.structural import Permutation, permute_p
 
 WORTHWHILE: Final = 128
 """Rows from which substitution is faster than a general solver, and blocks than a product."""
+
+_PANEL: Final = 50
+_MOST: Final = 6
+"""Rows of a panel, at least, and panels of a matrix, at most."""
 
 Lower: TypeAlias = bool | None
 """Where a matrix may differ from zero: in the lower triangle, in the upper one, anywhere."""
@@ -28,6 +32,10 @@ def triangles(program: Program) -> dict[int, bool]:
     for eq in program.equations:
         made = eq.results[0].number
         operand = getattr(eq.operands[0], "number", -1) if eq.operands else -1
+        if eq.primitive is contract_p:
+            product = _of_product(eq, found)
+            if product is not None:
+                found[made] = product
         if eq.primitive is cholesky_p:
             found[made] = eq.params_as(Triangle).lower
         elif eq.primitive is triangular_inv_p:
@@ -46,51 +54,55 @@ def triangles(program: Program) -> dict[int, bool]:
     return found
 
 
+def _of_product(eq: Equation, known: Mapping[int, bool]) -> Lower:
+    """Return the triangle that a product of two matrices with the same triangle has."""
+    p = eq.params_as(Contraction)
+    kinds = [known.get(getattr(atom, "number", -1)) for atom in eq.operands]
+    at = arrangement(p)
+    if None in kinds or at.stack or not (len(at.rows) == len(at.inner) == len(at.columns) == 1):
+        return None
+    lower = kinds[0] if p.left[1:] == at.inner else not kinds[0]
+    if lower is not (kinds[1] if p.right[:1] == at.inner else not kinds[1]):
+        return None
+    return lower if p.out[:1] == at.rows else not lower
+
+
 def triangular_product(left: Lower, right: Lower) -> Callable[..., Any]:
     """Return a function like `numpy.matmul` of two square matrices, given where these have zeros.
 
     Notes
     -----
-    By blocks, those of zeros left out: two triangular factors take 31 % of the operations with
-    two halvings, a triangular and a full one 63 %.
+    By blocks, of which each takes one product of what differs from zero: by six panels, two lower
+    triangles take 26 % of the operations, an upper and a lower one 42 %, a triangle and a full
+    matrix 58 %.
     """
 
     def function(x: Any, y: Any, out: Any) -> Any:
-        _multiply(x, y, out, left, right)
+        panels = _panels(len(x))
+        for rows in panels if left is not None else [slice(0, len(x))]:
+            for columns in panels if right is not None else [slice(0, len(x))]:
+                first, last = _inner(rows, left, len(x)), _inner(columns, _flipped(right), len(x))
+                inner = slice(max(first.start, last.start), min(first.stop, last.stop))
+                place = out[rows, columns]
+                if inner.start < inner.stop:
+                    np.matmul(x[rows, inner], y[inner, columns], place)
+                else:
+                    place[...] = 0.0
         return out
 
     return function
 
 
-def _multiply(x: Any, y: Any, out: Any, left: Lower, right: Lower) -> None:
-    if left is right is None or len(x) < WORTHWHILE:
-        np.matmul(x, y, out)
-        return
-    rows, sums, columns = map(_halves, (len(x), len(y), len(y.T)))
-    for i, j in product(range(2), repeat=2):
-        place = out[rows[i], columns[j]]
-        inner = [
-            k for k in range(2) if _is_nonzero_block(i, k, left) and _is_nonzero_block(k, j, right)
-        ]
-        if not inner:
-            place[...] = 0.0
-        for k in inner:
-            target = place if k == inner[0] else np.empty_like(place)
-            _multiply(
-                x[rows[i], sums[k]],
-                y[sums[k], columns[j]],
-                target,
-                left if i == k else None,
-                right if k == j else None,
-            )
-            if target is not place:
-                place += target
+def _flipped(lower: Lower) -> Lower:
+    return None if lower is None else not lower
 
 
-def _halves(n: int) -> tuple[slice, slice]:
-    return slice(0, n // 2), slice(n // 2, n)
+def _panels(n: int) -> list[slice]:
+    """Cut an axis into panels, of which the products are still large."""
+    count = max(2, min(_MOST, n // _PANEL))
+    return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
-def _is_nonzero_block(row: int, column: int, lower: Lower) -> bool:
-    """Whether a block may differ from zero."""
-    return lower is None or row == column or (row > column) is lower
+def _inner(rows: slice, lower: Lower, n: int) -> slice:
+    """Return the columns in which some rows of a matrix may differ from zero."""
+    return slice(0 if lower is not False else rows.start, n if not lower else rows.stop)

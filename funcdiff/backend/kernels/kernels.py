@@ -17,6 +17,7 @@ import numpy as np
 from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
 from funcdiff.backend.code.constants import hoist_constants
+from funcdiff.backend.code.expansion import expand
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
@@ -60,7 +61,7 @@ class Kernel:
     """
 
     def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
-        program, constants = hoist_constants(as_run(program), _is_seen_by_user)
+        program, constants = hoist_constants(expand(as_run(program)), _is_seen_by_user)
         writer = _KernelWriter(program, limits, stored, constants)
         self.source = writer.source()
         self._places = writer.places

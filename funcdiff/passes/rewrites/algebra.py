@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.ops.elementwise.complex import conj_p
-from funcdiff.ops.elementwise.mathematics import div, square
+from funcdiff.ops.elementwise.mathematics import div, square, sub
 from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
@@ -34,6 +36,12 @@ def _add_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None
     if splat(y) == 0:
         return x
     return y if splat(x) == 0 else None
+
+
+def _subtract_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """x - 0 = x, for a 0 that is positive."""
+    number = splat(y)
+    return x if number == 0 and not np.signbit(np.real(number)) and x.dtype.kind in "fiu" else None
 
 
 def _square(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -60,6 +68,7 @@ def is_power_of_two(number: Any) -> bool:
 rules: Final[Rules] = {
     add_p: (_add_nothing,),
     mul_p: (_scale_by_one, _square),
+    sub.primitive: (_subtract_nothing,),
     div.primitive: (_divide_by_power_of_two,),
     (neg_p, neg_p): (undone_rule(neg_p),),
     (conj_p, conj_p): (undone_rule(conj_p),),

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from funcdiff.core.builder import constant
 from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
-from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
+from funcdiff.ops.elementwise.logic import (
+    equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    operations,
+)
 from funcdiff.ops.structure.structural import select_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
 from funcdiff.space import splat
 
+_isinf_p = operations["isinf"].primitive
 _and_p, _or_p, _not_p = logical_and.primitive, logical_or.primitive, logical_not.primitive
 
 
@@ -34,6 +44,22 @@ def _decide(x: Tracer, y: Tracer, *, neutral: bool) -> Tracer | None:
         if value is not None:
             return other if bool(value) == neutral else known
     return x if is_same(x, y) else None
+
+
+def _infinite_number(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """isinf(x) ∧ (x = c) = false for a finite number c."""
+    for first, second in ((x, y), (y, x)):
+        infinite, equals = (
+            made_by(first, _isinf_p),
+            made_by(second, equal.primitive),
+        )
+        if not (infinite and equals):
+            continue
+        for operand, number in (equals[1], equals[1][::-1]):
+            value = splat(number)
+            if is_same(operand, infinite[1][0]) and value is not None and np.isfinite(value):
+                return constant(False, x.type)
+    return None
 
 
 def _select_same(_emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
@@ -75,6 +101,7 @@ def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer)
 rules: Final[Rules] = {
     _and_p: (_and,),
     _or_p: (_or,),
+    (_and_p, _isinf_p): (_infinite_number,),
     (_not_p, _not_p): (undone_rule(_not_p),),
     select_p: (_select_same, _select_booleans),
     (select_p, _not_p): (_select_negated,),

@@ -20,7 +20,7 @@ from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
-from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same
 from funcdiff.space import (
     Axes,
     Broadcast,
@@ -50,6 +50,41 @@ def _scale_by_minus_one(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer 
     if splat(y) == -1:
         return emit(neg_p, NONE, x)
     return emit(neg_p, NONE, y) if splat(x) == -1 else None
+
+
+def _add_zero(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """x + 0 = 0 + x = x, but for the sign of a zero."""
+    if splat(y) == 0:
+        return x
+    return y if splat(x) == 0 else None
+
+
+def _add_same(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """x·c + c·x = x·2c for a number c."""
+    first, second = made_by(x, mul_p), made_by(y, mul_p)
+    if not (first and second) or x.dtype.kind != "f":
+        return None
+    (a, b), (c, d) = first[1], second[1]
+    if splat(a) is None and splat(b) is None:
+        return None
+    if is_same(a, d) and is_same(b, c):
+        return emit(mul_p, NONE, x, constant(2, x.type))
+    return None
+
+
+def _scale_smaller(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """broadcast(x) · (y · 2ᵏ) = broadcast(x · 2ᵏ) · y: fewer elements are scaled."""
+    for repeated, scaled in ((x, y), (y, x)):
+        spread, found = made_by(repeated, broadcast_p), made_by(scaled, mul_p)
+        if not (spread and found) or x.dtype.kind != "f":
+            continue
+        for array, factor in (found[1], found[1][::-1]):
+            number = splat(factor)
+            if number is not None and is_power_of_two(number):
+                p, (origin,) = spread
+                small = emit(mul_p, NONE, origin, constant(number, origin.type))
+                return emit(mul_p, NONE, emit(broadcast_p, p, small), array)
+    return None
 
 
 def _scale_twice(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -132,6 +167,11 @@ def _accumulate_rule(primitive: Primitive[Any]) -> Rule:
     return accumulate
 
 
+def _add_nothing(_emit: Emit, _p: Params, x: Tracer, u: Tracer, *_: Tracer) -> Tracer | None:
+    """add_slice(x, 0) = x, and scatter_add(x, 0) = x, but for the sign of a zero."""
+    return x if splat(u) == 0 else None
+
+
 def _is_written(x: Tracer) -> bool:
     head = maker(x)
     return head is not None and head.primitive.facts.in_place is not None
@@ -185,6 +225,10 @@ rules: Final[Rules] = {
     **repeated,
     mul_p: (_scale_by_complex_one, _scale_by_minus_one),
     (mul_p, mul_p): (_scale_twice,),
+    (mul_p, broadcast_p): (*repeated.get((mul_p, broadcast_p), ()), _scale_smaller),
+    add_p: (_add_zero, _add_same),
+    add_slice_p: (_add_nothing,),
+    scatter_add_p: (_add_nothing,),
     (reduce_sum_p, broadcast_p): (_sum_of_repeated,),
     **{(add_p, p): (_accumulate_rule(p),) for p in (add_slice_p, scatter_add_p)},
     (add_slice_p, add_slice_p): (_join_slices,),

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import NONE, Params, Primitive
+from funcdiff.core.primitive import NONE, Params, Primitive, operation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
@@ -240,9 +240,18 @@ class LinearRewriter(Rewriter):
 
     def emit(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation, or what the rules have for it, and note its support."""
-        ys = super().emit(primitive, params, *xs)
+        ys = self._zeros(primitive, params, xs) or super().emit(primitive, params, *xs)
         self.supports.note(ys, primitive, params, xs)
         return ys
+
+    def _zeros(
+        self, primitive: Primitive[Any], params: Params, xs: Sequence[Tracer]
+    ) -> tuple[Tracer, ...] | None:
+        """Return the zero that a product with one is: a zero of a linear program is exact."""
+        if primitive.facts.product and any(map(_is_zero, xs)):
+            (type_,) = operation(primitive, params, tuple([x.type for x in xs])).results
+            return (zeros(type_),)
+        return None
 
     def record(self, primitive: Primitive[Any], params: Params, *xs: Tracer) -> tuple[Tracer, ...]:
         """Record an equation that no rule rewrites, a product masked by a support."""
