@@ -11,8 +11,10 @@ from typing import (
     Concatenate,
     Final,
     Generic,
+    Literal,
     NamedTuple,
     ParamSpec,
+    TypeAlias,
     TypeVar,
     overload,
 )
@@ -38,6 +40,7 @@ from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel, owns_results
+from funcdiff.backend.native import compiling
 from funcdiff.backend.numbers.unrolling import Unrolled
 from funcdiff.core.builder import current_builder
 from funcdiff.core.evaluate import copy_aliased, is_repeatable
@@ -54,6 +57,8 @@ from funcdiff.pytree.statics import static_key
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
+
+Engine: TypeAlias = Literal["numpy", "llvm"]
 
 _MANY: Final = 64
 """Programs of one function from which a warning names the cause."""
@@ -120,7 +125,10 @@ class JittedFunction(Generic[P, R]):
         f: Callable[P, R],
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
+        engine: Engine = "numpy",
     ) -> None:
+        _check_engine(engine)
+        self._native = engine == "llvm"
         functools.update_wrapper(self, f)
         self._function = f
         given, names = ints_of(static_argnums), names_of(static_argnames)
@@ -169,7 +177,7 @@ class JittedFunction(Generic[P, R]):
         """Return the program for these arguments and its Python source."""
         kind = self._kind(args, kwargs)
         program = (self._programs.get(kind.key) or self._trace(args, kwargs, kind)).program
-        return Lowered(program, kernel(program).source.text)
+        return Lowered(program, kernel(program, native=self._native).source.text)
 
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
@@ -278,7 +286,7 @@ class JittedFunction(Generic[P, R]):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
         kept = copy_arrays(trace.captures)
-        trace, execute = trace._replace(captures=kept), fastest(program)
+        trace, execute = trace._replace(captures=kept), fastest(program, native=self._native)
         # which runs here first, before it may run directly
         found = _Compiled(program, trace, with_check(program, execute, exact=False))
         self._programs[kind.key] = found
@@ -334,12 +342,22 @@ def _direct(
     return call
 
 
+def _check_engine(engine: Engine) -> None:
+    if engine not in ("numpy", "llvm"):
+        raise InputError(
+            f"jit: engine={engine!r} is neither 'numpy' nor 'llvm', at {user_location()}."
+        )
+    if engine == "llvm":
+        compiling.require()
+
+
 @explains_calls
 def jit(
     f: Callable[P, R],
     *,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
+    engine: Engine = "numpy",
 ) -> JittedFunction[P, R]:
     """Compile a function: it is traced once per kind of arguments, then runs as NumPy code.
 
@@ -354,6 +372,10 @@ def jit(
         Values share a program if nothing tells them apart: 1, 1.0 and True do not, nor 0.0 and
         -0.0, in whatever container; nans do.  An object whose class has an ``__eq__`` of its own
         is believed, but for the types of attributes that are equal.
+    engine
+        What computes elementwise operations: ``"numpy"``, or ``"llvm"``, which makes one loop of
+        machine code of each chain of them and needs the package llvmlite
+        (``pip install funcdiff[llvm]``).
 
     Returns
     -------
@@ -365,7 +387,7 @@ def jit(
     ConcreteValueError
         By a call, if `f` asks for a value (``if x > 0``) of an argument that is not static.
     InputError
-        If a static argument is not hashable.
+        If a static argument is not hashable, or the engine is unknown or not installed.
 
     Notes
     -----
@@ -381,4 +403,4 @@ def jit(
     array([0.        , 0.63970001])
     """
     check_function(f, "jit")
-    return JittedFunction(f, static_argnums, static_argnames)
+    return JittedFunction(f, static_argnums, static_argnames, engine)

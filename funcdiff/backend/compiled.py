@@ -27,13 +27,16 @@ def compile_source(program: Program) -> Callable[..., list[Any]] | None:
     return with_check(program, source(program).function(), exact=True)
 
 
-def fastest(program: Program) -> Callable[..., list[Any]]:
-    """Return the kernel of a program, or the interpreter if it is not worth one."""
+def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any]]:
+    """Return the kernel of a program, or the interpreter if it is not worth one.
+
+    `native` says whether machine code computes chains of elementwise operations.
+    """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
         return evaluate.executable(program)
     if len(program.equations) > LONGEST and not is_worth_unrolling(program):
         return evaluate.executable(program)
-    return kernel(program)
+    return kernel(program, native=native)
 
 
 evaluate.promotion.compiler = compile_source

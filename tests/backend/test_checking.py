@@ -54,7 +54,7 @@ def test_without_the_switch_compiled_code_runs_by_itself(monkeypatch: pytest.Mon
 
 
 def test_a_difference_is_not_taken_for_code_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(program: Any) -> Any:
+    def wrong(program: Any, **_: Any) -> Any:
         return lambda *xs: [np.zeros(7) for _ in program.outputs]
 
     monkeypatch.setattr(

@@ -23,6 +23,7 @@ Check = Callable[[Program, list[Any], list[Any]], object]
 BACKENDS: Final[dict[str, Check]] = {
     "source": test_source.assert_same_bits,
     "kernel in blocks": test_kernels.assert_computes,
+    "machine code": partial(test_kernels.assert_computes, limits=None, native=True),
     "unrolled code": test_unrolling.assert_computes,
     "text": test_text.assert_same_bits,
 }

@@ -32,10 +32,12 @@ def assert_computes(
     arrays: list[Any],
     expected: list[Any] | None = None,
     limits: Limits | None = TINY,
+    *,
+    native: bool = False,
 ) -> None:
     """Assert that two calls of a kernel agree with the interpreter, the first one afterwards."""
     before = [np.copy(x) for x in arrays]
-    kernel = Kernel(program, limits)
+    kernel = Kernel(program, limits, native=native)
     with np.errstate(all="ignore"):
         if expected is None:
             expected = Executable(program).interpret(*arrays)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
-from funcdiff.backend.blocks.schedule import Region, Step
+from funcdiff.backend.blocks.grouping import Step
 from funcdiff.backend.code.formulas import is_ufunc
 from funcdiff.core.atoms import Var
 from funcdiff.core.liveness import lifetimes
@@ -174,8 +174,8 @@ class _Slots:
 
 def _targets(step: Step) -> Sequence[Var]:
     """Return the results that could be written to given memory."""
-    return step.stored if isinstance(step, Region) else step.results
+    return step.results if isinstance(step, Equation) else step.stored
 
 
 def _is_fresh(step: Step) -> bool:
-    return isinstance(step, Region) or is_fresh(step)
+    return not isinstance(step, Equation) or is_fresh(step)

@@ -8,14 +8,16 @@ Python's operators, and large arrays are worked through block by block (see `blo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from textwrap import wrap
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.backend.blocks.grouping import Loop, Step, group
 from funcdiff.backend.blocks.running import Blocks
-from funcdiff.backend.blocks.schedule import Limits, Region, Step, schedule
+from funcdiff.backend.blocks.schedule import Limits, Region, schedule
 from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.expansion import expand
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
@@ -24,6 +26,8 @@ from funcdiff.backend.code.products import ProductWriter, is_product
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
+from funcdiff.backend.native.compiling import compiled
+from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
 from funcdiff.backend.numbers.loops import loop_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
@@ -58,11 +62,20 @@ class Kernel:
         What is worth running block by block; None: nothing.
     stored
         Which outputs are written to memory that is given after the inputs.
+    native
+        Whether machine code computes chains of elementwise operations.
     """
 
-    def __init__(self, program: Program, limits: Limits | None, stored: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        limits: Limits | None,
+        stored: Sequence[int] = (),
+        *,
+        native: bool = False,
+    ) -> None:
         program, constants = hoist_constants(expand(as_run(program)), _is_seen_by_user)
-        writer = _KernelWriter(program, limits, stored, constants)
+        writer = _KernelWriter(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
         self._function: Any = self.source.function()
@@ -92,11 +105,15 @@ class _KernelWriter(ProductWriter):
         limits: Limits | None,
         stored: Sequence[int],
         constants: Sequence[Any],
+        *,
+        native: bool,
     ) -> None:
         steps: Sequence[Step] = schedule(program, limits) if limits else program.equations
+        if native:
+            steps = group(program, steps, lambda eq: formula(eq) is not None, is_worth_a_loop)
         ordered = Program(program.inputs, tuple(_flat(steps)), program.outputs)
         super().__init__(ordered)
-        self._limits, self._steps = limits, steps
+        self._limits, self._steps, self._native = limits, steps, native
         # of an operand of a region, rows are taken
         regions = [step for step in steps if isinstance(step, Region)]
         for v in (v for region in regions for v in region.operands):
@@ -127,7 +144,7 @@ class _KernelWriter(ProductWriter):
         comments += _comment("memory kept from call to call", self.places)
         lines: list[str] = []
         for step, dying in zip(self._steps, self._dying, strict=True):
-            made = self._region(step) if isinstance(step, Region) else self._equation(step)
+            made = self._statements(step)
             gone = (self._variables[k] for k in dying if k not in self._given)
             lines += [*made, *self._deletions(gone)]
         numbers = {eq.results[0] for eq in program.equations if _has_number_result(eq)}
@@ -142,7 +159,12 @@ class _KernelWriter(ProductWriter):
     # ---- steps -----------------------------------------------------------------------------
 
     def _is_written_in_place(self, step: Step) -> bool:
-        return isinstance(step, Region) or _has_number_result(step) or is_product(step)
+        return not isinstance(step, Equation) or _has_number_result(step) or is_product(step)
+
+    def _statements(self, step: Step) -> list[str]:
+        if isinstance(step, Equation):
+            return self._equation(step)
+        return self._region(step) if isinstance(step, Region) else self._loop(step)
 
     def _equation(self, eq: Equation) -> list[str]:
         v = eq.results[0]
@@ -199,14 +221,15 @@ class _KernelWriter(ProductWriter):
             substitute = triangular_solve_p.impl(Triangle(lower))
             return self._bind_numbered(("substitute", lower), "substitute_", substitute)
         elif (nested := eq.primitive.facts.nested) is not None:
-            value = nested(eq.params, kernel)
+            value = nested(eq.params, partial(kernel, native=self._native))
         else:
             return super()._function(eq)
         return self._bind_numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
-            return scan(p, Kernel(p.body, self._limits, writable_outputs(p)))
+            stored = writable_outputs(p)
+            return scan(p, Kernel(p.body, self._limits, stored, native=self._native))
 
         quick = loop_of_numbers(p)
         return sure() if quick is None else Attempt(quick, sure)
@@ -223,17 +246,12 @@ class _KernelWriter(ProductWriter):
         rest = region.length % region.block
         blocks = Blocks(
             region,
-            Kernel(region.body(region.block), None, stored),
-            Kernel(region.body(rest), None, stored) if rest else None,
+            Kernel(region.body(region.block), None, stored, native=self._native),
+            Kernel(region.body(rest), None, stored, native=self._native) if rest else None,
             alone=any(eq.primitive is contract_p for eq in region.equations),
         )
         name = self._bind_numbered(("blocks", region.results), "blocks_", blocks)
-        ready = self._slots.keys() | self._given.keys()
-        lines = [
-            f"{self._name(v)} = {self._allocation('empty', v.type)}"
-            for v in region.stored
-            if v.number not in ready
-        ]
+        lines = self._allocations(region.stored)
         groups = [
             "".join(f"{self._name(v)}, " for v in group)
             for group in (region.blocked, region.whole, region.stored)
@@ -242,6 +260,22 @@ class _KernelWriter(ProductWriter):
         combined = "".join(f"{self._own_name(v)}, " for v, _ in region.combined)
         delivered = self._copies_to_given(v for v, _ in region.combined)
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
+
+    def _loop(self, loop: Loop) -> list[str]:
+        made = compiled(loop)
+        name = self._bind(made, f"loop_{len(self._names)}", made.function)
+        self._bind_numbered(("code of", made), "code_", made)  # which has to live as long
+        arrays = ", ".join(map(self._name, (*loop.operands, *loop.stored)))
+        return [*self._allocations(loop.stored), f"{name}({arrays})"]
+
+    def _allocations(self, stored: Iterable[Var]) -> list[str]:
+        """Return the statements that allocate those results for which there is no memory yet."""
+        ready = self._slots.keys() | self._given.keys()
+        return [
+            f"{self._name(v)} = {self._allocation('empty', v.type)}"
+            for v in stored
+            if v.number not in ready
+        ]
 
     def _allocation(self, function: str, type_: ArrayType) -> str:
         """Return the allocation of an array."""
@@ -263,7 +297,7 @@ def _comment(what: str, names: Iterable[str]) -> str:
 
 def _flat(steps: Sequence[Step]) -> Iterator[Equation]:
     for step in steps:
-        yield from step.equations if isinstance(step, Region) else (step,)
+        yield from (step,) if isinstance(step, Equation) else step.equations
 
 
 def _is_of_numbers(eq: Equation) -> bool:
@@ -298,7 +332,7 @@ def _memory(places: _Places) -> dict[str, Any]:
 
 def _has_lasting_operands(step: Step) -> bool:
     """Whether a step may hold on to its operands after the call: user's code sees them."""
-    return not isinstance(step, Region) and _is_seen_by_user(step)
+    return isinstance(step, Equation) and _is_seen_by_user(step)
 
 
 def _is_seen_by_user(eq: Equation) -> bool:
@@ -307,13 +341,13 @@ def _is_seen_by_user(eq: Equation) -> bool:
 
 
 @memoised
-def kernel(program: Program) -> Kernel | Unrolled:
+def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
     program = distribute(as_run(program))
-    code = unroll(program)
+    code = None if native and is_mostly_loops(program) else unroll(program)
     if code is None:
-        return Kernel(program, Limits())
-    return Unrolled(code, lambda: Kernel(program, Limits()))
+        return Kernel(program, Limits(), native=native)
+    return Unrolled(code, lambda: Kernel(program, Limits(), native=native))
 
 
 def owns_results(program: Program) -> bool:
