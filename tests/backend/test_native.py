@@ -93,7 +93,7 @@ UNARY = [
 ]  # fmt: skip
 BINARY = [
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.less, np.less_equal,
-    np.greater, np.greater_equal, np.equal, np.not_equal, np.logaddexp,
+    np.greater, np.greater_equal, np.equal, np.not_equal, np.logaddexp, np.fmax, np.fmin,
 ]  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_infinities_and_zeros_are_those_of_numpy(ufunc: Any, dtype: Any) -> None
     assert y.dtype == expected.dtype
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(y, expected, rtol=2 * eps, atol=0, strict=True)
-    if y.dtype.kind == "f" and ufunc not in (np.maximum, np.minimum):
+    if y.dtype.kind == "f" and ufunc not in (np.maximum, np.minimum, np.fmax, np.fmin):
         number = ~np.isnan(expected)  # of an extremum of 0.0 and -0.0 NumPy returns either
         np.testing.assert_array_equal(np.signbit(y)[number], np.signbit(expected)[number])
 

@@ -12,7 +12,7 @@ from funcdiff.backend.native import mathematics
 from funcdiff.backend.native.vectors import Vector, where
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.elementwise.mathematics import logistic, root_of_squares
+from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p
 
 Formula: TypeAlias = Callable[..., Vector]
@@ -37,14 +37,12 @@ def _sign(x: Vector) -> Vector:
     return where(x > 0.0, 1.0, where(x < 0.0, -1.0, where(x.compare("oeq", 0.0), zero, x)))
 
 
-def _logistic(x: Vector) -> Vector:
-    return 1.0 / (1.0 + mathematics.exp(-x))
+def _fmax(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("oge", y) | y.compare("uno", y), x, y)
 
 
-def _logaddexp(x: Vector, y: Vector) -> Vector:
-    distance = (x - y).unary("fabs")
-    known = where(distance > 0.0, distance, 0.0)  # of equal infinities, too
-    return _maximum(x, y) + mathematics.log1p(mathematics.exp(-known))
+def _fmin(x: Vector, y: Vector) -> Vector:
+    return where(x.compare("ole", y) | y.compare("uno", y), x, y)
 
 
 def _compare(predicate: str) -> Formula:
@@ -65,6 +63,8 @@ _OF_FLOATS: Final[dict[Any, Formula]] = {
     np.sign: _sign,
     np.maximum: _maximum,
     np.minimum: _minimum,
+    np.fmax: _fmax,
+    np.fmin: _fmin,
     np.less: _compare("olt"),
     np.less_equal: _compare("ole"),
     np.greater: _compare("ogt"),
@@ -84,10 +84,8 @@ _OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.sin: mathematics.sin,
     np.cos: mathematics.cos,
     np.tanh: mathematics.tanh,
-    np.logaddexp: _logaddexp,
-    logistic.primitive: _logistic,  # type: ignore[attr-defined]
 }
-"""Functions that are computed in double precision."""
+"""Functions that are computed in double precision (see `code.expansion` for further ones)."""
 _QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))
 """Those of single precision that NumPy computes as quickly itself, by vectors, too."""
 _OF_FLAGS: Final[dict[Any, Formula]] = {
