@@ -48,6 +48,7 @@ class CustomFunction(Generic[P, R]):
         self._jvp: Callable[..., Any] | None = None
         self._vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._returned: dict[Any, Result] = {}
+        self._name = name_of(f)
 
     def __repr__(self) -> str:
         return f"<{self._name} with derivative rules of its own>"
@@ -55,10 +56,6 @@ class CustomFunction(Generic[P, R]):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind to an instance, so that methods can have rules; rules take it as an argument."""
         return self if instance is None else functools.partial(self, instance)
-
-    @property
-    def _name(self) -> str:
-        return name_of(self._function)
 
     def defjvp(self, rule: Callable[Q, tuple[R, R]]) -> Callable[Q, tuple[R, R]]:
         """Set the rule of forward mode; works as a decorator.

@@ -24,6 +24,7 @@ from funcdiff.core.evaluate import executable
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, SHARED, Policy
 from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet, without_warnings
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -120,8 +121,7 @@ class Turned(NamedTuple):
         """Return the transposed rule at values."""
         if self.program is None:
             raise NotDifferentiableError(self.refusal)
-        with np.errstate(all="ignore"):
-            return executable(self.program)(*self.known, *cts)
+        return quiet(executable(self.program), *self.known, *cts)
 
 
 def turned(trace: Trace, count: int, refusal: str) -> Turned:
@@ -280,9 +280,9 @@ class MadeCall:
             outer = self._builder()
             if outer is None:
                 raise
-            with Builder(who, INSIDE) as inner, np.errstate(all="ignore"):
+            with Builder(who, INSIDE) as inner:
                 inner.parent = outer
-                return pytree.map(_untraced, f(*args))
+                return pytree.map(_untraced, without_warnings(f, args))
 
     def _kept(self, results: Sequence[Any]) -> list[Any]:
         """Return results in memory of our own, and look whether they are finite."""
@@ -314,7 +314,8 @@ def _filled(x: Any, type_: ArrayType, convert: Callable[[Any], Any] = lambda x: 
 
 def value_of(x: Tracer) -> Any:
     """Return the value of a traced array as what it stands for."""
-    return restore_kinds([concrete_value(x)], [x])[0]
+    value = concrete_value(x)
+    return value if x.type.shape else restore_kinds([value], [x])[0]
 
 
 def _untraced(leaf: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.quiet import without_warnings
 from funcdiff.core.scope import innermost
 
 
@@ -79,8 +80,7 @@ def as_rule(same: Same, f: Callable[..., Any], args: Sequence[Any]) -> Any:
     _rule.set(same)
     innermost.set(None)
     try:
-        with np.errstate(all="ignore"):
-            return f(*args)
+        return without_warnings(f, args)
     finally:
         innermost.set(builder)
         _rule.set(rule)

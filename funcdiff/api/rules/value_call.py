@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand
 from funcdiff.api.calls.tracing import rebuild, record
@@ -38,7 +36,9 @@ from funcdiff.api.rules.private_values import (
 )
 from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
 from funcdiff.core.builder import Builder, bind
+from funcdiff.core.computed import computed
 from funcdiff.core.policy import Policy
+from funcdiff.core.quiet import without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import TracerError
@@ -110,12 +110,12 @@ class ValueCall(Call):
 
     def _find_values(self) -> None:
         """Find the values of all arguments."""
-        with np.errstate(all="ignore"):
-            self._values = [
-                shown(value_of(x) if isinstance(x, Tracer) else number)
-                for x, number in zip(self.xs, self.numbers, strict=True)
-            ]
+        self._values = list(map(shown, without_warnings(self._numbers)))
         self._given = self._with(self._values)
+
+    def _numbers(self) -> list[Any]:
+        pairs = zip(self.xs, self.numbers, strict=True)
+        return [value_of(x) if isinstance(x, Tracer) else number for x, number in pairs]
 
     def _with(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with other values of the numbers in them."""
@@ -166,7 +166,7 @@ class ValueCall(Call):
         self, call: MadeCall, forward: Callable[..., Any], backward: Callable[..., Any], mode: str
     ) -> Any:
         who = RuleName("forward", forward, self.name)
-        same = Same(self._custom, self._given)
+        same = self._same()
         returned = call_on_values(forward, who, self.builder, *self._given, same=same)
         cure = " Return (out, None) if the backward rule needs nothing."
         out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
@@ -207,7 +207,7 @@ class ValueCall(Call):
     def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
         """Run the rule on the values of the primals, recording what it does to the tangents."""
         who = RuleName("JVP", rule, self.name)
-        same = Same(self._custom, self._given)
+        same = self._same()
         primals = tuple(self._given[k] for k in self.moving)
         types = [t for t in self.types if t.differentiable]
         found: list[Any] = []
@@ -256,8 +256,14 @@ class ValueCall(Call):
         who = f"{FunctionName(rule)}, a rule of {self.name},"
         call = forbid_changes(applied, who, "its input {}".format)
         try:
-            with np.errstate(all="ignore"):
-                trace = record(rule, [None for _ in types], call, _TURNED, types=types)
+            blank = [None for _ in types]
+            trace = record(
+                rule,
+                blank,
+                lambda tracers: without_warnings(call, (tracers,)),
+                _TURNED,
+                types=types,
+            )
         except TracerError as error:
             raise NeedsTracingError from error
         except NeedsTracingError:
@@ -269,12 +275,21 @@ class ValueCall(Call):
 
     # ---- what comes of it --------------------------------------------------------------------
 
+    @computed
+    def _key(self) -> Any:
+        """What the function was called with, as far as its result depends on that."""
+        return self.structure, tuple(self.types)
+
+    def _same(self) -> Same:
+        """Return what notes the result of the function, if that has to be found out."""
+        return NO_CALL if self._key in self._results else Same(self._custom, self._given)
+
     def _check(self, found: Result, same: Same, who: RuleName) -> None:
         """Refuse a rule that returns another container, or other types, than the function does.
 
         Of what it returned for arguments of these types before, that is known.
         """
-        key = (self.structure, tuple(self.types))
+        key = self._key
         if self._results.get(key) == found:
             return
         results = same.results or (self._run_body(),)
@@ -285,7 +300,8 @@ class ValueCall(Call):
 
     def _recorded(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
         """Record the results, and how derivatives go through the call."""
-        leaves, structure = pytree.flatten(out)
+        structure = call.result.structure
+        leaves = [out] if structure is pytree.LEAF else pytree.flatten(out)[0]
         if any(isinstance(x, Tracer) for x in leaves):
             raise NeedsTracingError
         numeric = call.result.numeric
@@ -294,7 +310,8 @@ class ValueCall(Call):
         ys: Sequence[Any] = [builder.capture_private(own(operand(x))[()]) for x in numbers]
         if xs and any(y.type.differentiable for y in ys):
             index = builder.capture_private(enter_call(call))
-            builder.rule_calls = [*(builder.rule_calls or []), call]
+            builder.rule_calls = builder.rule_calls or []
+            builder.rule_calls.append(call)
             ys = bind(known_p, Known(self.name, len(ys), has_rule), *ys, index, *xs)
         others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
         results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]
