@@ -17,6 +17,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.border.conversions import OF_NUMBERS
+from funcdiff.numpy.border.deferring import Stance, deferred, overrides, stance_of
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, called_through
@@ -26,6 +27,8 @@ from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
 """The innermost builder, of type `Any`: a checker takes that of a tracer for another class."""
+
+NO_STANCE: Final = Stance.NONE
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -52,8 +55,11 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         number = len(entries)
                         entries.append((op, self.atom, value))
                         return op.handle(builder, number, op.result)
-        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
+        if ufunc is np.multiply and _repeats(self, other):
             return NotImplemented
+        stance = stance_of(type(other))
+        if stance is not NO_STANCE:
+            return _left(stance, self, ufunc, (self, other))
         return calls.apply(ufunc, self, other)
 
     return operator
@@ -73,16 +79,21 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                         number = len(entries)
                         entries.append((op, value, self.atom))
                         return op.handle(builder, number, op.result)
-        if _unknown(other) or (ufunc is np.multiply and _repeats(self, other)):
+        if ufunc is np.multiply and _repeats(self, other):
             return NotImplemented
+        stance = stance_of(type(other))
+        if stance is not NO_STANCE:
+            return _left(stance, self, ufunc, (other, self))
         return calls.apply(ufunc, other, self)
 
     return operator
 
 
-def _unknown(other: Any) -> bool:
-    """Whether an operand that overrides NumPy in a way of its own is to be asked first."""
-    return getattr(other, "__array_ufunc__", calls) is None
+def _left(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
+    """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
+    if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
+        return NotImplemented
+    return deferred(ufunc, "__call__", operands, {})
 
 
 def _repeats(count: Array, other: Any) -> bool:
@@ -96,6 +107,8 @@ def _repeats(count: Array, other: Any) -> bool:
 
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
+        if overrides((other,)):
+            return deferred(ufunc, "__call__", (self, other), {"out": (self,)})
         return mutation.update(self, ufunc, other)
 
     return operator
@@ -126,6 +139,10 @@ class Array(Methods, metaclass=StandsFor):
     # ---- NumPy's protocols -----------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if len(inputs) > 1 or kwargs:
+            out = kwargs.get("out") or ()
+            if overrides((*inputs, *out)):
+                return deferred(ufunc, method, inputs, kwargs)
         if kwargs or method != "__call__":
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
@@ -280,6 +297,9 @@ class Array(Methods, metaclass=StandsFor):
     __rpow__ = _reflected(np.power)
 
     def __pow__(self, exponent: Any) -> Any:
+        stance = stance_of(type(exponent))
+        if stance is not NO_STANCE:
+            return _left(stance, self, np.power, (self, exponent))
         return calls.power_operator(self, exponent)
 
 
@@ -331,8 +351,7 @@ class NDArray(Array):
     __ilshift__ = _in_place(np.left_shift)
     __irshift__ = _in_place(np.right_shift)
 
-    def __ipow__(self, exponent: Any) -> Any:
-        return mutation.update(self, np.power, exponent)
+    __ipow__ = _in_place(np.power)
 
 
 class Scalar(Array):

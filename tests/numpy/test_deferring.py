@@ -1,0 +1,127 @@
+"""Operands of other libraries that override ufuncs are asked first, as by ndarrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+
+MULTIPLY: Any = np.multiply
+X = np.array([0.5, 1.0, 2.0])
+
+
+class Tagged(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array with a tag, which handles what is an ndarray: the example of NumPy's pages."""
+
+    def __init__(self, value: Any, tag: str = "m") -> None:
+        self.value, self.tag = value, tag
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        values = [x.value if isinstance(x, Tagged) else x for x in inputs]
+        if not all(isinstance(x, np.ndarray | np.generic | float | int) for x in values):
+            return NotImplemented
+        out = kwargs.get("out")
+        if out is not None:
+            kwargs["out"] = tuple(x.value if isinstance(x, Tagged) else x for x in out)
+        return Tagged(getattr(ufunc, method)(*values, **kwargs), self.tag)
+
+
+class Outside:
+    """Takes part in no ufunc, and has an operator of its own."""
+
+    __array_ufunc__ = None
+
+    def __rmul__(self, other: Any) -> Any:
+        return other * 3.0
+
+
+OPERATORS: list[Callable[[Any, Any], Any]] = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.floordiv,
+    operator.mod, operator.lt, operator.ge, operator.eq, operator.ne, operator.matmul,
+    np.multiply, np.arctan2, np.maximum, np.multiply.outer,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("apply", OPERATORS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_comes_of_it_is_what_ndarrays_give(apply: Any, swapped: bool) -> None:
+    other = Tagged(np.array([3.0, -1.0, 2.0]))
+
+    def both(x: Any) -> Any:
+        return apply(other, x) if swapped else apply(x, other)
+
+    seen = []
+
+    def total(x: Any) -> Any:
+        made = both(x)
+        seen.append(type(made))
+        return np.sum(made.value)
+
+    expected = both(X)
+    value, slope = fd.value_and_grad(lambda x: total(x) * 1.0)(X)
+    assert seen[0] is type(expected) is Tagged
+    np.testing.assert_allclose(value, np.sum(expected.value))
+    plain = fd.grad(
+        lambda x: np.sum(apply(other.value, x) if swapped else apply(x, other.value)) * 1.0
+    )(X)
+    np.testing.assert_allclose(slope, plain)
+
+
+def test_scalars_and_changes_in_place_defer_too() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        y *= Tagged(X)
+        assert isinstance(y, Tagged)
+        z = x[1] * Tagged(X)
+        assert isinstance(z, Tagged)
+        w = MULTIPLY(x, Tagged(X), out=Tagged(np.zeros_like(x)))
+        assert isinstance(w, Tagged)
+        return np.sum(y.value) + np.sum(z.value) + np.sum(w.value)
+
+    np.testing.assert_allclose(fd.grad(f)(X), 3 * X + np.array([0, np.sum(X), 0]))
+    np.testing.assert_allclose(fd.jit(fd.grad(f))(X), fd.grad(f)(X))
+
+
+def test_python_numbers_leave_it_to_the_other_operand() -> None:
+    found = []
+    fd.grad(lambda x: found.append(x * Tagged(X)) or x * 1.0)(2.0)  # type: ignore[func-returns-value]
+    assert isinstance(found[0], Tagged)
+
+
+def test_what_takes_part_in_no_ufunc_has_its_own_operator() -> None:
+    np.testing.assert_array_equal(fd.grad(lambda x: np.sum(x * Outside()))(X), [3.0, 3.0, 3.0])
+    with pytest.raises(TypeError, match=r"unsupported operand type"):
+        fd.grad(lambda x: np.sum(x ** Outside()))(X)
+    with pytest.raises(TypeError, match=r"does not support ufuncs"):
+        fd.grad(lambda x: np.sum(MULTIPLY(x, Outside())))(X)
+
+
+def test_an_operand_that_does_not_know_traced_arrays_is_named() -> None:
+    class Strange:
+        def __array_ufunc__(self, *_args: Any, **_kwargs: Any) -> Any:
+            return NotImplemented
+
+    with pytest.raises(TypeError, match=r"np\.multiply met a traced array and a Strange.*test_def"):
+        fd.grad(lambda x: np.sum(x * Strange()))(X)
+
+
+def test_errors_of_the_other_library_name_the_users_line() -> None:
+    class Failing:
+        def __array_ufunc__(self, *_args: Any, **_kwargs: Any) -> Any:
+            raise ValueError("units do not match")
+
+    for f in (lambda x: np.sum(x * Failing()), lambda x: np.sum(MULTIPLY(x, Failing()))):
+        with pytest.raises(ValueError, match="units do not match") as caught:
+            fd.grad(f)(X)
+        assert "Failing.__array_ufunc__" in caught.value.__notes__[0]
+        assert "test_deferring.py" in caught.value.__notes__[0]
+
+
+def test_subclasses_of_ndarray_are_refused_as_ever() -> None:
+    with pytest.raises(TypeError, match="masked array"):
+        fd.grad(lambda x: np.sum(x * np.ma.masked_array(X, X > 1)))(X)
