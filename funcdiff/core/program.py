@@ -14,21 +14,28 @@ from funcdiff.core.primitive import Operation, P, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 
 
-class Equation(NamedTuple):
-    """One step of a program: ``results = primitive{params} operands``."""
+class _Parts(NamedTuple):
+    """What an equation consists of."""
 
     primitive: Primitive[Any]
     params: Params
     operands: tuple[Atom, ...]
     results: tuple[Var, ...]
 
-    @property
+
+class Equation(_Parts):
+    """One step of a program: ``results = primitive{params} operands``."""
+
+    @computed
     def operation(self) -> Operation:
         """The primitive with its parameters at the types of the operands.
 
         Raises what the type rule raises if they do not fit.
         """
-        return operation(self.primitive, self.params, tuple(atom.type for atom in self.operands))
+        return operation(self.primitive, self.params, tuple([x.type for x in self.operands]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equation, tuple(self)  # without the operation, which is interned
 
     def params_as(self, kind: type[P]) -> P:
         """Return the parameters, of which the primitive says that they are of that class."""

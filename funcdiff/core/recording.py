@@ -44,7 +44,9 @@ def program_of(
         for variable in results:
             variables[number] = variable
             number += 1
-        equations.append(new(Equation, (op.primitive, op.params, operands, results)))
+        eq = new(Equation, (op.primitive, op.params, operands, results))
+        eq.__dict__["operation"] = op
+        equations.append(eq)
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
     kept = None if origins is None else tuple([origins[number] for number in variables])
     return Program(inputs, tuple(equations), tuple(atoms), kept)

@@ -289,13 +289,15 @@ def test_a_program_keeps_the_opaque_function_that_it_calls() -> None:
     program = fd.trace(lambda x: apply(lambda y: 3 * y, x))(1.0)
     for _ in range(100):
         fd.trace(lambda x: apply(lambda y: 5 * y, x))(1.0)
-    copied = fd.parse(str(program))
+    text = str(program)
+    copied = fd.parse(text)
     fd.clear_caches()
     gc.collect()
     assert fd.evaluate(program, [2.0]) == fd.evaluate(copied, [2.0]) == [6.0]
-    del program
+    del program, copied  # a program that has run keeps it, too
     fd.clear_caches()
     gc.collect()
+    copied = fd.parse(text)
     with pytest.raises(ProgramError, match="which is not known in this process, or not any more"):
         fd.evaluate(copied, [2.0])
 

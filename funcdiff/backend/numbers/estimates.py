@@ -29,6 +29,9 @@ _FUNCTION: Final = 55.0
 """A function of `math`."""
 _UFUNC: Final = 700.0
 """A NumPy function of a float, made a float again."""
+_WRITTEN: Final = 6.0
+"""A statement of floats, which takes 6 µs to write and compile, if a thousand calls make up for it.
+"""
 _MOST: Final = 256
 """Terms up to which a sum is written out."""
 
@@ -56,7 +59,8 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     made = sum(
         _time_of_elements(atom, 0 if flat else 500, 1 if flat else 2) for atom in program.outputs
     )
-    return 1.25 * (unrolled + taken + made) < called
+    written = 0.0 if flat else _WRITTEN * sum(eq.results[0].type.size for eq in program.equations)
+    return 1.25 * (unrolled + taken + made) + written < called
 
 
 def _times(eq: Equation) -> tuple[float, float] | None:
