@@ -16,10 +16,11 @@ from typing import Final
 
 from tests.mutation.mistakes_in_calls import API, NUMPY
 from tests.mutation.mistakes_in_programs import BACKEND, PASSES, REST
+from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
-MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST)
+MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *TAPE)
 
 NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
