@@ -31,7 +31,7 @@ class Contestant:
     arrays
         From NumPy's arguments to those that `make` is given, outside of what is timed.
     is_peer
-        Whether it takes part everywhere; others only with one thread and all of the processor.
+        Whether it takes part without being named.
     """
 
     name: str

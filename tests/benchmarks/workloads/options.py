@@ -46,7 +46,7 @@ class Options:
         Whether the processor's time is taken in place of the clock's: of all threads together, so
         for one thread, on a machine that is busy with other things.
     further
-        Whether contestants that are no peers take part, and first calls and growth are measured.
+        Whether first calls, growth, peaks of memory and what was never seen are measured, too.
     output
         The file for the figures.
     """
