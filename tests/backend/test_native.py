@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 import weakref
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
@@ -81,6 +83,18 @@ def test_functions_are_off_by_two_units_in_the_last_place_at_most(name: str) -> 
     np.testing.assert_array_equal(y[~finite], rounded[~finite])
     worst = np.argmax(off)
     assert off[worst] <= ULPS + own, f"{off[worst]} at {x[finite][worst]!r}"
+
+
+def test_the_error_function_is_off_by_two_units_in_the_last_place_at_most() -> None:
+    x = spread(ONES, RANDOM.uniform(0, 8, 5000), POWERS[:5000])
+    edges = np.array([np.inf, -np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        erf = loop_of(lambda x: scipy.special.erf(x), x)
+        y, at_edges = erf(x), erf(edges)
+    expected = np.array([math.erf(number) for number in x])  # by the C library, off by one
+    assert np.max(np.abs(y - expected) / np.spacing(np.abs(expected))) <= ULPS + 1
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
+    np.testing.assert_array_equal(at_edges, np.sign(edges))
 
 
 SPECIAL = np.array([

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.backend.native import mathematics
 from funcdiff.backend.native.vectors import Vector, where
-from funcdiff.core.primitive import Primitive
+from funcdiff.core.primitive import registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p
@@ -84,6 +84,7 @@ _OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.sin: mathematics.sin,
     np.cos: mathematics.cos,
     np.tanh: mathematics.tanh,
+    registered("erf"): mathematics.erf,
 }
 """Functions that are computed in double precision (see `code.expansion` for further ones)."""
 _QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))
@@ -95,9 +96,11 @@ _OF_FLAGS: Final[dict[Any, Formula]] = {
 }
 
 
-def _key(eq: Equation) -> np.ufunc | Primitive[Any]:
-    function = eq.operation.function
-    return function if isinstance(function, np.ufunc) else eq.primitive
+def _key(eq: Equation) -> Any:
+    """Return by what the formula of an equation is found: its primitive, or the ufunc it calls."""
+    if eq.primitive in _OF_DOUBLES or eq.primitive in _OF_FLOATS:
+        return eq.primitive
+    return eq.operation.function
 
 
 def is_function(eq: Equation) -> bool:

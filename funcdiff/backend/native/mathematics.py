@@ -54,6 +54,21 @@ _COS: Final = (
 )  # fmt: skip
 """(cos(x) - 1 + z/2)/z² by z = x², for |x| <= π/4."""
 
+_ERF: Final = (
+    0.12837916709551256, -0.37612638903183626, 0.11283791670947298, -0.02686617064321942,
+    0.005223977601471378, -0.000854832526774754, 0.00012055252657271225, -1.4923283048388212e-05,
+    1.641705649300286e-06, -1.5827667064567424e-07, 1.1079017947501558e-08,
+)  # fmt: skip
+"""erf(x)/x - 1 by z = x², for |x| <= 0.8."""
+_ERFCX: Final = (
+    0.2108063640611436, -0.37173673394897333, 0.2517131932174512, -0.12503305237883747,
+    0.03992253907537153, -0.003993701165367955, -0.002642365955121806, 0.0008759154383829379,
+    0.00022838018255919818, -0.0001288770543042767, -3.417992832500432e-05, 1.861427164817216e-05,
+    7.537370568493559e-06, -2.303101486500049e-06, -1.7492322853542874e-06, 1.1248439270255887e-07,
+    2.6923731707762496e-07,
+)  # fmt: skip
+"""exp(x²)·erfc(x) by t = (x - 2.5)/(x + 2.5), for 0.8 <= x <= 6, from where on erf(x) is 1."""
+
 _ROOT_HALF: Final = 0x3FE6A09E667F3BCD
 """The bits of √½."""
 _FRACTION: Final = (1 << 52) - 1
@@ -117,6 +132,15 @@ def tanh(x: Vector) -> Vector:
     far = _with_sign(1.0 - 2.0 / (e + 1.0), x)
     near = x + x * z * polynomial(z, _TANH)
     return where(size < 1e-150, x, where(size < _NEAR, near, far))
+
+
+def erf(x: Vector) -> Vector:
+    """Return erf(x): an odd polynomial near 0, elsewhere 1 - exp(-x²)·(exp(x²)·erfc(x))."""
+    size, z = x.unary("fabs"), x * x
+    bounded = _at_most(size, 6.0)
+    t = (bounded - 2.5) / (bounded + 2.5)
+    far = _with_sign(1.0 - exp(-(bounded * bounded)) * polynomial(t, _ERFCX), x)
+    return where(size < 0.8, x + x * polynomial(z, _ERF), far)
 
 
 def _logarithm(y: Vector, lost: Operand, exponent: Operand) -> Vector:

@@ -47,7 +47,10 @@ class Code:
 
     def call(self, function: str, result: str, *operands: str) -> str:
         """Append the call of a function, of operands with their types."""
-        kinds = ", ".join(text.rsplit(" ", 1)[0] for text in operands)
+        kinds = ", ".join(
+            f"{text.partition('>')[0]}>" if text.startswith("<") else text.partition(" ")[0]
+            for text in operands
+        )
         self.declared[f"declare {result} @{function}({kinds})"] = None
         return self.add(f"call {result} @{function}({', '.join(operands)})")
 
@@ -159,6 +162,15 @@ class Vector:
         word = "uitofp" if self.kind == "i1" else word
         return self.made(f"{word} {self} to <{WIDTH} x {kind}>", kind)
 
+    def times_plus(self, factor: Operand, summand: Operand) -> Vector:
+        """Return the product plus the summand, rounded once where the processor can do that."""
+        suffix = "f64" if self.kind == "double" else "f32"
+        operands = (self, self.like(factor), self.like(summand))
+        text = self.code.call(
+            f"llvm.fmuladd.v{WIDTH}{suffix}", self.type, *(str(x) for x in operands)
+        )
+        return Vector(self.code, text, self.kind)
+
     @property
     def bits(self) -> Vector:
         """The bits of doubles as integers."""
@@ -178,10 +190,18 @@ def where(flags: Vector, x: Operand, y: Operand) -> Vector:
 
 
 def polynomial(z: Vector, coefficients: tuple[float, ...]) -> Vector:
-    """Return Σ cₖ zᵏ, by Horner's rule."""
-    total = z * coefficients[-1] + coefficients[-2]
-    for c in coefficients[-3::-1]:
-        total = total * z + c
+    """Return Σ cₖ zᵏ, in pairs, pairs of pairs and so on (G. Estrin, 1960).
+
+    By Horner's rule every step waits for the one before.
+    """
+    terms: list[Operand] = list(coefficients)
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        joined: list[Operand] = [z.times_plus(high, low) for low, high in pairs]
+        terms = joined + terms[len(terms) & ~1 :]
+        z = z * z
+    (total,) = terms
+    assert isinstance(total, Vector)
     return total
 
 
