@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.derivatives.programs import gradient_program, jvp_program, vjp_programs
+from funcdiff.api.derivatives.blocks import jacobian_program
+from funcdiff.api.derivatives.programs import (
+    gradient_program,
+    jvp_program,
+    linearize_programs,
+    vjp_programs,
+)
 from funcdiff.backend.tape import sightings, tape
 from funcdiff.backend.tape.steps import NeedsProgramError
 from funcdiff.errors import InternalError
 
 X = np.array([0.5, -1.2, 2.0])
-PROGRAMS = (gradient_program, jvp_program, vjp_programs)
+PROGRAMS = (gradient_program, jacobian_program, jvp_program, linearize_programs, vjp_programs)
 
 
 @pytest.fixture(autouse=True)
@@ -175,6 +181,90 @@ def test_cotangents_of_parts_are_added_up_in_memory_of_the_tape() -> None:
     for _ in range(3):
         np.testing.assert_array_equal(f_vjp((ct, ct))[0], [1.0, 3.0, 2.0])
     np.testing.assert_array_equal(ct, [1.0, 2.0])
+    _, f_vjp = fd.vjp(lambda x: (x, x[:2]), np.ones(3))
+    whole = np.array([1.0, 2.0, 4.0])
+    for _ in range(3):  # to which the part is added in a copy
+        np.testing.assert_array_equal(f_vjp((whole, ct))[0], [2.0, 4.0, 4.0])
+    np.testing.assert_array_equal(whole, [1.0, 2.0, 4.0])
+
+
+def pairs(x: Any, z: Any) -> Any:
+    return {"a": np.sin(x) * z, "b": np.sum(x) ** 2, "c": (z**3, np.outer(x, x))}
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_jacobians_at_first_sight_have_the_blocks_of_the_program(mode: Any, dtype: Any) -> None:
+    x, z = X.astype(dtype), np.float64(1.5)
+    derive = fd.value_and_jacobian(pairs, (0, 1), mode=mode)
+    first = fd.pytree.flatten(derive(x, z))
+    assert derived() == 0
+    for _ in range(8):
+        again = fd.pytree.flatten(derive(x, z))
+        assert again[1] == first[1]
+        for y, v in zip(again[0], first[0], strict=True):
+            assert (y.shape, y.dtype, type(y)) == (v.shape, v.dtype, type(v))
+            np.testing.assert_allclose(y, v, rtol=1e-6)
+    assert derived() == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_jacobians_of_few_elements_and_none(size: int) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return np.concatenate([x * y, x[:1], np.reshape(y, 1) ** 2])
+
+    x, y = np.linspace(0.5, 1.0, size), 2.0
+    for mode in ("forward", "reverse"):
+        first = fd.jacobian(f, (0, 1), mode=mode)(x, y)
+        fd.clear_caches()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FUNCDIFF_CHECK", "1")
+            again = fd.jacobian(f, (0, 1), mode=mode)(x, y)
+        for a, b in zip(first, again, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_jacobians_of_holomorphic_functions_and_of_complex_results() -> None:
+    z = X + 0.5j
+    first = fd.jacobian(lambda z: z * z * (1 + 2j), holomorphic=True)(z)
+    np.testing.assert_allclose(first, np.diag(2 * z * (1 + 2j)), rtol=1e-14)
+    mixed = fd.jacobian(lambda x: (x * (1 + 2j), x**2))(X)
+    np.testing.assert_allclose(mixed[0], np.eye(3) * (1 + 2j))
+    np.testing.assert_allclose(mixed[1], np.diag(2 * X))
+    assert derived() == 0
+
+
+def test_hessians_go_by_a_tape_of_the_gradient() -> None:
+    first = fd.hessian(lambda x: np.sum(np.sin(x) * x[::-1] ** 2))(X)
+    assert len(jacobian_program) == 0
+    for _ in range(8):
+        again = fd.hessian(lambda x: np.sum(np.sin(x) * x[::-1] ** 2))(X)
+        np.testing.assert_allclose(again, first, rtol=1e-13, atol=1e-15)
+
+
+def test_a_linear_map_is_derived_for_many_directions() -> None:
+    x = X.copy()
+    y, f_jvp = fd.linearize(lambda x: (np.sin(x) * x, 2.0, np.floor(x)), x)
+    assert derived() == 0
+    x[:] = 0  # the map is that of the point as it was
+    slope = np.cos(X) * X + np.sin(X)
+    for k in range(40):
+        t = np.cos(k + np.arange(3.0))
+        ty, constant, steps = f_jvp(t)
+        np.testing.assert_allclose(ty, slope * t, rtol=1e-14)
+        assert constant == 0.0
+        np.testing.assert_array_equal(steps, np.zeros(3))
+        ty[:] = 7
+    assert derived() == 1
+    np.testing.assert_array_equal(y[0], np.sin(X) * X)
+    rows = fd.vmap(f_jvp)(np.eye(3))[0]
+    np.testing.assert_allclose(rows, np.diag(slope), rtol=1e-14)
+
+
+def test_operations_on_what_is_not_differentiated_have_no_tangents() -> None:
+    _, t = fd.jvp(lambda x, c: np.sin(c) * x + np.cos(c), (X, X + 1), (X,), argnums=0)
+    np.testing.assert_array_equal(t, np.sin(X + 1) * X)
+    assert derived() == 0
 
 
 def test_tangents_of_what_is_added_to_are_kept() -> None:

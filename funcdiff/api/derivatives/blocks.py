@@ -19,6 +19,7 @@ from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_o
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
+from funcdiff.api.derivatives import unit_vectors
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder, constant
@@ -150,6 +151,24 @@ def jacobian_program(
         return simplify(builder.program([*blocks, *kept]))
 
 
+def _in_one_pass(
+    trace: Trace, operands: Sequence[Any], count: int, mode: Mode, *, wants_value: bool
+) -> list[Any]:
+    """Run the program of the Jacobian; at first sight its tape, on one unit vector at a time."""
+    recording, results = trace.recording, sum(trace.numeric)
+    if jacobian_program.kept(recording, count, results, mode, wants_value=wants_value) is None:
+        ys = [y.type for y in trace.outputs[:results]]
+        forward = _is_forward([type_of(x) for x in operands[:count]], ys, mode)
+        found = unit_vectors.jacobian(
+            jacobian_program, trace, count, operands, forward=forward, mode=mode,
+            wants_value=wants_value,
+        )  # fmt: skip
+        if found is not None:
+            return found
+    program = jacobian_program(recording, count, results, mode, wants_value=wants_value)
+    return run(program, operands, trace)
+
+
 def run_in_chunks(
     passes: Passes, operands: Sequence[Any], results: int, trace: Trace, *, wants_value: bool
 ) -> list[Any]:
@@ -258,8 +277,7 @@ def jacobian_function(
         if chunk_size is not None:
             passes = jacobian_passes(trace.recording, count, rows, mode, chunk_size)
         if passes is None or passes.chunk == passes.size:
-            program = jacobian_program(trace.recording, count, rows, mode, wants_value=wants_value)
-            results = run(program, operands, trace)
+            results = _in_one_pass(trace, operands, count, mode, wants_value=wants_value)
         else:
             results = run_in_chunks(passes, operands, rows, trace, wants_value=wants_value)
         J = _assemble(results[: rows * count], inputs, trace, selection)

@@ -7,13 +7,18 @@ is derived, and is faster from then on.  The results are the same, but for round
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.api.calls.arguments import type_of
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run, split_residuals
-from funcdiff.api.derivatives.programs import Pullback as Programs
-from funcdiff.api.derivatives.programs import gradient_program, jvp_program, vjp_programs
+from funcdiff.api.derivatives.programs import (
+    gradient_program,
+    jvp_program,
+    linearize_programs,
+    vjp_programs,
+)
 from funcdiff.backend import checking
 from funcdiff.backend.tape.sightings import comes_back
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
@@ -23,6 +28,9 @@ from funcdiff.core.memo import Memoised
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+
+MOST_VECTORS: Final = 32
+"""A linear map is applied to so many vectors by a tape, and to others by its program."""
 
 
 def gradient(
@@ -39,7 +47,7 @@ def gradient(
     None if the program is to be derived: here, and of the functions below.
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
-    if not trace.is_array or not _is_new(gradient_program, trace, operands, count, **kind):
+    if not trace.is_array or not is_new(gradient_program, trace, operands, count, **kind):
         return None
     type_ = trace.outputs[0].type
     if (type_.shape and not elementwise) or type_.dtype.kind != ("c" if holomorphic else "f"):
@@ -52,11 +60,11 @@ def gradient(
         if not holomorphic:
             cts = list(map(_conjugate, cts))
         return [
-            *_filled(cts, tape.input_types[:count]),
+            *filled(cts, tape.input_types[:count]),
             *(tape.outputs if wants_value else tape.outputs[1:]),
         ]
 
-    return _checked(
+    return checked(
         attempt(by_tape), lambda: gradient_program(trace.recording, count, **kind)[0], operands
     )
 
@@ -64,16 +72,51 @@ def gradient(
 class _Derived(NamedTuple):
     """Programs, outputs and residuals; these do not change if outputs do."""
 
-    programs: Programs
+    programs: Any
     outputs: list[Any]
     residuals: list[Any]
 
 
-class Pullback:
-    """The outputs of a trace, and the pullback of its results.
+class _Kind(NamedTuple):
+    """A linear map between vectors of the inputs and of the results.
+
+    Attributes
+    ----------
+    programs
+        Give a program `primal` of outputs and residuals, and that of the map.
+    by_tape
+        Of a tape and a vector, gives its image, None for a zero.
+    by_program
+        Of the programs, the residuals and a vector, gives the program of the map and its operands.
+    """
+
+    programs: Memoised[..., Any]
+    by_tape: Callable[[Tape, Sequence[Any]], list[Any]]
+    by_program: Callable[[Any, list[Any], Sequence[Any]], tuple[Program, list[Any]]]
+
+
+def _pull(tape: Tape, cts: Sequence[Any]) -> list[Any]:
+    return list(map(_conjugate, tape.pull(list(map(_conjugate, cts)))))
+
+
+def _pullback(programs: Any, residuals: list[Any], cts: Sequence[Any]) -> tuple[Program, list[Any]]:
+    given = [ct for ct, flag in zip(cts, programs.mask, strict=True) if flag]
+    return programs.pullback, [*residuals, *given]
+
+
+PULLBACK: Final = _Kind(vjp_programs, _pull, _pullback)
+PUSHFORWARD: Final = _Kind(
+    linearize_programs, Tape.push, lambda programs, known, ts: (programs.linear, [*ts, *known])
+)
+
+
+class LinearMap:
+    """The outputs of a trace, and its derivative at a point.
 
     Parameters
     ----------
+    kind
+        `PULLBACK` of the results, or `PUSHFORWARD` to them.
     trace
         What was traced.
     count
@@ -87,12 +130,15 @@ class Pullback:
         The values of the outputs, auxiliary ones included.
     """
 
-    def __init__(self, trace: Trace, count: int, operands: Sequence[Any]) -> None:
-        self._trace, self._count, self._operands = trace, count, operands
+    def __init__(self, kind: _Kind, trace: Trace, count: int, operands: Sequence[Any]) -> None:
+        self._kind, self._trace, self._operands = kind, trace, operands
         self._size = (count, sum(trace.numeric))
+        types = [type_of(x) for x in operands[:count]]
+        self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
-        derived = vjp_programs.kept(trace.recording, *self._size)
-        if derived is None and _is_new(vjp_programs, trace, operands, *self._size):
+        self._calls = 0
+        derived = kind.programs.kept(trace.recording, *self._size)
+        if derived is None and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
@@ -104,30 +150,32 @@ class Pullback:
             found = [*self.outputs, *residuals]
             checking.compare(programs.primal, found, self._operands, exact=False)
 
-    def __call__(self, cts: Sequence[Any]) -> list[Any]:
-        """Return the cotangents of the inputs for those of all results."""
-        found = None
-        if self._tape is not None and not any(isinstance(ct, Tracer) for ct in cts):
-            found = attempt(self._pulled, self._tape, cts)
+    def __call__(self, vectors: Sequence[Any]) -> list[Any]:
+        """Return the image of cotangents of all results, or of tangents of the inputs."""
+        found, self._calls = None, self._calls + 1
+        is_traced = any(isinstance(v, Tracer) for v in vectors)
+        if self._tape is not None and not is_traced and self._calls <= MOST_VECTORS:
+            found = attempt(self._by_tape, self._tape, vectors)
         if found is not None and not checking.is_asked_for():
             return found
         programs, _, residuals = self._derived
-        given = [*residuals, *(ct for ct, flag in zip(cts, programs.mask, strict=True) if flag)]
+        program, given = self._kind.by_program(programs, residuals, vectors)
         if found is None:
-            return run(programs.pullback, given, self._trace)
-        checking.compare(programs.pullback, found, given, exact=False)
+            return run(program, given, self._trace)
+        checking.compare(program, found, given, exact=False)
         return found
 
-    def _pulled(self, tape: Tape, cts: Sequence[Any]) -> list[Any]:
-        found = tape.pull(list(map(_conjugate, cts)))
+    def _by_tape(self, tape: Tape, vectors: Sequence[Any]) -> list[Any]:
+        found = self._kind.by_tape(tape, vectors)
+        found = found[: len(found) if self._kind is PULLBACK else self._size[1]]
         check_finite(found)
-        completed = _filled(list(map(_conjugate, found)), tape.input_types[: self._count])
-        return copy_aliased(completed, [*cts, *tape.values])
+        completed = filled(found, self._types[: len(found)])
+        return copy_aliased(completed, [*vectors, *tape.values])
 
     @computed
     def _derived(self) -> _Derived:
         """The programs, and what the first of them computes."""
-        programs = vjp_programs(self._trace.recording, *self._size)
+        programs = self._kind.programs(self._trace.recording, *self._size)
         results = run(programs.primal, self._operands, self._trace)
         outputs, residuals = split_residuals(results, self._trace)
         return _Derived(programs, outputs, residuals)
@@ -137,7 +185,7 @@ def pushforward(
     trace: Trace, operands: Sequence[Any], tangents: Sequence[Any], results: int
 ) -> list[Any] | None:
     """Return what `jvp_program` computes: all outputs, and the tangents of the first ones."""
-    if not _is_new(jvp_program, trace, [*operands, *tangents], len(tangents), results):
+    if not is_new(jvp_program, trace, [*operands, *tangents], len(tangents), results):
         return None
 
     def by_tape() -> list[Any]:
@@ -145,16 +193,16 @@ def pushforward(
         pushed = tape.push(tangents)[:results]
         check_finite(pushed)
         types = [y.type for y in trace.outputs[:results]]
-        return [*tape.outputs, *_filled(pushed, types)]
+        return [*tape.outputs, *filled(pushed, types)]
 
-    return _checked(
+    return checked(
         attempt(by_tape),
         lambda: jvp_program(trace.recording, len(tangents), results),
         [*operands, *tangents],
     )
 
 
-def _is_new(
+def is_new(
     programs: Memoised[..., Any], trace: Trace, operands: Sequence[Any], *args: Any, **kwargs: Any
 ) -> bool:
     """Whether a trace has values, and came too seldom for programs that nobody reads."""
@@ -163,7 +211,7 @@ def _is_new(
     return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
 
 
-def _checked(
+def checked(
     results: list[Any] | None, program: Callable[[], Program | None], operands: Sequence[Any]
 ) -> list[Any] | None:
     """Return results that share no memory, compared with those of the program if that is asked."""
@@ -176,7 +224,7 @@ def _checked(
     return copy_aliased(results, operands)
 
 
-def _filled(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+def filled(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     """Return tangents or cotangents with zeros in the place of None."""
     pairs = zip(xs, types, strict=True)
     return [np.zeros(t.shape, t.dtype)[()] if x is None else x for x, t in pairs]

@@ -7,13 +7,13 @@ from typing import Any
 
 from funcdiff.api.calls.differentiated import trace_call
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import rebuild, run, split_residuals
+from funcdiff.api.calls.tracing import rebuild
+from funcdiff.api.derivatives.first_sight import PUSHFORWARD, LinearMap
 from funcdiff.api.derivatives.products import (
     check_point,
     tangents_per_argument,
     with_aux,
 )
-from funcdiff.api.derivatives.programs import linearize_programs
 from funcdiff.api.signatures.products import Linearize
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Argnames, Argnums, Primals
@@ -73,13 +73,11 @@ def linearize(
     check_point("linearize", primals, kwargs)
     selection = Selection(f, "linearize", argnums, argnames, every=True)
     inputs, trace = trace_call(f, selection, primals, kwargs, has_aux=has_aux)
-    count, results = len(inputs.operands), sum(trace.numeric)
-    split = linearize_programs(trace.recording, count, results)
-    values = run(split.primal, [*inputs.operands, *trace.captures], trace)
-    outputs, residuals = split_residuals(values, trace)
+    operands = [*inputs.operands, *trace.captures]
+    derivative = LinearMap(PUSHFORWARD, trace, len(inputs.operands), operands)
 
     def f_jvp(*tangents: Any) -> Any:
-        pushed = run(split.linear, [*tangents_per_argument(tangents, inputs), *residuals], trace)
+        pushed = derivative(tangents_per_argument(tangents, inputs))
         return rebuild(trace.structure, trace.numeric, pushed, trace.others)
 
-    return with_aux(trace, outputs, f_jvp)
+    return with_aux(trace, derivative.outputs, f_jvp)

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.differentiated import Inputs
 from funcdiff.api.calls.tracing import Trace, copy_arrays
-from funcdiff.api.derivatives.first_sight import Pullback
+from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.computed import computed
@@ -129,7 +129,7 @@ class RulesPullback:
     ) -> None:
         self._name, self._trace, self._count, self._again = FunctionName(f), trace, count, again
         self._point = copy_arrays(operands[:count])
-        self._pull = Pullback(trace, count, operands)
+        self._pull = LinearMap(PULLBACK, trace, count, operands)
         self.outputs = self._pull.outputs
         self._expected = copy_arrays(self.outputs)
         calls: Sequence[Any] = trace.rule_calls or ()
@@ -155,10 +155,10 @@ class RulesPullback:
         return traced
 
     @computed
-    def _traced(self) -> Pullback:
+    def _traced(self) -> LinearMap:
         """The pullback with the rules traced."""
         trace = self._again(self._point)
-        pull = Pullback(trace, self._count, [*self._point, *trace.captures])
+        pull = LinearMap(PULLBACK, trace, self._count, [*self._point, *trace.captures])
         if not all(map(_agree, self._expected, pull.outputs)):
             raise NotDifferentiableError(
                 f"the pullback of {self._name} has to be derived at {user_location()}, for its "

@@ -10,7 +10,7 @@ from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import Inputs, call_parts, like_inputs
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
-from funcdiff.api.derivatives.first_sight import Pullback, pushforward
+from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap, pushforward
 from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_on_values
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.signatures.products import Jvp, Vjp
@@ -86,7 +86,7 @@ def vjp(
     trace, count = traced(inputs.operands, "pull"), len(inputs.operands)
     operands = [*inputs.operands, *trace.captures]
     pull = (
-        Pullback(trace, count, operands)
+        LinearMap(PULLBACK, trace, count, operands)
         if trace.rule_calls is None
         else RulesPullback(f, trace, operands, count, traced)
     )

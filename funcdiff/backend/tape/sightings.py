@@ -10,12 +10,12 @@ from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
 
 _EQUATIONS_A_SIGHT: Final = 64
-_MOST_SIGHTS: Final = 16
-_ELEMENTS: Final = 512
+_MOST_SIGHTS: Final = 32
+_ELEMENTS: Final = 256
 """A program is derived after one sight for so many equations, at the latest after so many sights:
-half of them if its arrays have so many elements, and none if they have sixteen times more.
+half of them if its arrays have so many elements, and none if they have 32 times more.
 
-To derive an equation takes some 45 µs, and saves some 2 µs of each run on small arrays.
+To derive an equation takes some 45 µs, and saves one or two of each run on small arrays.
 """
 
 _NEW: Final = 128

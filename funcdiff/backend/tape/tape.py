@@ -168,11 +168,12 @@ class Tape:
         return [gathered[number] for number in self._inputs[: self._count]]
 
     def push(self, tangents: Sequence[Any]) -> list[Any]:
-        """Return the tangents of the outputs, None for a zero, for those of the inputs."""
+        """Return the tangents of the outputs for those of the inputs; None is a zero."""
         moving: list[Any] = [None] * len(self.values)
         for number, t in zip(self._inputs, tangents, strict=False):
             moving[number] = t
-        complete = True  # what depends on the inputs has tangents, up to here
+        # what depends on the inputs has tangents, up to here
+        complete = all(t is not None for t in tangents)
         for entry, number, active, operands, results in self._tape:
             if not complete:
                 active = tuple([type(r) is int and moving[r] is not None for r in entry[1:]])
