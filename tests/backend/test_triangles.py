@@ -10,8 +10,10 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.backend.code import triangles
+from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.triangles import Lower, triangular_product
 from funcdiff.backend.kernels.kernels import Kernel
+from funcdiff.core.types import ArrayType
 from tests.backend.test_kernels import assert_computes
 
 KINDS: tuple[Lower, ...] = (True, False, None)
@@ -50,3 +52,37 @@ def test_the_derivative_of_a_cholesky_factor_multiplies_triangles() -> None:
         program = fd.trace(fd.value_and_grad(f, argnums=(0, 1)))(K, y)
         assert Kernel(program, None).source.text.count("product_") == products
         assert_computes(program, [K, y])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("lower", [True, False])
+def test_lapack_reads_one_triangle_in_any_order(dtype: type, lower: bool) -> None:
+    pytest.importorskip("scipy")
+    random = np.random.default_rng(3)
+    matrix: Any = (random.normal(size=(5, 5)) + 3.0 * np.eye(5)).astype(dtype)
+    if matrix.dtype.kind == "c":
+        matrix = matrix + matrix.dtype.type(0.5j) * random.normal(size=(5, 5)).astype(dtype)
+    b: Any = random.normal(size=(5, 2)).astype(dtype)
+    type_ = ArrayType(matrix.shape, matrix.dtype)
+    solve, invert = substitution(type_, lower=lower), lower_inverse(type_)
+    assert solve is not None
+    assert invert is not None
+    tolerance = 1e-5 if matrix.dtype.char in "fF" else 1e-12
+    for a in (matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=0)[::2]):
+        triangle, before = part(a, lower), a.copy()
+        np.testing.assert_allclose(triangle @ solve(a, b), b, atol=tolerance)
+        expected = np.linalg.inv(np.tril(a))
+        np.testing.assert_allclose(invert(a), expected, atol=tolerance)
+        np.testing.assert_array_equal(a, before)
+    matrix[2, 2] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        solve(matrix, b)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        invert(matrix)
+
+
+def test_without_lapack_numpy_does_it() -> None:
+    half, stack = np.dtype(np.longdouble), ArrayType((2, 3, 3), np.dtype(float))
+    for type_ in (ArrayType((3, 3), half), stack, ArrayType((0, 0), np.dtype(float))):
+        assert substitution(type_, lower=True) is None
+        assert lower_inverse(type_) is None

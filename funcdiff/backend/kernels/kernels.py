@@ -18,9 +18,11 @@ import numpy as np
 from funcdiff.backend.blocks.grouping import Loop, Step, group
 from funcdiff.backend.blocks.running import Blocks
 from funcdiff.backend.blocks.schedule import Limits, Region, schedule
+from funcdiff.backend.code.columns import turn
 from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.expansion import expand
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
 from funcdiff.backend.code.source import Source, function
@@ -39,7 +41,7 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan, scan_p
-from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_solve_p
+from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.passes.loops.distribution import distribute
@@ -74,7 +76,10 @@ class Kernel:
         *,
         native: bool = False,
     ) -> None:
-        program, constants = hoist_constants(expand(as_run(program)), _is_seen_by_user)
+        program = expand(as_run(program))
+        if limits is None or not any(isinstance(s, Region) for s in schedule(program, limits)):
+            program = turn(program)
+        program, constants = hoist_constants(program, _is_seen_by_user)
         writer = _KernelWriter(program, limits, stored, constants, native=native)
         self.source = writer.source()
         self._places = writer.places
@@ -217,9 +222,8 @@ class _KernelWriter(ProductWriter):
         if eq.primitive is scan_p:
             p = eq.params_as(Scan)
             value = of_one(self._scan(p), p.body)
-        elif eq.primitive is solve_p and (lower := self._triangle(eq)) is not None:
-            substitute = triangular_solve_p.impl(Triangle(lower))
-            return self._bind_numbered(("substitute", lower), "substitute_", substitute)
+        elif (triangular := self._triangular(eq)) is not None:
+            return self._bind_numbered(triangular, "triangular_", triangular)
         elif (nested := eq.primitive.facts.nested) is not None:
             value = nested(eq.params, partial(kernel, native=self._native))
         else:
@@ -234,12 +238,22 @@ class _KernelWriter(ProductWriter):
         quick = loop_of_numbers(p)
         return sure() if quick is None else Attempt(quick, sure)
 
-    def _triangle(self, eq: Equation) -> bool | None:
-        """Return whether the matrix of a large system is a lower triangle; None if it is none."""
-        matrix = eq.operands[0]
-        if matrix.type.shape[-1] < WORTHWHILE or not isinstance(matrix, Var):
+    def _triangular(self, eq: Equation) -> Callable[..., Any] | None:
+        """Return what is quicker than the general function for a matrix that is a triangle."""
+        type_ = eq.operands[0].type if eq.operands else None
+        if type_ is None or eq.primitive not in (solve_p, triangular_solve_p, triangular_inv_p):
             return None
-        return self._triangles.get(matrix.number)
+        if eq.primitive is triangular_inv_p:
+            return lower_inverse(type_)
+        lower = self._triangles.get(getattr(eq.operands[0], "number", -1))
+        if eq.primitive is triangular_solve_p:
+            lower = eq.params_as(Triangle).lower
+        if lower is None:
+            return None
+        found = substitution(type_, lower=lower)
+        if found is None and eq.primitive is solve_p and type_.shape[-1] >= WORTHWHILE:
+            found = triangular_solve_p.impl(Triangle(lower))
+        return found
 
     def _region(self, region: Region) -> list[str]:
         stored = range(len(region.stored))

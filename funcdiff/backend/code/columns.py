@@ -1,0 +1,307 @@
+"""Turns arrays of many short rows around, so that the long axis is the last one.
+
+NumPy's loops run along the last axis: on (5000, 3) numbers beside (5000, 1) there are 5000 loops of
+three steps, on (3, 5000) beside (5000,) three of 5000.  What works row by row does so on columns,
+too, with its axes numbered anew; what does not is given rows again.  It pays where the loops that
+are saved take longer than the copies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final, TypeAlias
+
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.policy import CLOSED
+from funcdiff.core.primitive import Primitive
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.reductions import reduce_max_p, reduce_min_p, reduce_prod_p
+from funcdiff.ops.products.contract import Contraction, contract_p, is_matrix_product
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.ops.structure.structural import (
+    Axis,
+    Permutation,
+    Shape,
+    concatenate_p,
+    permute,
+    permute_p,
+    reshape,
+    reshape_p,
+)
+from funcdiff.space import Axes, Broadcast, broadcast_p, mul, reduce_sum_p
+
+LONG: Final = 256
+"""Rows from which there are many."""
+_SHORT: Final = 64
+"""Elements of a row up to which it is short."""
+_LOOP: Final = 8.0
+"""Nanoseconds that a loop takes to begin."""
+_COPY: Final = 1.5
+"""Nanoseconds that an element takes to be moved."""
+
+Rule: TypeAlias = "Callable[[_Turner, Equation], Tracer | None]"
+"""Records the result of an equation as columns, None if it needs rows."""
+
+
+def turn(program: Program) -> Program:
+    """Return a program that computes the same, up to rounding, on columns where that is faster."""
+    lengths = Counter(
+        v.type.shape[0]
+        for eq in program.equations
+        for v in eq.results
+        if _is_tall(v.type) and eq.primitive.facts.pointwise
+    )
+    for length, _ in lengths.most_common(1):
+        with Builder("columns", CLOSED) as builder:
+            turner = _Turner(program, [builder.input(t) for t in program.input_types], length)
+            outputs = turner.outputs()
+            if turner.saved > 2 * turner.spent:
+                return builder.program(outputs)
+    return program
+
+
+def _is_tall(type_: ArrayType) -> bool:
+    return type_.ndim > 1 and type_.shape[0] >= LONG and 1 < prod(type_.shape[1:]) <= _SHORT
+
+
+class _Turner:
+    """One walk over a program, which records it on columns.
+
+    Attributes
+    ----------
+    length
+        Of the first axis of the arrays that are turned around.
+    saved, spent
+        Nanoseconds of loops that are saved, and of copies.
+    """
+
+    def __init__(self, program: Program, inputs: Sequence[Tracer], length: int) -> None:
+        self.length = length
+        self.saved = self.spent = 0.0
+        self._program = program
+        self._rows: dict[int, Tracer] = dict(enumerate(inputs))
+        self._columns: dict[int, Tracer] = {}
+        self._views = {
+            eq.results[0].number
+            for eq in program.equations
+            if eq.primitive in (broadcast_p, slice_p)
+        }
+
+    def outputs(self) -> list[Tracer]:
+        """Record all equations; return the outputs, as rows in order in memory."""
+        for eq in self._program.equations:
+            made = self._turned(eq)
+            if made is not None:
+                self._columns[eq.results[0].number] = made
+                continue
+            made = _WITHOUT_ROWS.get(eq.primitive, _nothing)(self, eq)
+            if made is not None:
+                self._rows[eq.results[0].number] = made
+                continue
+            ys = bind(eq.primitive, eq.params, *map(self.rows, eq.operands))
+            self._rows.update(zip((v.number for v in eq.results), ys, strict=True))
+        return [self._output(atom) for atom in self._program.outputs]
+
+    def _turned(self, eq: Equation) -> Tracer | None:
+        """Return the result of an equation as columns, if it works row by row on short rows."""
+        if len(eq.results) != 1:
+            return None
+        rule = _RULES.get(eq.primitive, _pointwise if eq.primitive.facts.pointwise else None)
+        if eq.primitive.facts.reduces is not None:
+            rule = _reduce
+        return rule(self, eq) if rule is not None else None
+
+    def is_turned(self, atom: Atom) -> bool:
+        """Whether an operand is there as columns."""
+        return isinstance(atom, Var) and atom.number in self._columns
+
+    def fits(self, type_: ArrayType) -> bool:
+        """Whether arrays of a type are turned around; numbers in a row stay as they are."""
+        shape = type_.shape
+        return shape[:1] == (self.length,) and 0 < prod(shape[1:]) <= _SHORT
+
+    def rows(self, atom: Atom) -> Tracer:
+        """Return an operand as the program has it."""
+        if isinstance(atom, Literal):
+            return constant(atom.value, atom.type)
+        if atom.number not in self._rows:
+            x = self._columns[atom.number]
+            self._rows[atom.number] = permute(x, (x.ndim - 1, *range(x.ndim - 1)))
+            self._pay(atom)
+        return self._rows[atom.number]
+
+    def columns(self, atom: Atom) -> Tracer:
+        """Return an operand with its first axis behind."""
+        if isinstance(atom, Literal):
+            return constant(atom.value, atom.type.with_shape(_behind(atom.type.shape)))
+        if atom.number not in self._columns:
+            x = self._rows[atom.number]
+            turned = permute(x, _behind(range(x.ndim))) if x.ndim > 1 else x
+            if x.ndim > 1 and x.dtype.kind in "fc":  # a product has memory in order
+                turned = mul(turned, constant(1, turned.type))
+            self._columns[atom.number] = turned
+            self._pay(atom)
+        return self._columns[atom.number]
+
+    def _pay(self, atom: Var) -> None:
+        if atom.type.ndim > 1:
+            self.spent += _COPY * atom.type.size
+
+    def save(self, eq: Equation, loops: float = 0.0) -> None:
+        """Count the loops that NumPy does not begin on columns: of views, one for each row."""
+        type_ = eq.results[0].type
+        uneven = any(isinstance(a, Var) and a.number in self._views for a in eq.operands)
+        if type_.ndim > 1 and uneven:
+            loops += type_.size / type_.shape[-1]
+        self.saved += _LOOP * loops
+
+    def _output(self, atom: Atom) -> Tracer:
+        if not self.is_turned(atom):
+            return self.rows(atom)
+        x = self.rows(atom)
+        return reshape(reshape(x, (x.type.size,)), x.shape) if x.ndim > 1 else x
+
+
+def _behind(axes: Sequence[int]) -> tuple[int, ...]:
+    """Return what belongs to axes with the first one behind."""
+    first, *others = axes
+    return (*others, first)
+
+
+# ---- what works row by row -----------------------------------------------------------------------
+
+
+def _pointwise(turner: _Turner, eq: Equation) -> Tracer | None:
+    if not turner.fits(eq.results[0].type):
+        return None
+    turner.save(eq)
+    return bind(eq.primitive, eq.params, *map(turner.columns, eq.operands))[0]
+
+
+def _reduce(turner: _Turner, eq: Equation) -> Tracer | None:
+    (atom,), p = eq.operands, eq.params_as(Axes)
+    if not turner.fits(atom.type) or 0 in p.axes:
+        return None
+    turner.save(eq, atom.type.shape[0] if eq.primitive in _EXTREMA else 0.0)
+    x = turner.columns(atom)
+    return bind(eq.primitive, Axes(tuple(axis - 1 for axis in p.axes)), x)[0]
+
+
+_EXTREMA: Final = (reduce_max_p, reduce_min_p, reduce_prod_p)
+
+
+def _broadcast(turner: _Turner, eq: Equation) -> Tracer | None:
+    (atom,), p = eq.operands, eq.params_as(Broadcast)
+    if not turner.fits(eq.results[0].type):
+        return None
+    if p.axes[:1] == (0,):
+        x = turner.columns(atom)
+        axes = (*(axis - 1 for axis in p.axes[1:]), len(p.shape) - 1)
+    else:
+        x, axes = turner.rows(atom), tuple(axis - 1 for axis in p.axes)
+    return bind(broadcast_p, Broadcast(_behind(p.shape), axes), x)[0]
+
+
+def _same_rows(turner: _Turner, eq: Equation) -> bool:
+    """Whether operand and result have the same rows, and are turned around."""
+    return turner.fits(eq.operands[0].type) and turner.fits(eq.results[0].type)
+
+
+def _reshape(turner: _Turner, eq: Equation) -> Tracer | None:
+    if not _same_rows(turner, eq):
+        return None
+    shape = _behind(eq.params_as(Shape).shape)
+    return bind(reshape_p, Shape(shape), turner.columns(eq.operands[0]))[0]
+
+
+def _permute(turner: _Turner, eq: Equation) -> Tracer | None:
+    axes = eq.params_as(Permutation).axes
+    if not _same_rows(turner, eq) or axes[0] != 0:
+        return None
+    moved = Permutation((*(axis - 1 for axis in axes[1:]), len(axes) - 1))
+    return bind(permute_p, moved, turner.columns(eq.operands[0]))[0]
+
+
+def _slice(turner: _Turner, eq: Equation) -> Tracer | None:
+    p = eq.params_as(Slice)
+    if not _same_rows(turner, eq) or p.steps[0] != 1:
+        return None
+    moved = Slice(_behind(p.starts), _behind(p.stops), _behind(p.steps))
+    return bind(slice_p, moved, turner.columns(eq.operands[0]))[0]
+
+
+def _add_slice(turner: _Turner, eq: Equation) -> Tracer | None:
+    p, (x, u) = eq.params_as(Slice), eq.operands
+    if not (_same_rows(turner, eq) and turner.fits(u.type)) or p.steps[0] != 1:
+        return None
+    turner.save(eq, turner.length)
+    moved = Slice(_behind(p.starts), _behind(p.stops), _behind(p.steps))
+    return bind(eq.primitive, moved, turner.columns(x), turner.columns(u))[0]
+
+
+def _concatenate(turner: _Turner, eq: Equation) -> Tracer | None:
+    p = eq.params_as(Axis)
+    if not turner.fits(eq.results[0].type) or p.axis == 0:
+        return None
+    turner.save(eq, turner.length * len(eq.operands))
+    return bind(concatenate_p, Axis(p.axis - 1), *map(turner.columns, eq.operands))[0]
+
+
+def _contract(turner: _Turner, eq: Equation) -> Tracer | None:
+    fits = eq.results[0].type.ndim == 2 and turner.fits(eq.results[0].type)
+    return _product(turner, eq, turns=True) if fits else None
+
+
+_RULES: Final[dict[Primitive[Any], Rule]] = {
+    contract_p: _contract,
+    broadcast_p: _broadcast,
+    reshape_p: _reshape,
+    permute_p: _permute,
+    slice_p: _slice,
+    add_slice_p: _add_slice,
+    concatenate_p: _concatenate,
+}
+"""Default for the others: `_pointwise` and `_reduce` by their facts, or rows."""
+
+
+# ---- what makes something else of rows -----------------------------------------------------------
+
+
+def _nothing(_turner: _Turner, _eq: Equation) -> None:
+    return None
+
+
+def _total(turner: _Turner, eq: Equation) -> Tracer | None:
+    """Add up rows, and along others of their axes."""
+    (atom,), p = eq.operands, eq.params_as(Axes)
+    if not turner.is_turned(atom) or 0 not in p.axes:
+        return None
+    axes = (*(axis - 1 for axis in p.axes[1:]), atom.type.ndim - 1)
+    return bind(eq.primitive, Axes(axes), turner.columns(atom))[0]
+
+
+def _product(turner: _Turner, eq: Equation, *, turns: bool = False) -> Tracer | None:
+    """Multiply matrices, rows or columns as they are there; the product has the axes behind."""
+    p = eq.params_as(Contraction)
+    turned = [turner.is_turned(atom) and atom.type.ndim == 2 for atom in eq.operands]
+    if not is_matrix_product(p) or not (turns or any(turned)):
+        return None
+    left, right = (
+        _behind(labels) if flag else labels
+        for labels, flag in zip((p.left, p.right), turned, strict=True)
+    )
+    x, y = (
+        turner.columns(atom) if flag else turner.rows(atom)
+        for atom, flag in zip(eq.operands, turned, strict=True)
+    )
+    out = _behind(p.out) if turns else p.out
+    return bind(contract_p, Contraction(left, right, out), x, y)[0]
+
+
+_WITHOUT_ROWS: Final[dict[Primitive[Any], Rule]] = {reduce_sum_p: _total, contract_p: _product}
+"""Rules that make rows of columns.  Default for the others: of rows."""
