@@ -59,7 +59,7 @@ class Call(Operands):
     ) -> Any:
         """Trace the function and its rules, and record the call as one equation."""
         body = self._trace(function, self._on_arguments(function), pending=0)
-        pending = self.builder.policy.pending - 1  # of rules that may be transposed
+        pending = self._pending() - 1  # of rules that may be transposed
         traces = [body]
         if pending >= 0 and jvp is not None:
             traces.append(self._trace_jvp(jvp, body, pending))
@@ -74,6 +74,17 @@ class Call(Operands):
         ys = bind(custom_p, rule, *operands) if programs[0].outputs else ()
         results = restore_kinds(ys, body.outputs)
         return rebuild(body.structure, body.numeric, results, body.others)
+
+    def _pending(self) -> int:
+        """Return how many levels deep rules of this call may be asked for.
+
+        What is odd is for the transpose of the rule that calls this function, which goes through
+        the call only if that depends on a tangent or cotangent.
+        """
+        pending = self.builder.policy.pending
+        traced = [x for x in self.xs if isinstance(x, Tracer)]
+        independent = pending % 2 and is_independent_of_tangents(self.builder, traced)
+        return pending - 1 if independent else pending
 
     @computed
     def arguments(self) -> list[Argument]:
@@ -210,6 +221,30 @@ class Call(Operands):
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
+
+
+def is_independent_of_tangents(builder: Builder, xs: Sequence[Tracer]) -> bool:
+    """Whether values in the trace of a rule depend on no tangent or cotangent, as far as is seen.
+
+    These are its inputs without a value.
+    """
+    given = [v for k, v in builder.values.inputs.items() if builder.capture_of(k) is None]
+    if not builder.policy.eager or all(v is not None for v in given):
+        return False  # no rule, but what is traced inside of one
+    pending, seen = [x.atom for x in xs if x.builder is builder], set[int]()
+    if any(x.builder is not builder and x.builder is not None for x in xs):
+        return False
+    while pending:
+        number = pending.pop()
+        if not isinstance(number, int) or number in seen:
+            continue
+        seen.add(number)
+        origin = builder.origin(number)
+        if origin is not None:
+            pending.extend(origin[1])
+        elif builder.input_value(number) is None or isinstance(builder.capture_of(number), Tracer):
+            return False
+    return True
 
 
 def filled(derivatives: Sequence[Any], types: Sequence[ArrayType]) -> list[Tracer]:
