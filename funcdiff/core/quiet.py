@@ -27,11 +27,11 @@ def without_warnings(function: Callable[..., T], args: Sequence[Any] = ()) -> T:
 
     Unlike with `quiet`, context variables that the function sets stay set.
     """
-    tokens = [variable.set(value) for variable, value in _SETTINGS]
+    changed = [(v, v.set(value)) for v, value in _SETTINGS if v.get(None) is not value]
     try:
         return function(*args)
     finally:
-        for (variable, _), token in zip(_SETTINGS, tokens, strict=True):
+        for variable, token in changed:
             variable.reset(token)
 
 

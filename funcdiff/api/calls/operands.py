@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,20 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import is_weak
 from funcdiff.pytree.structure import same_value
+
+
+def _is_array(x: Any) -> bool:
+    """Whether a leaf is an operand as it is, as most arguments of most functions are."""
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.dtype.char in "fd" and x.dtype.isnative
+    return issubclass(kind, Tracer)
+
+
+@cache
+def _structure_of(count: int) -> pytree.Structure:
+    """Return the structure of a tuple of leaves."""
+    return pytree.flatten((0,) * count)[1]
 
 
 class Operands:
@@ -37,6 +52,11 @@ class Operands:
     """
 
     def __init__(self, tree: Any, is_operand: Callable[[Any], bool] = is_numeric) -> None:
+        if type(tree) is tuple and is_operand is is_numeric and all(map(_is_array, tree)):
+            self.leaves, self.structure = list(tree), _structure_of(len(tree))
+            self.flags = [True] * len(tree)
+            self.numbers = self.xs = self.leaves
+            return
         self.leaves, self.structure = pytree.flatten(tree)
         self.flags = [is_operand(leaf) for leaf in self.leaves]
         self.numbers = self.among(self.leaves)
@@ -70,6 +90,8 @@ class Operands:
 
     def tree(self, values: Sequence[Any]) -> Any:
         """Return the container with these values of the operands."""
+        if self.structure is _structure_of(len(self.leaves)):
+            return tuple(values)
         rest = iter(values)
         pairs = zip(self.leaves, self.flags, strict=True)
         return pytree.unflatten(
