@@ -189,9 +189,8 @@ class Builder:
         """
         return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
 
-    def capture_private(self, value: Any) -> Tracer:
-        """Make an array or a number an input that nobody else will change."""
-        type_ = ArrayType(value.shape, value.dtype)
+    def capture_private(self, value: Any, type_: ArrayType) -> Tracer:
+        """Make an array or a number of a type an input that nobody else will change."""
         return self.handle(self, self._add_capture(value, type_), type_)
 
     def _add_capture(self, value: Any, type_: ArrayType) -> int:

@@ -293,9 +293,10 @@ def test_what_rules_return_is_copied() -> None:
 
 
 def test_a_pullback_takes_traced_cotangents() -> None:
-    f = Counted("vjp").f
-    _, f_vjp = fd.vjp(f, X)
+    f, x = Counted("vjp").f, X.copy()
+    _, f_vjp = fd.vjp(f, x)
     for _ in range(2):
+        x[:] = 7
         (rows,) = fd.vmap(f_vjp)(np.eye(3))
         np.testing.assert_allclose(rows, np.diag(np.cos(X)))
         np.testing.assert_allclose(fd.jit(f_vjp)(X)[0], X * np.cos(X))
@@ -536,3 +537,52 @@ def test_sixteen_threads_take_derivatives_of_one_function() -> None:
     with ThreadPoolExecutor(16) as pool:
         for found, expected in pool.map(slope, range(64)):
             np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [3, 200_000])
+@pytest.mark.parametrize("kind", ["vjp", "jvp"])
+@pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
+def test_a_work_buffer_may_be_used_again_after_each_call(
+    derivative: Any, kind: str, size: int
+) -> None:
+    buffer = np.ones(size)
+    f: Any = fd.custom_vjp(lambda x, c: x * c)
+    if kind == "vjp":
+        f.defvjp(lambda x, c: (x * c, c), lambda c, ct: (ct * c, None))
+    else:
+        f.defjvp(lambda p, t: (p[0] * p[1], t[0] * p[1]))
+
+    def g(x: Any) -> Any:
+        for k in range(3):
+            buffer[:] = k + 2
+            x = f(x, buffer)
+        buffer[:] = 7
+        return x
+
+    np.testing.assert_array_equal(derivative(g, np.ones(size)), np.full(size, 24.0))
+
+
+@pytest.mark.parametrize("kind", ["vjp", "jvp"])
+def test_a_pullback_of_large_arrays_keeps_what_it_needs(kind: str) -> None:
+    x = np.linspace(0, 1, 200_000)
+    f = Counted(kind).f
+    _, f_vjp = fd.vjp(lambda x: f(x + 0), x)
+    expected = np.cos(x)
+    x[:] = 9
+    np.testing.assert_allclose(f_vjp(np.ones_like(x))[0], expected)
+
+
+def test_rules_inside_of_what_has_no_values_are_traced_as_ever() -> None:
+    f = fd.custom_vjp(np.sin)
+    f.defvjp(lambda x: (np.sin(x), x), lambda x, ct: (ct * np.cos(x),))
+    expected = np.cos(X)
+    for g in (
+        lambda x: np.sum(fd.vmap(f)(x)),
+        lambda x: np.sum(fd.jit(f)(x)),
+        lambda x: np.sum(fd.checkpoint(f)(x)),
+        lambda x: fd.scan(lambda c, v: (c + f(v), None), 0.0, x)[0],
+        lambda x: fd.cond(np.sum(x) > 0, lambda x: np.sum(f(x)), np.sum, x),
+        lambda x: np.sum(fd.tap("y", f(x))),
+    ):
+        np.testing.assert_allclose(fd.grad(g)(X), expected)
+    np.testing.assert_allclose(fd.hessian(lambda x: np.sum(f(x)))(X), np.diag(-np.sin(X)))

@@ -96,19 +96,23 @@ class CustomFunction(Generic[P, R]):
         builder = current_builder()
         if builder is None:
             return self.untraced(*args, **kwargs)
-        if self._jvp is None and self._vjp is None:
+        has_rule = self._jvp is not None or self._vjp is not None
+        if not has_rule and not self._is_opaque:
             raise InputError(
                 f"{self._name} was declared with fd.{self._wanted}, but it has no rule, at "
                 f"{user_location()}. Call {self._name}.def{self._wanted[-3:]}(...) before."
             )
         positional = self._positional(args, kwargs)
+        result: R
         if builder.policy.on_values:
-            made: R = self._on_values(positional, builder)
-            if made is not REFUSED:
-                return made
-        result: R = Call(self._name, self._fixed, positional, builder).record(
-            self._code, self._jvp, self._vjp
-        )
+            result = self._on_values(positional, builder)
+            if result is not REFUSED:
+                return result
+        if has_rule:
+            call = Call(self._name, self._fixed, positional, builder)
+            result = call.record(self._code, self._jvp, self._vjp)
+        else:
+            result = self._code(*positional)
         return result
 
     def untraced(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
-from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, shown
+from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, shown
 from funcdiff.api.rules.rule_results import Argument, Result, RuleName, match_cotangents, pair_of
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
@@ -126,11 +126,18 @@ class Turned(NamedTuple):
 
 def turned(trace: Trace, count: int, refusal: str) -> Turned:
     """Return a rule that was traced in its first `count` inputs, with the values of the others."""
-    known = [concrete_value(x) if isinstance(x, Tracer) else x for x in trace.captures]
+    known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
     vanishing = tuple([x.dtype.kind in "fc" and not np.any(x) for x in known])
     program = transposed_rule(trace.recording, count, vanishing)
     return Turned(program, known, refusal)
+
+
+def _lasting(capture: Any) -> Any:
+    """Return what was captured, which is a view of memory that may change if it is large."""
+    if isinstance(capture, Tracer):
+        return own(concrete_value(capture))
+    return own(capture) if getattr(capture, "base", None) is not None else capture
 
 
 @memoised
@@ -167,8 +174,8 @@ class MadeCall:
     name, fixed, arguments, result
         Of the function: its name, the arguments that rules get as they are, the containers of the
         others and that of what it returned.
-    places
-        Which of the floating leaves of the arguments are traced.
+    types, places
+        The types of the floating leaves of the arguments, and which of these are traced.
     is_opaque
         Whether the function is declared to be opaque: its effects must happen once.
     is_finite
@@ -184,10 +191,11 @@ class MadeCall:
     linear: Turned | None = None
 
     def __init__(
-        self, name: str, fixed: Sequence[Any], arguments: Sequence[Argument], places: Sequence[int],
-        builder: Builder, *, is_opaque: bool,
+        self, name: str, fixed: Sequence[Any], arguments: Sequence[Argument],
+        types: Sequence[ArrayType], places: Sequence[int], builder: Builder, *, is_opaque: bool,
     ) -> None:  # fmt: skip
-        self.name, self.fixed, self.arguments, self.places = name, fixed, arguments, places
+        self.name, self.fixed, self.arguments = name, fixed, arguments
+        self.types, self.places = types, places
         self.is_opaque = is_opaque
         self.is_finite = True
         self._builder = ref(builder)
@@ -212,9 +220,8 @@ class MadeCall:
         what = RuleName("backward", self.rule, self.name)
         returned = self._run(self.backward, what, cotangent)
         every = match_cotangents(self.arguments, self.rule, self.name, returned)
-        found = [every[k] for k, on in zip(self.places, active, strict=True) if on]
-        types = [self._types[k] for k, on in zip(self.places, active, strict=True) if on]
-        return self._kept([_filled(y, t, conjugate) for y, t in zip(found, types, strict=True)])
+        places = [k for k, on in zip(self.places, active, strict=True) if on]
+        return self._kept([_filled(every[k], self.types[k], conjugate) for k in places])
 
     # ---- tangents ----------------------------------------------------------------------------
 
@@ -226,13 +233,13 @@ class MadeCall:
         rest = iter(ts)
         moving = {k: next(rest) for k, on in zip(self.places, active, strict=True) if on}
         if self.linear is not None:
-            types = [self._types[k] for k in self.places]
+            types = [self.types[k] for k in self.places]
             given = [moving.get(k) for k in self.places]
             pairs = zip(given, types, strict=True)
             return self._kept(self.linear.run([_filled(t, type_) for t, type_ in pairs]))
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
-        types = self._types
+        types = list(self.types)
         tangents = self.tangents([moving.get(k) for k in range(len(types))])
         what = RuleName("JVP", rule, self.name)
         returned = self._run(partial(rule, *self.fixed), what, primals, tangents, same=same)
@@ -247,7 +254,7 @@ class MadeCall:
 
         In the place of None there are zeros; leaves without a derivative have None.
         """
-        rest = iter(zip(given, self._types, strict=True))
+        rest = iter(zip(given, self.types, strict=True))
         trees = []
         for structure, types in self.arguments:
             leaves = [
@@ -258,12 +265,6 @@ class MadeCall:
         return tuple(trees)
 
     # ---- both --------------------------------------------------------------------------------
-
-    @property
-    def _types(self) -> list[ArrayType]:
-        """The types of the floating leaves of the arguments."""
-        every = [t for argument in self.arguments for t in argument.types]
-        return [t for t in every if t is not None and t.differentiable]
 
     def _guarded(self, function: Callable[..., list[Any]], *args: Any) -> list[Any]:
         """Run a rule; what it raises goes past all that would compute another way."""

@@ -21,8 +21,6 @@ from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom import CustomFunction
 from funcdiff.api.rules.private_values import call_of_rule, map_arrays
-from funcdiff.api.rules.value_call import REFUSED
-from funcdiff.core.builder import current_builder
 from funcdiff.core.effects import calls_of, key_of
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
@@ -171,15 +169,6 @@ class OpaqueFunction(CustomFunction[P, R]):
             calls.note(key_of(Opaque(name, types, ()), called), arrays, None)
         others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
         return _Result(types, weak, structure, numeric, others)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function; in a trace, record the call."""
-        builder = current_builder()
-        if builder is not None and self._jvp is None and self._vjp is None:
-            positional = self._positional(args, kwargs)
-            found: R = self._on_values(positional, builder) if builder.policy.on_values else REFUSED
-            return self._recorded(*positional) if found is REFUSED else found
-        return super().__call__(*args, **kwargs)
 
 
 def _rebuild(

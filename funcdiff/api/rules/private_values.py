@@ -19,7 +19,7 @@ def shown(x: Any) -> Any:
     """Return a value that is not changed by whoever gets it: a read-only view of an array."""
     if issubclass(type(x), np.ndarray):  # which a traced array is only by `isinstance`
         x = x.view()
-        x.flags.writeable = False
+        x.setflags(False)
     return x
 
 
@@ -103,5 +103,5 @@ def map_arrays(f: Callable[[Any], Any], tree: Any) -> Any:
     if kind is np.ndarray:
         return f(tree)
     if kind is tuple:
-        return tuple([map_arrays(f, x) for x in tree])
+        return tuple([f(x) if type(x) is np.ndarray else map_arrays(f, x) for x in tree])
     return pytree.map(f, tree)

@@ -45,8 +45,7 @@ from funcdiff.errors import TracerError
 from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.ops.elementwise.complex import conj
-from funcdiff.ops.user.custom_known import Known, enter_call, known_p
-from funcdiff.ops.user.custom_rules import smooth
+from funcdiff.ops.user.custom_known import INDEX, Known, enter_call, known_p
 from funcdiff.ops.user.opaque import private_copy
 from funcdiff.space import zeros
 
@@ -89,7 +88,9 @@ class ValueCall(Call):
         self, jvp: Callable[..., Any] | None, vjp: tuple[Callable[..., Any], ...] | None
     ) -> Any:
         """Make the call and record it; return REFUSED if it has to be traced."""
-        if self.builder.taps is not None or any(isinstance(x, Tracer) for x in self.fixed):
+        if self.builder.taps is not None or (
+            self.fixed and any(isinstance(x, Tracer) for x in self.fixed)
+        ):
             return REFUSED
         traced = [k for k, x in enumerate(self.xs) if isinstance(x, Tracer)]
         mode = self.builder.policy.on_values
@@ -110,7 +111,10 @@ class ValueCall(Call):
 
     def _find_values(self) -> None:
         """Find the values of all arguments."""
-        self._values = list(map(shown, without_warnings(self._numbers)))
+        numbers = without_warnings(self._numbers)
+        if self.builder.policy.on_values == "push":  # rules run later, in the same derivative
+            numbers = list(map(own, numbers))
+        self._values = list(map(shown, numbers))
         self._given = self._with(self._values)
 
     def _numbers(self) -> list[Any]:
@@ -134,9 +138,9 @@ class ValueCall(Call):
         vjp: tuple[Callable[..., Any], ...] | None,
         mode: str,
     ) -> Any:
-        floating = smooth(self.types)
+        floating = [k for k, t in enumerate(self.types) if t.differentiable]
         call = MadeCall(
-            self.name, self.fixed, self.arguments,
+            self.name, self.fixed, self.arguments, [self.types[k] for k in floating],
             [n for n, k in enumerate(floating) if k in traced], self.builder,
             is_opaque=self._is_opaque,
         )  # fmt: skip
@@ -209,7 +213,7 @@ class ValueCall(Call):
         who = RuleName("JVP", rule, self.name)
         same = self._same()
         primals = tuple(self._given[k] for k in self.moving)
-        types = [t for t in self.types if t.differentiable]
+        types = call.types
         found: list[Any] = []
 
         def applied(tracers: list[Tracer]) -> list[Tracer]:
@@ -300,26 +304,32 @@ class ValueCall(Call):
 
     def _recorded(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
         """Record the results, and how derivatives go through the call."""
-        structure = call.result.structure
-        leaves = [out] if structure is pytree.LEAF else pytree.flatten(out)[0]
-        if any(isinstance(x, Tracer) for x in leaves):
-            raise NeedsTracingError
-        numeric = call.result.numeric
-        numbers = [x for x, on in zip(leaves, numeric, strict=True) if on]
-        builder = self.builder
-        ys: Sequence[Any] = [builder.capture_private(own(operand(x))[()]) for x in numbers]
-        if xs and any(y.type.differentiable for y in ys):
-            index = builder.capture_private(enter_call(call))
+        builder, result = self.builder, call.result
+        is_alone = result.structure is pytree.LEAF
+        leaves = [out] if is_alone else pytree.flatten(out)[0]
+        numbers = leaves
+        if not is_alone or not result.types:
+            numbers = [x for x, on in zip(leaves, result.numeric, strict=True) if on]
+        ys: Sequence[Any] = [
+            builder.capture_private(own(operand(x))[()], t)
+            for x, t in zip(numbers, result.types, strict=True)
+        ]
+        if xs and any(t.differentiable for t in result.types):
+            index = builder.capture_private(enter_call(call), INDEX)
             builder.rule_calls = builder.rule_calls or []
             builder.rule_calls.append(call)
             ys = bind(known_p, Known(self.name, len(ys), has_rule), *ys, index, *xs)
-        others = [x for x, on in zip(leaves, numeric, strict=True) if not on]
         results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]
-        return rebuild(structure, numeric, results, others)
+        if is_alone and results:
+            return results[0]
+        others = [x for x, on in zip(leaves, result.numeric, strict=True) if not on]
+        return rebuild(result.structure, result.numeric, results, others)
 
 
 def _like(y: Tracer, number: Any) -> Any:
     """Return a result as what it stands for: a Python number, an array or a scalar of NumPy's."""
+    if y.type.shape:
+        return y
     if is_weak(number):
         return as_number(y)
     return views.as_array(y) if is_array_without_axes(number) else y

@@ -226,4 +226,4 @@ def check_finite(values: Sequence[Any]) -> None:
 
 def are_finite(values: Sequence[Any]) -> bool:
     """Whether all numbers are finite."""
-    return all(np.isfinite(x).all() for x in values if x is not None)
+    return all([np.isfinite(x).all() for x in values if x is not None])  # noqa: C419
