@@ -1,7 +1,8 @@
 """Derivative rules of the user's own: `custom_jvp`, `custom_vjp`, with JAX's signatures.
 
-A call traces the function and, as often as derivatives are pending, its rules; all of it becomes
-one equation that holds the programs.
+In an eager derivative of the first order a call is made on values, and its rules run on values.
+Elsewhere it traces the function and, as often as derivatives are pending, its rules; all of it
+becomes one equation that holds the programs.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ def custom_jvp(
     ----------
     f
         Function of arrays and containers.  Where derivatives are taken, what it does is not looked
-        at; in an eager trace it may use the values of its arguments.
+        at; outside of `jit`, `vmap` and the like it gets values.
     nondiff_argnums
         Positions of arguments that are passed through as they are: functions, options.
 

@@ -199,16 +199,18 @@ def primitive(
 
     For solvers, special functions, compiled code: whatever leaves NumPy.  Declare it once, at the
     top level of a module, and give it a rule with ``defvjp`` or ``defjvp`` (as `custom_vjp` and
-    `custom_jvp` take them); the rules are traced, and may call other primitives.
+    `custom_jvp` take them), which may call other primitives.
 
     Parameters
     ----------
     f
-        Function of arrays and containers.  It must return the same shapes and dtypes for
-        arguments of the same shapes and dtypes, and must not write to its arguments.
+        Function of arrays and containers.  Where it has no values (see `result`), it must return
+        the same shapes and dtypes for arguments of the same shapes and dtypes.  In a derivative it
+        gets copies of its arguments.
     result
         ``result(*args)`` returns arrays of the shapes and dtypes of the result; it is called with
-        zeros.  Needed where `f` is used without values: inside `vmap`, `cond`, `scan`.
+        zeros.  Needed where `f` is used without values: inside `jit`, `vmap`, `cond`, `scan`, and
+        in rules of which a second derivative is taken.
     batch
         ``batch(size, *args)``: `f` of arguments that all have an axis of length `size` in front;
         by default `f` is called in a loop.
