@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import (
     Any,
@@ -16,56 +16,44 @@ from typing import (
     ParamSpec,
     TypeAlias,
     TypeVar,
+    cast,
     overload,
 )
 
-import numpy as np
-
-from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
-    ints_of,
-    is_array_without_axes,
-    is_numeric,
-    names_of,
-    operand,
-    refuse_foreign,
-    type_of,
 )
 from funcdiff.api.calls.operands import Operands
-from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.compiling.guarded import (
+    Guarded,
+    RecompilationWarning,
+    guarded_program,
+    program_of_trace,
+)
+from funcdiff.api.compiling.kinds import Kind, Statics, signature_of
+from funcdiff.api.compiling.straight import Straight, rebuilt, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.compiled import fastest
-from funcdiff.backend.kernels.kernels import kernel, owns_results
+from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
-from funcdiff.backend.numbers.unrolling import Unrolled
-from funcdiff.core.builder import current_builder
-from funcdiff.core.evaluate import copy_aliased, is_repeatable
+from funcdiff.core.builder import builders, current_builder
 from funcdiff.core.program import Program
-from funcdiff.core.quiet import quiet
-from funcdiff.core.recording import program_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
-from funcdiff.errors import InputError, InternalError, user_location
-from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.passes.simplify import simplify
-from funcdiff.pytree.statics import static_key
+from funcdiff.errors import ConcreteValueError, InputError, user_location
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
+Kept = TypeVar("Kept", bound="Straight | Guarded")
 
 Engine: TypeAlias = Literal["numpy", "llvm"]
 
 _MANY: Final = 64
 """Programs of one function from which a warning names the cause."""
-
-
-class RecompilationWarning(UserWarning):
-    """A jitted function was traced again and again for arguments of ever new kinds."""
 
 
 class Lowered(NamedTuple):
@@ -83,38 +71,28 @@ class Lowered(NamedTuple):
     source: str
 
 
-class _Kind(NamedTuple):
-    """A call taken apart: the key of its program, and the numbers that are its operands."""
+class JitInfo(NamedTuple):
+    """What a jitted function keeps.
 
-    key: tuple[Any, ...]
-    operands: list[Any]
+    Attributes
+    ----------
+    kinds
+        For how many kinds of arguments it was traced.
+    leaves
+        How many programs it has: more than one for a kind if Python decides by values.
+    hits
+        How many calls with such a kind found their program.
+    misses
+        By place in the user's code: how often a call had an outcome there that none had before.
+    eager
+        How many kinds are run as without `jit`, since they had ever new outcomes.
+    """
 
-
-class _Compiled(NamedTuple):
-    """A program with the trace that it comes from, and what runs it if it is kept."""
-
-    program: Program
-    trace: Trace
-    execute: Callable[..., list[Any]] | None = None
-
-    def __call__(self, operands: Sequence[Any]) -> list[Any]:
-        """Return results that share no memory with anything."""
-        if self.execute is None or any(isinstance(x, Tracer) for x in operands):
-            return run(self.program, operands, self.trace)
-        try:
-            results = quiet(self.execute, *operands)
-        except InternalError:
-            raise
-        except Exception as error:
-            self.refuse_to_repeat(error)
-            return run(self.program, operands, self.trace)  # which raises again, and says where
-        return copy_aliased(results, operands)
-
-    def refuse_to_repeat(self, error: Exception) -> None:
-        """Raise the error of a run that had effects, which must not happen again."""
-        if not is_repeatable(self.program.equations):
-            error.add_note(f"funcdiff: in a compiled program that was run at {user_location()}")
-            raise error
+    kinds: int
+    leaves: int
+    hits: int
+    misses: dict[str, int]
+    eager: int
 
 
 class JittedFunction(Generic[P, R]):
@@ -125,21 +103,16 @@ class JittedFunction(Generic[P, R]):
         f: Callable[P, R],
         static_argnums: int | Sequence[int],
         static_argnames: str | Sequence[str],
-        engine: Engine = "numpy",
+        engine: Engine,
+        guards: bool,  # noqa: FBT001
     ) -> None:
         _check_engine(engine)
         self._native = engine == "llvm"
         functools.update_wrapper(self, f)
         self._function = f
-        given, names = ints_of(static_argnums), names_of(static_argnames)
-        if given is None or names is None:
-            raise InputError(
-                f"jit: static_argnums={static_argnums!r} must be an int or ints, and "
-                f"static_argnames={static_argnames!r} a str or strs, at {user_location()}. Numbers "
-                "of parameters go into the one, names into the other."
-            )
-        self._numbers, self._names = self._both(given, names)
-        self._programs: dict[tuple[Any, ...], _Compiled] = {}
+        self._guards = guards
+        self._statics = Statics(f, static_argnums, static_argnames)
+        self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
         self._direct: dict[tuple[Any, ...], Callable[[Sequence[Any]], Any]] = {}
         self._warned = False
 
@@ -152,16 +125,51 @@ class JittedFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
         if not kwargs and current_builder() is None:
-            direct = self._direct.get(_signature(args))
+            direct = self._direct.get(signature_of(args))
             if direct is not None:
                 returned: R = direct(args)
                 return returned
-        kind = self._kind(args, kwargs)
-        found = self._programs.get(kind.key) or self._trace(args, kwargs, kind)
-        trace = found.trace
-        results = found([*kind.operands, *trace.captures])
-        result: R = rebuild(trace.structure, trace.numeric, results, trace.others)
-        return result
+        kind = self._statics.kind(args, kwargs)
+        found = self._programs.get(kind.key)
+        trace = self._recorded(args, kwargs, kind) if found is None else None
+        if trace is not None and not trace.decisions:
+            found = self._compile(trace, args, kwargs, kind)
+        if isinstance(found, Straight):
+            results = found([*kind.operands, *found.trace.captures])
+            result: R = rebuilt(found.trace, results)
+            return result
+        if current_builder() is not None:  # what decides is known there, if anywhere
+            return self._function(*args, **kwargs)
+        return cast("R", self._branching(args, kwargs, kind, trace))
+
+    def _branching(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind, trace: Trace | None
+    ) -> Any:
+        """Run a function that decides by values; with a trace of this call, if there is one."""
+        found = self._programs.get(kind.key)
+        if not isinstance(found, Guarded):
+            found = self._keep(kind, Guarded(FunctionName(self._function), native=self._native))
+        if current_builder() is None and self._statics.is_plain(args, kwargs):
+            self._direct.setdefault(signature_of(args), lambda args: self._on_way(found, args, {}))
+        if trace is not None:
+            return found.enter(trace, kind.operands)
+        return self._on_way(found, args, kwargs, kind)
+
+    def _on_way(
+        self,
+        found: Guarded,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        kind: Kind | None = None,
+    ) -> Any:
+        """Run a function on a way that is known, or trace it; of plain operands without a kind."""
+
+        def trace() -> Trace:
+            given = kind or self._statics.kind(tuple(args), kwargs)
+            return self._record(tuple(args), kwargs, given, decides=True)
+
+        operands = args if kind is None else kind.operands
+        return found(operands, trace, lambda: self._function(*args, **kwargs))
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JittedFunction[P, R]: ...
@@ -175,100 +183,57 @@ class JittedFunction(Generic[P, R]):
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
-        kind = self._kind(args, kwargs)
-        program = (self._programs.get(kind.key) or self._trace(args, kwargs, kind)).program
+        kind = self._statics.kind(args, kwargs)
+        trace = self._record(args, kwargs, kind, decides=self._guards)
+        program = program_of_trace(trace) if not trace.decisions else guarded_program(trace)
         return Lowered(program, kernel(program, native=self._native).source.text)
+
+    def cache_info(self) -> JitInfo:
+        """Return how many programs are kept, and where calls took new ways."""
+        known = list(self._programs.values())
+        guarded = [x for x in known if isinstance(x, Guarded)]
+        misses: Counter[str] = sum((x.misses for x in guarded), Counter())
+        return JitInfo(
+            len(known),
+            sum(x.leaves if isinstance(x, Guarded) else 1 for x in known),
+            sum(x.hits for x in guarded),
+            dict(misses.most_common()),
+            sum(x.is_eager for x in guarded),
+        )
 
     def clear_cache(self) -> None:
         """Forget all programs: after a change of what the function closes over."""
         self._programs.clear()
         self._direct.clear()
 
-    # ---- keys ------------------------------------------------------------------------------
-
-    def _both(
-        self, numbers: tuple[int, ...], names: tuple[str, ...]
-    ) -> tuple[frozenset[int], frozenset[str]]:
-        """Let a parameter that is static by name or number be static however it is given."""
-        try:
-            parameters = list(inspect.signature(self._function).parameters)
-        except (TypeError, ValueError):  # a built-in without a signature
-            return frozenset(numbers), frozenset(names)
-        unknown = [n for n in names if n not in parameters]
-        outside = [k for k in numbers if not -len(parameters) <= k < len(parameters)]
-        variadic = any(
-            p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-            for p in inspect.signature(self._function).parameters.values()
-        )
-        if (unknown or outside) and not variadic:
-            raise InputError(
-                f"jit: {FunctionName(self._function)} has the parameters {', '.join(parameters)}, "
-                f"but static ones were named {', '.join(map(str, [*unknown, *outside]))}, at "
-                f"{user_location()}."
-            )
-        positions = {k % len(parameters) for k in numbers if parameters} if not outside else {
-            k for k in numbers if k >= 0
-        }  # fmt: skip
-        positions |= {parameters.index(n) for n in names if n in parameters}
-        return frozenset(positions), frozenset(names) | {
-            parameters[k] for k in positions if k < len(parameters)
-        }
-
-    def _kind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Kind:
-        dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
-        named = {k: x for k, x in kwargs.items() if k not in self._names}
-        static = tuple(x for k, x in enumerate(args) if k in self._numbers)
-        static += tuple((k, kwargs[k]) for k in sorted(self._names & kwargs.keys()))
-        leaves, structure = pytree.flatten((dynamic, named))
-        operands, statics = [], []
-        types: list[tuple[ArrayType, bool, bool] | None] = []
-        for leaf in leaves:
-            if is_numeric(leaf):
-                x = operand(leaf)
-                operands.append(x)
-                types.append((type_of(x), is_weak(leaf), is_array_without_axes(leaf)))
-            else:
-                refuse_foreign(leaf, "jit", self._function)
-                statics.append(leaf)
-                types.append(None)
-        outside = current_builder()
-        pending = outside.policy.pending if outside is not None else 0  # how deep rules are traced
-        observed = outside is not None and outside.taps is not None
-        try:
-            fixed = (*map(static_key, statics), static_key(static))
-        except TypeError as error:
-            raise InputError(
-                f"jit: a static argument of {FunctionName(self._function)} is not hashable "
-                f"({error}), at {user_location()}. Give a tuple or a frozen object."
-            ) from error
-        return _Kind((structure, tuple(types), *fixed, pending, observed), operands)
-
-    def _is_plain(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-        """Whether the signature is the whole key of a call."""
-        plain = all(
-            type(x) in (float, np.float64) or (type(x) is np.ndarray and x.dtype.isnative)
-            for x in args
-        )
-        return plain and not kwargs and not self._numbers
-
     # ---- tracing ---------------------------------------------------------------------------
 
-    def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: _Kind
-    ) -> _Compiled:  # fmt: skip
-        dynamic = tuple(None if k in self._numbers else x for k, x in enumerate(args))
-        named = {k: x for k, x in kwargs.items() if k not in self._names}
-        whole = Operands((dynamic, named))
+    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind) -> Trace | None:
+        """Trace the function; None where that needs values that only a trace outside may have."""
+        if current_builder() is None:
+            return self._record(args, kwargs, kind, decides=self._guards)
+        enclosing = list(builders())
+        refused = [b.refused for b in enclosing]
+        try:
+            return self._record(args, kwargs, kind, decides=False)
+        except ConcreteValueError:
+            if not self._guards:
+                raise
+            for builder, before in zip(enclosing, refused, strict=True):
+                builder.refused = before
+            self._keep(kind, Guarded(FunctionName(self._function), native=self._native))
+            return None
+
+    def _record(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind, *, decides: bool
+    ) -> Trace:
+        whole = Operands(self._statics.dynamic(args, kwargs))
 
         def call(tracers: list[Tracer]) -> Any:
-            positional, by_name = whole.tree(tracers)
-            given = [
-                args[k] if k in self._numbers else value for k, value in enumerate(positional)
-            ]  # fmt: skip
-            static = {k: kwargs[k] for k in self._names & kwargs.keys()}
-            return self._function(*given, **by_name, **static)
+            given, named = self._statics.completed(whole.tree(tracers), args, kwargs)
+            return self._function(*given, **named)
 
-        trace = record(
+        return record(
             self._function,
             kind.operands,
             forbid_changes(
@@ -277,9 +242,15 @@ class JittedFunction(Generic[P, R]):
             nested_policy(0, eager=False, lifts=False),
             types=whole.types,
             weak=whole.weak,
+            decides=decides,
         )
-        program = simplify(program_of(*trace.recording))
-        found = _Compiled(program, trace)
+
+    def _compile(
+        self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
+    ) -> Straight:
+        """Compile a trace that decided nothing, and keep that unless it ends with one outside."""
+        program = program_of_trace(trace)
+        found = Straight(program, trace)
         outside = current_builder()
         observed = outside is not None and outside.taps is not None
         if observed or any(isinstance(c, Tracer) for c in trace.captures):
@@ -288,11 +259,16 @@ class JittedFunction(Generic[P, R]):
         kept = copy_arrays(trace.captures)
         trace, execute = trace._replace(captures=kept), fastest(program, native=self._native)
         # which runs here first, before it may run directly
-        found = _Compiled(program, trace, with_check(program, execute, exact=False))
+        found = Straight(program, trace, with_check(program, execute, exact=False))
+        self._keep(kind, found)
+        if current_builder() is None and self._statics.is_plain(args, kwargs):
+            signature = signature_of(args)
+            self._direct[signature] = shortcut(found, execute, converts=float in signature)
+        return found
+
+    def _keep(self, kind: Kind, found: Kept) -> Kept:
+        """Keep what was compiled for a kind of arguments, and warn if there are too many."""
         self._programs[kind.key] = found
-        if current_builder() is None and self._is_plain(args, kwargs):
-            signature = _signature(args)
-            self._direct[signature] = _direct(found, execute, converts=float in signature)
         count = len(self._programs)
         if count >= _MANY and not self._warned:
             self._warned = True
@@ -302,44 +278,9 @@ class JittedFunction(Generic[P, R]):
                 "from call to call make a new program each. Pad the shapes, pass numbers as "
                 "arrays rather than as static arguments, or leave jit out.",
                 RecompilationWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return found
-
-
-def _signature(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what tells plain calls apart: shapes and dtypes of arrays, types of the rest."""
-    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args])
-
-
-def _direct(
-    found: _Compiled, execute: Callable[..., list[Any]], *, converts: bool
-) -> Callable[[Sequence[Any]], Any]:
-    """Return what runs a compiled program on plain arguments, and does no more than it has to."""
-    program, trace, _ = found
-    captures = trace.captures
-    is_array = trace.is_array
-    owns = isinstance(execute, Unrolled) or owns_results(program)
-    floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
-
-    def call(args: Sequence[Any]) -> Any:
-        try:
-            if floats is not None:  # which it takes, and nothing warns
-                results = floats.quick(*args, *captures)
-            elif owns:
-                if converts:
-                    args = [*map(operand, args)]
-                results = quiet(execute, *args, *captures)
-            else:
-                results = found([*map(operand, args), *captures])
-        except Exception as error:
-            found.refuse_to_repeat(error)
-            results = found([*map(operand, args), *captures])  # which raises again, and says where
-        if is_array:
-            return results[0]
-        return rebuild(trace.structure, trace.numeric, results, trace.others)
-
-    return call
 
 
 def _check_engine(engine: Engine) -> None:
@@ -358,8 +299,13 @@ def jit(
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     engine: Engine = "numpy",
+    guards: bool = True,
 ) -> JittedFunction[P, R]:
     """Compile a function: it is traced once per kind of arguments, then runs as NumPy code.
+
+    Where Python decides by a boolean or an integer that is computed from the arguments, the code is
+    guarded by the outcome.  A call with another outcome takes the way of an earlier one, if there
+    was any, and is traced otherwise; so there is one program for each way.
 
     Parameters
     ----------
@@ -372,6 +318,8 @@ def jit(
         Values share a program if nothing tells them apart: 1, 1.0 and True do not, nor 0.0 and
         -0.0, in whatever container; nans do.  An object whose class has an ``__eq__`` of its own
         is believed, but for the types of attributes that are equal.
+    guards
+        Whether Python may decide by values; if not, ``if x > 0`` is an error.
     engine
         What computes elementwise operations: ``"numpy"``, or ``"llvm"``, which makes one loop of
         machine code of each chain of them and needs the package llvmlite
@@ -380,18 +328,24 @@ def jit(
     Returns
     -------
     JittedFunction
-        A function like `f`.  Its method ``lower(*args)`` returns the program and the Python source.
+        A function like `f`.  Its method ``lower(*args)`` returns the program and the Python source,
+        ``cache_info()`` what is kept, and ``clear_cache()`` forgets that.
 
     Raises
     ------
     ConcreteValueError
-        By a call, if `f` asks for a value (``if x > 0``) of an argument that is not static.
+        By a call, if `f` asks for a floating-point value (``float(x)``) of an argument that is not
+        static, for any value in a body that is traced without (inside `vmap`, `scan`, `cond`), or,
+        without guards, for any.
     InputError
         If a static argument is not hashable, or the engine is unknown or not installed.
 
     Notes
     -----
-    Floating-point warnings are off.  It composes with every transform in either order; inside
+    Floating-point warnings are off.  A function that goes more than 32 ways with one kind of
+    arguments, or of which every tenth call goes a new one, is run as without `jit` from then on,
+    which a `RecompilationWarning` says.  So is one that branches and calls code whose effects must
+    happen once.  It composes with every transform in either order; inside
     another trace it is part of that trace.
 
     Examples
@@ -403,4 +357,4 @@ def jit(
     array([0.        , 0.63970001])
     """
     check_function(f, "jit")
-    return JittedFunction(f, static_argnums, static_argnames, engine)
+    return JittedFunction(f, static_argnums, static_argnames, engine, guards)

@@ -12,6 +12,7 @@ from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program
+from funcdiff.core.running import as_run
 
 LONGEST: Final = 4000
 """Equations up to which compiled code is faster; longer programs stay interpreted."""
@@ -34,7 +35,7 @@ def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
         return evaluate.executable(program)
-    if len(program.equations) > LONGEST and not is_worth_unrolling(program):
+    if len(program.equations) > LONGEST and not is_worth_unrolling(as_run(program)):
         return evaluate.executable(program)
     return kernel(program, native=native)
 

@@ -5,7 +5,7 @@ Recording is hot: an equation costs a look-up, a tuple and a handle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from funcdiff.core.origins import LocatedEntries, Origins, reader
 from funcdiff.core.policy import OPEN, Policy
 from funcdiff.core.primitive import Operation, P, Primitive, operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording import Recording, first_result, program_of
 from funcdiff.core.scope import innermost
 from funcdiff.core.snapshot import Snapshots
 from funcdiff.core.tracer import Recorder, Tracer
@@ -57,6 +57,8 @@ class Builder:
     weak_handle: ClassVar[type[Tracer]] = Tracer
     """The class of the tracers of inputs that stand for Python numbers."""
 
+    decisions: Any = None
+    """The `Decisions` of a trace that decides by its values; None of any other."""
     calls: effects.Calls | None = None
     """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
@@ -202,9 +204,7 @@ class Builder:
 
     def origin(self, number: int) -> tuple[Operation, list[Ref]] | None:
         """Return the operation that makes a variable, and its operands; None of an input."""
-        while not self.entries[number]:  # a further result: its equation is at the first
-            number -= 1
-        op, *refs = self.entries[number]
+        op, *refs = self.entries[first_result(self.entries, number)]
         return (op, refs) if isinstance(op, Operation) else None
 
     def capture_of(self, number: int) -> Any:
@@ -246,6 +246,14 @@ class Builder:
     def _origins(self) -> Origins | None:
         entries = self.entries
         return entries.named_origins(self._outside) if isinstance(entries, LocatedEntries) else None
+
+
+def builders() -> Iterator[Builder]:
+    """Yield the builders that are open, the innermost first."""
+    builder = innermost.get()
+    while builder is not None:
+        yield builder
+        builder = builder.parent
 
 
 def constant(value: Any, type_: ArrayType) -> Tracer:

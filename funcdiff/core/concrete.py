@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any, Final
 
 from funcdiff.core import effects
@@ -36,7 +36,7 @@ class Values:
     """
 
     def __init__(self, name: object, entries: list[Entry], *, eager: bool) -> None:
-        self.inputs: dict[int, Any] = {}
+        self.inputs: MutableMapping[int, Any] = {}
         self._name = name
         self._entries = entries
         self._eager = eager

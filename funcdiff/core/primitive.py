@@ -121,6 +121,8 @@ class Facts:
     model
         ``model(p)``: parameters for other places, the same for all that fit the same types.  The
         rules hand parameters on as they are, so that derivatives differ in nothing else.
+    ends
+        It may end the program, and so is never dead.
     calls_user
         It calls the user's code when it is run, whose effects must happen once.
     nested
@@ -145,6 +147,7 @@ class Facts:
     reduces: np.ufunc | None = None
     hands_on: bool = False
     model: Callable[[Any], Any] | None = None
+    ends: bool = False
     calls_user: bool = False
     nested: Callable[[Any, Any], Callable[..., Any]] | None = None
     flow: Callable[[Any, Sequence[bool]], Sequence[bool]] | None = None

@@ -13,6 +13,7 @@ before becomes a `Program`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from funcdiff.core.atoms import Entry, Literal, Ref, Var
@@ -62,16 +63,48 @@ def _live(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[int]:
     ]
 
 
+def first_result(entries: Sequence[Entry], number: int) -> int:
+    """Return the number of the first result of the equation that makes a variable."""
+    while not entries[number]:
+        number -= 1
+    return number
+
+
+def operands_needed(
+    entries: Sequence[Entry], number: int, is_known: Callable[[int], bool]
+) -> list[int]:
+    """Return, in order, the first results of what a variable is computed from, but what is known.
+
+    The variable itself is the last, unless it is known.
+    """
+    found: set[int] = set()
+    pending = [number]
+    while pending:
+        first = pending.pop()
+        if is_known(first):
+            continue
+        first = first_result(entries, first)
+        if first not in found:
+            found.add(first)
+            pending += [ref for ref in entries[first][1:] if type(ref) is int]
+    return sorted(found)
+
+
 def needed_variables(entries: tuple[Entry, ...], outputs: tuple[Ref, ...]) -> list[bool]:
-    """Return, by number, whether the outputs need a variable; of several results, the first too."""
+    """Return, by number, whether the outputs need a variable; of several results, the first too.
+
+    They need all that may end the program.
+    """
     needed = [False] * len(entries)
     for ref in outputs:
         if type(ref) is int:
             needed[ref] = True
     for number in range(len(entries) - 1, -1, -1):
-        if not needed[number]:
-            continue
         entry = entries[number]
+        if not needed[number]:
+            if not (entry and type(entry[0]) is Operation and entry[0].primitive.facts.ends):
+                continue
+            needed[number] = True
         if not entry:  # a further result: its equation is at the first
             needed[number - 1] = True
         elif type(entry[0]) is Operation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Final, TypeVar
 
@@ -36,11 +36,16 @@ def run_isolated(function: Callable[[], R]) -> R:
     return result
 
 
-@contextmanager
-def without_recording() -> Iterator[None]:
+def without_recording() -> AbstractContextManager[None]:
     """Let no builder record: code that runs with concrete arrays is no part of a trace."""
+    return recording_in(None)
+
+
+@contextmanager
+def recording_in(builder: Any) -> Iterator[None]:
+    """Let a builder that is open record, though others were opened within it; None: let none."""
     outer = innermost.get()
-    innermost.set(None)
+    innermost.set(builder)
     try:
         yield
     finally:

@@ -114,15 +114,15 @@ NUMPY: Final = (
 )  # fmt: skip
 
 API: Final = (
-    Planted("api/jit.py",
+    Planted("api/compiling/kinds.py",
             "types.append((type_of(x), is_weak(leaf), is_array_without_axes(leaf)))",
             "types.append((type_of(x), False, is_array_without_axes(leaf)))",
             "a Python number and a NumPy one share a program"),
-    Planted("api/jit.py",
+    Planted("api/compiling/kinds.py",
             "[(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args]",
             "[x.shape if type(x) is np.ndarray else type(x) for x in args]",
             "arrays of different dtypes share a program"),
-    Planted("api/jit.py",
+    Planted("api/compiling/kinds.py",
             "return plain and not kwargs and not self._numbers",
             "return plain and not kwargs",
             "calls with different static numbers share a program"),
@@ -130,7 +130,7 @@ API: Final = (
             "kept = copy_arrays(trace.captures)",
             "kept = trace.captures",
             "a jitted function sees later changes of an array that it closes over"),
-    Planted("api/jit.py",
+    Planted("api/compiling/straight.py",
             "owns = isinstance(execute, Unrolled) or owns_results(program)",
             "owns = True",
             "a jitted function returns its argument itself"),

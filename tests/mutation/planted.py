@@ -15,22 +15,24 @@ from time import monotonic
 from typing import Final
 
 from tests.mutation.mistakes_in_calls import API, NUMPY
+from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_programs import BACKEND, PASSES, REST
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
-MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *TAPE)
+MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE)
 
 NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
                "tests/semantics/test_nested_masks.py", "tests/semantics/test_matrix_functions.py"],
-    "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_loops.py"],
+    "backend": ["tests/backend", "tests/api/test_jit.py", "tests/api/test_guards.py",
+                "tests/api/test_loops.py"],
     "reading": ["tests/reading", "tests/api/test_naming.py"],
     "numpy": ["tests/numpy"],
     "api": ["tests/api"],
     "transforms": ["tests/transforms", "tests/api"],
-    "core": ["tests/core", "tests/reading", "tests/api"],
+    "core": ["tests/core", "tests/api/test_guards.py", "tests/reading", "tests/api"],
 }  # fmt: skip
 """Which tests are likeliest to notice a mistake in a package."""
 

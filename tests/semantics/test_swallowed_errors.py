@@ -89,22 +89,26 @@ def test_where_nothing_is_lost_nothing_fails(transform: str) -> None:
 
 
 @pytest.mark.parametrize("decide", [lambda x: x[0] > 0, lambda x: np.all(x > 0)])
-def test_a_branch_that_jit_cannot_take_is_not_taken_silently(decide: Any) -> None:
+def test_a_branch_that_cannot_be_taken_is_not_taken_silently(decide: Any) -> None:
     f = _caught(lambda x: 2.0 if decide(x) else 3.0)
     assert fd.grad(f)(X).tolist() == [2.0, 2.0]
-    for transform in ("jit", "vmap", "scan", "cond"):
+    assert fd.jit(fd.grad(f))(X).tolist() == [2.0, 2.0]
+    with pytest.raises(ConcreteValueError, match="This error was caught while"):
+        fd.jit(f, guards=False)(X)
+    for transform in ("vmap", "scan", "cond"):
         with pytest.raises(ConcreteValueError, match="This error was caught while"):
             TRANSFORMS[transform](f)
 
 
-def test_a_mask_and_an_index_that_jit_cannot_take_are_not_replaced_silently() -> None:
+def test_a_mask_and_an_index_without_a_value_are_not_replaced_silently() -> None:
     for convert in (
         lambda x: np.sum(x[x > 1]),
         lambda x: [1.0, 2.0][np.argmax(x)],
         lambda x: float(len(range(np.argmax(x)))),
     ):
         with pytest.raises(ConcreteValueError, match="This error was caught while"):
-            fd.jit(_caught(convert))(X)
+            fd.jit(_caught(convert), guards=False)(X)
+        assert fd.jit(_caught(convert))(X) == _caught(convert)(X)
 
 
 def test_what_numpy_refuses_for_plain_arrays_too_may_be_caught() -> None:

@@ -21,6 +21,7 @@ from funcdiff.api.calls.arguments import (
     type_of,
 )
 from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.decisions import Decision, Decisions
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
 from funcdiff.core.origins import Place, Reader, reader
@@ -65,6 +66,8 @@ class Trace(NamedTuple):
         Calls of the user's code that were made already, or None.
     rule_calls
         Calls of functions with rules that were made on values, or None.
+    decisions
+        The outcomes for which the recording holds.
     """
 
     recording: Recording
@@ -83,6 +86,7 @@ class Trace(NamedTuple):
     outputs: list[Tracer]
     calls: Calls | None
     rule_calls: list[Any] | None
+    decisions: tuple[Decision, ...] = ()
 
 
 class Aux(NamedTuple):
@@ -137,6 +141,7 @@ def record(
     types: Sequence[Any] | None = None,
     taps: dict[str, Any] | None = None,
     weak: Sequence[bool] = (),
+    decides: bool = False,
 ) -> Trace:
     """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
 
@@ -160,6 +165,9 @@ def record(
         Where names given to values are noted, if not where the enclosing trace does.
     weak
         Which operands, from the first on, stand for Python numbers (see `Tracer.weak`).
+    decides
+        Whether values that are asked for decide, where the policy gives none; the operands, which
+        are no tracers, are then the values.
     """
     name = FunctionName(f)
     outside = current_builder()
@@ -167,6 +175,8 @@ def record(
     if taps is None and outside is not None:
         taps = outside.taps
     builder = Builder(name, policy, taps=taps)
+    if decides:
+        builder.decisions = Decisions(builder, operands)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
@@ -187,6 +197,8 @@ def record(
                 outputs += parts[0]
                 aux_parts = Aux(*parts[1:])
             recording = builder.recording(outputs)
+            decisions = tuple(builder.decisions.made) if decides else ()
+            builder.decisions = None  # which has the values
 
         def located() -> Place | None:
             reader.set(Reader())
@@ -206,6 +218,7 @@ def record(
         return Trace(
             recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,
             calls_made(builder), builder.rule_calls,
+            decisions,
         )  # fmt: skip
 
     return run_isolated(traced_call)

@@ -13,6 +13,7 @@ from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.numbers.scalars import expression, is_number
 from funcdiff.core.atoms import Atom
 from funcdiff.core.program import Equation, Program
+from funcdiff.ops.control.guard import guard_p
 from funcdiff.ops.products.contract import Contraction, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import concatenate_p
@@ -68,6 +69,8 @@ def _times(eq: Equation) -> tuple[float, float] | None:
     type_ = eq.results[0].type
     if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
         return None
+    if eq.primitive is guard_p:
+        return _OPERATOR, _NUMBER
     if is_rearranging(eq):
         called = _VIEW if eq.primitive.facts.view else 1.5 * _CALL
         return _OPERATOR if eq.primitive is add_slice_p else 0.0, called

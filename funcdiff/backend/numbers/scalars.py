@@ -68,8 +68,7 @@ class Expression(NamedTuple):
     template
         The expression, to be formatted with elements of the operands.
     called
-        The NumPy function that it calls by the name of the primitive, if only that knows the
-        result.
+        The NumPy function that it calls, as ``{called}``, if only that knows the result.
     """
 
     template: str
@@ -97,7 +96,7 @@ def expression(eq: Equation) -> Expression | None:
     operands = ", ".join(
         "{}" if isinstance(function, np.ufunc) else "float64({})" for _ in eq.operands
     )
-    return Expression(f"{python}({eq.primitive.name}({operands}))", function)
+    return Expression(f"{python}({{called}}({operands}))", function)
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:

@@ -26,6 +26,7 @@ from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
+from funcdiff.ops.control.guard import Guard, divert, guard_p
 from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import stop_gradient_p
@@ -34,7 +35,9 @@ from funcdiff.space import Axes
 _UNPACKED: Final = 16
 """Elements up to which an argument is unpacked; of a longer one, each is read where it is used."""
 
-_NAMES: Final = {"math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_}
+_NAMES: Final = {
+    "math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_, "divert": divert,
+}  # fmt: skip
 
 _OF_NOTHING: Final[dict[np.ufunc, str]] = {
     np.add: "0.0",
@@ -103,6 +106,7 @@ class _Unroller:
     def __init__(self, program: Program, *, flat: bool) -> None:
         self._program, self._flat = program, flat
         self._names: dict[str, Any] = dict(_NAMES)
+        self._called: dict[Any, str] = {}
         self._statements: list[Statement] = []
         self._elements: list[Any] = [self._argument(v) for v in program.inputs]
         for pair in zip(program.equations, choices(program, last_uses(program)), strict=True):
@@ -131,6 +135,9 @@ class _Unroller:
         shape = eq.results[0].type.shape
         if eq.primitive is stop_gradient_p:
             return xs[0]
+        if eq.primitive is guard_p:
+            self._guard(eq, xs)
+            return xs[0]
         if eq.primitive is add_slice_p:
             return self._add_to_box(eq, xs[0] if choice.in_place else xs[0].copy(), xs[1])
         if is_rearranging(eq):
@@ -152,12 +159,22 @@ class _Unroller:
     def _elementwise(self, eq: Equation, xs: Sequence[Any], name: str) -> list[str]:
         found = expression(eq)
         assert found is not None
+        template = found.template
         if found.called is not None:
-            self._names[eq.primitive.name] = found.called
+            template = template.replace("{called}", self._name(eq, found.called))
         if not eq.results[0].type.shape:
-            return [self._assign(name, found.template, xs)]
+            return [self._assign(name, template, xs)]
         rows = zip(*(x.flat for x in xs), strict=True)
-        return [self._assign(f"{name}_{k}", found.template, row) for k, row in enumerate(rows)]
+        return [self._assign(f"{name}_{k}", template, row) for k, row in enumerate(rows)]
+
+    def _name(self, eq: Equation, function: Any) -> str:
+        """Return the name of a function that is called; another one for other parameters."""
+        key = eq.primitive, eq.params
+        if key not in self._called:
+            name = eq.primitive.name
+            self._called[key] = f"{name}_{len(self._called)}" if name in self._names else name
+            self._names[self._called[key]] = function
+        return self._called[key]
 
     def _add_to_box(self, eq: Equation, x: Any, u: Any) -> Any:
         """Return the elements of `x` with those of `u` added to a box of them.
@@ -172,6 +189,22 @@ class _Unroller:
             name = f"v{eq.results[0].number}_{k}"
             box[place] = new if old == "0.0" else self._assign(name, "{} + {}", (old, new))
         return x
+
+    def _guard(self, eq: Equation, xs: Sequence[Any]) -> None:
+        """Leave the code where the flag is another one, with arrays of what is handed over."""
+        p = eq.params_as(Guard)
+        elements, texts = [xs[0]], []
+        for atom, x in zip(eq.operands[1:], xs[1:], strict=True):
+            listed = ["{}" for _ in _elements(x)]
+            if isinstance(atom, Var) and atom in self._program.inputs:
+                listed = [f"*x{atom.number}"] if atom.type.shape else [f"x{atom.number}"]
+            else:
+                elements += _elements(x)
+            texts.append(_as_array(atom, listed))
+        holds = "{}" if p.outcome else "not {}"
+        handed = "".join(f", {text}" for text in texts)
+        text = f"{holds} or divert({p.number}, {1 - p.outcome}{handed})"
+        self._assign(f"v{eq.results[0].number}", text, elements)
 
     def _fold(self, eq: Equation, row: Sequence[str], name: str) -> str:
         """Return the element that a reduction makes of some."""
@@ -249,12 +282,17 @@ class _Unroller:
 
     def _output(self, atom: Atom, elements: Iterable[str]) -> str:
         """Return an output as it is returned."""
-        listed = ", ".join(elements)
-        dtype = "bool_" if atom.type.dtype == BOOL else "float64"
-        if not atom.type.shape:
-            return f"{dtype}({listed})"
-        made = f"array([{listed}], {dtype})"
-        return made if atom.type.ndim == 1 else f"{made}.reshape({atom.type.shape})"
+        return _as_array(atom, elements)
+
+
+def _as_array(atom: Atom, elements: Iterable[str]) -> str:
+    """Return the array, or the number of NumPy's, with these elements."""
+    listed = ", ".join(elements)
+    dtype = "bool_" if atom.type.dtype == BOOL else "float64"
+    if not atom.type.shape:
+        return f"{dtype}({listed})"
+    made = f"array([{listed}], {dtype})"
+    return made if atom.type.ndim == 1 else f"{made}.reshape({atom.type.shape})"
 
 
 def _conversion(v: Var) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.promotion import array, broadcast_to
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import concrete_value, known
+from funcdiff.ops.axes.indexing import places
 from funcdiff.ops.products.masked import masked_sum
 from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import reduce_sum, splat
@@ -58,3 +61,23 @@ def count_of(x: Tracer, axes: tuple[int, ...], where: Any) -> int | Tracer:
     if mask is None:
         return int(np.prod([x.shape[axis] for axis in axes], dtype=int))
     return reduce_sum(convert(mask, INT), axes)
+
+
+def true_places(mask: Any) -> Sequence[Any]:
+    """Return the positions of the true elements of a mask with axes, along each of them.
+
+    They are constants if the mask has a value.  Where only the trace that decides knows it, as
+    under `jit`, it decides how many there are.
+    """
+    if isinstance(mask, Tracer):
+        try:
+            return np.nonzero(concrete_value(mask))
+        except ConcreteValueError:
+            count = decided(mask, _count)
+            if count is not None:
+                return places(mask, count)
+    return np.nonzero(np.asarray(mask))
+
+
+def _count(mask: Tracer) -> Tracer:
+    return reduce_sum(convert(mask, INT), tuple(range(mask.ndim)))

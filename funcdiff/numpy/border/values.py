@@ -8,10 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import constant
+from funcdiff.core.decisions import decided
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL
 from funcdiff.errors import ConcreteValueError, LostDerivativeError, user_location
 from funcdiff.numpy.border.swallowing import remember, traces_of
 from funcdiff.numpy.messages.mistakes import JOINED, mistake
+from funcdiff.ops.elementwise.logic import not_equal
+from funcdiff.ops.structure.structural import reshape
 
 _INTEGER: Final = (
     "Use NumPy's functions: np.floor(x), funcdiff.numpy.take(a, i, axis=0) for a[i], fd.switch or "
@@ -36,6 +41,9 @@ def index_value(x: Tracer) -> int:
     try:
         return int(concrete_value(x))
     except ConcreteValueError:
+        found = decided(x, lambda x: x)
+        if found is not None:
+            return found
         missing = _without_value(x, "an index of a list, or range(n),", _INTEGER)
         remember(x, missing)
         raise missing from None
@@ -100,8 +108,16 @@ def truth(x: Tracer) -> bool:
     try:
         return bool(concrete_value(x))
     except ConcreteValueError as error:
-        remember(x, error, bool)
-        raise
+        found = decided(x, _as_truth) if x.type.size == 1 else None
+        if found is None:
+            remember(x, error, bool)
+            raise
+        return bool(found)
+
+
+def _as_truth(x: Tracer) -> Tracer:
+    """Record whether a value is not zero."""
+    return reshape(x if x.type.dtype == BOOL else not_equal(x, constant(0, x.type)), ())
 
 
 def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = None) -> Any:
@@ -122,6 +138,10 @@ def constant_value(x: Tracer, what: str, convert: Callable[[Any], Any] | None = 
         with suppress(ConcreteValueError):
             value = concrete_value(x)
             return value if isinstance(value, np.generic) else np.array(value)
+        if not x.type.shape and x.type.dtype.kind in "biu":
+            found = decided(x, lambda x: x)
+            if found is not None:
+                return x.type.dtype.type(found)
     code, cure, place = mistake()
     if constant or not _has_value(x):
         counts = what == "int(x)" or not x.type.differentiable

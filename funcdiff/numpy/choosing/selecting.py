@@ -17,6 +17,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import implements
+from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
@@ -143,22 +144,22 @@ def _conditions(x: Tracer, condlist: Any, count: int) -> list[Any]:
 
 
 @implements(np.nonzero)
-def nonzero(a: Any) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return the positions of the elements that are not zero, as constants."""
-    return np.nonzero(_true_places(a))
+def nonzero(a: Any) -> tuple[Any, ...]:
+    """Return the positions of the elements that are not zero, which have no derivative."""
+    return tuple(true_places(_mask(a)))
 
 
-def _true_places(value: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(_truth(value) if isinstance(value, Tracer) else np.not_equal(value, 0))
+def _mask(value: Any) -> Any:
+    return _truth(value) if isinstance(value, Tracer) else np.not_equal(value, 0)
 
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Take the places along an axis where the condition is true."""
-    mask = _true_places(condition)
+    mask = _mask(condition)
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    return take(a, np.flatnonzero(mask), axis, out)
+    return take(a, true_places(mask)[0], axis, out)
 
 
 # ---- by position -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
+from funcdiff.numpy.border.masks import true_places
 from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
@@ -204,7 +205,7 @@ def _consumes(item: Item) -> int:
     """Return how many axes of the array an item of an index is about."""
     if item is None or item is Ellipsis:
         return 0
-    return item.ndim if is_mask(item) else 1  # type: ignore[union-attr]
+    return item.ndim if is_mask(item) else 1
 
 
 def _basic(shape: tuple[int, ...], items: list[Any], keep: tuple[int, ...]) -> Basic:
@@ -250,9 +251,8 @@ def advanced(shape: tuple[int, ...], items: Items) -> Advanced:
     expanded: list[Any] = []
     for item in _expand(len(shape), items):
         if is_mask(item):
-            mask = np.asarray(item)
-            _check_mask(mask, shape, sum(map(_consumes, expanded)))
-            expanded.extend(mask.nonzero() if mask.ndim else [mask])
+            _check_mask(item, shape, sum(map(_consumes, expanded)))
+            expanded.extend(true_places(item) if item.ndim else [np.asarray(bool(item))])
         else:
             expanded.append(item)
     places = tuple(
@@ -288,7 +288,7 @@ def _common_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
         ) from None
 
 
-def _check_mask(mask: np.ndarray[Any, Any], shape: tuple[int, ...], axis: int) -> None:
+def _check_mask(mask: Arrays, shape: tuple[int, ...], axis: int) -> None:
     for k, n in enumerate(mask.shape):
         if n not in (0, shape[axis + k]):  # NumPy lets an empty mask pass
             raise IndexError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from operator import index as as_int
 from types import EllipsisType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def is_advanced(items: Items) -> bool:
     return any(isinstance(item, np.ndarray | Tracer) for item in items)
 
 
-def is_mask(item: Item) -> bool:
+def is_mask(item: Item) -> TypeGuard[Arrays]:
     """Return whether an item of a normalised index is an array of booleans."""
     return isinstance(item, np.ndarray | Tracer) and item.dtype == BOOL
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -24,8 +25,8 @@ from funcdiff.core.primitive import (
     shifted,
 )
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import BOOL, ArrayType
-from funcdiff.ops.families import constant_op, linear, write
+from funcdiff.core.types import BOOL, INT, ArrayType
+from funcdiff.ops.families import constant_op, linear, several, write
 from funcdiff.ops.structure.structural import iota, permute, select
 from funcdiff.space import align, broadcast, kept_axes, zeros
 
@@ -295,3 +296,45 @@ def spread(x: Tracer, axis: int, size: int) -> Tracer:
     """Insert an axis of the given length, repeating `x`."""
     shape = (*x.shape[:axis], size, *x.shape[axis:])
     return broadcast(x, shape, tuple(k for k in range(len(shape)) if k != axis))
+
+
+# ---- where booleans are true -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Params):
+    """How many elements are true, in each part of the leading axes."""
+
+    count: int
+    leading: int = 0
+
+    def batched(self, size: int) -> Count:  # noqa: ARG002
+        """Return the same for parts along one more axis."""
+        return replace(self, leading=self.leading + 1)
+
+
+def _abstract_places(p: Count, mask: ArrayType) -> Types:
+    lead, rest = mask.shape[: p.leading], mask.shape[p.leading :]
+    if mask.dtype != BOOL or not rest or not 0 <= p.count <= prod(rest):
+        raise TypeError(f"cannot find {p.count} true elements in {mask}")
+    return (ArrayType((*lead, p.count), INT),) * len(rest)
+
+
+def _places(p: Count) -> Callable[..., Any]:
+    def places(mask: np.ndarray[Any, Any]) -> list[Any]:
+        lead = mask.shape[: p.leading]
+        counts = np.count_nonzero(mask, axis=tuple(range(p.leading, mask.ndim)))
+        if np.any(counts != p.count):
+            raise ValueError(f"{counts} elements of a mask are true where {p.count} were expected")
+        return [x.reshape(*lead, p.count) for x in np.nonzero(mask)[p.leading :]]
+
+    return several(places)
+
+
+places_p: Final = constant_op("places", Count, abstract=_abstract_places, impl=_places)
+"""Where a mask is true, which it is as often as the parameter says: positions along each axis."""
+
+
+def places(mask: Tracer, count: int) -> Tracers:
+    """Return the positions of the true elements along each axis, of which there are `count`."""
+    return bind(places_p, Count(count), mask)

@@ -13,6 +13,7 @@ from funcdiff.core.types import BOOL
 from funcdiff.errors import ProgramError
 from funcdiff.ops.control.checkpoint import checkpoint_p
 from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.guard import Guard, guard_p
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
@@ -294,7 +295,24 @@ def _unpacked(found):
 '''
 
 
+# ---- guards --------------------------------------------------------------------------------------
+
+
+def _guard(b: Body, eq: Equation) -> None:
+    p = eq.params_as(Guard)
+    x = b.simple(eq.operands[0])
+    if eq.operands[0].type.dtype == BOOL:
+        fails = build("not x", x=x) if p.outcome else x
+    else:
+        fails = build("x != k", x=x, k=constant(p.outcome))
+    with b.writer.block(f"if {text_of(fails)}:"):
+        b.writer.line('raise ValueError("the arguments go another way")')
+    if b.is_used(eq.results[0]):
+        b.assign(eq, x)
+
+
 STATEMENTS: Final[Statements] = {
+    guard_p: _guard,
     custom_p: _call_of_body(lambda p: p.body, lambda p: p.name),
     tangent_p: _call_of_body(
         lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"

@@ -10,6 +10,7 @@ import numpy as np
 from funcdiff.core.program import Program
 from funcdiff.core.types import BOOL, INT
 from funcdiff.ops.control.cond import cond
+from funcdiff.ops.control.guard import Guard, guard
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_loop
@@ -115,7 +116,23 @@ LINEAR = body(_linear, ROW, ROW, ROW)
 COUNTING = body(_counting, SCALAR, np.int64(0), SCALAR)
 COMPLEX = body(_step, 1j, 1j, 1j)
 
+
+def _guarded(k: int) -> Callable[..., Any]:
+    """Multiply by a number, where a flag, or an integer, has an outcome."""
+
+    def f(decides: Any, x: Any) -> Any:
+        guard(decides, Guard(k, 0), x)
+        return np.sin(x) * k
+
+    return f
+
+
 SAMPLES: dict[str, list[Sample]] = {
+    "guard": [
+        sample(_guarded(1), np.bool_(True), ROW),
+        sample(_guarded(0), np.bool_(False), SCALAR),
+        sample(_guarded(3), np.int64(3), ROW),
+    ],
     "cond": [
         sample(_cond(_false, _true), np.bool_(False), ROW, real(3, start=5)),
         sample(_cond(_false, _true), np.bool_(True), ROW, real(3, start=5)),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from funcdiff.ops.axes.indexing import gather, last_writes, scatter, scatter_add, take_along
+from funcdiff.ops.axes.indexing import gather, last_writes, places, scatter, scatter_add, take_along
 from funcdiff.ops.structure.slicing import Slice, replace_slice
 from funcdiff.space import mul
 from tests.rules.sample import Sample, complex_, real, sample
 
 REPEATED = np.array([2, 0, 2, -1])
+MASK = np.array([[True, False, True], [False, True, False]])
 ROWS, COLUMNS = np.array([[0, 1, 1], [1, 0, 1]]), np.array([[3, 0, 0], [-1, 2, 0]])
 
 SAMPLES: dict[str, list[Sample]] = {
+    "places": [
+        sample(lambda x, m: gather(x, places(m, 3), (0, 1)), real(2, 3), MASK),
+        sample(lambda x, m: gather(x, places(m, 0), (0,)), real(3), MASK[0] & MASK[1], order=1),
+    ],
     "gather": [
         sample(lambda x, i: gather(x, [i], (0,)), real(3, 2), REPEATED),
         sample(lambda x, i: gather(x, [i], (1,)), complex_(2, 3), REPEATED),

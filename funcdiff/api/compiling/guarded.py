@@ -1,0 +1,205 @@
+"""Compiled functions that branch: a program for each way that Python takes, found by its outcomes.
+
+A function under `jit` is traced with the values of its arguments at hand.  What Python decides by
+them, in an ``if``, a ``while`` or an index, is noted, and the program is guarded by it: where an
+outcome is another one, the run goes on with the program of a call that went there before.  If
+there was none, the function is traced again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from funcdiff.api.calls.arguments import operand
+from funcdiff.api.calls.tracing import Trace, copy_arrays, run
+from funcdiff.api.compiling.straight import rebuilt
+from funcdiff.backend.branches.running import Runner
+from funcdiff.backend.branches.tree import Leaf, Tree
+from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.errors import InternalError, user_location
+from funcdiff.passes.simplify import simplify
+
+MOST_LEAVES: Final = 32
+"""Ways through a function from which on it is run as it is."""
+
+_WINDOW: Final = 128
+"""Calls of which at most a tenth may take a new way."""
+
+
+class RecompilationWarning(UserWarning):
+    """A jitted function was traced again and again: for new kinds of arguments, or new ways."""
+
+
+def program_of_trace(trace: Trace) -> Program:
+    """Return the program of a trace; what it decided by is among its outputs, and comes last."""
+    entries, outputs, origins = trace.recording
+    return simplify(program_of(entries, (*outputs, *(d.atom for d in trace.decisions)), origins))
+
+
+def guarded_program(trace: Trace) -> Program:
+    """Return the program of a trace, with a guard for each thing that it decided by."""
+    tree = Tree([_Way(trace, program_of_trace(trace)).leaf])
+    return tree.root.program(tree.arguments)
+
+
+class _Way(NamedTuple):
+    """A trace with its program."""
+
+    trace: Trace
+    program: Program
+
+    @property
+    def leaf(self) -> Leaf:
+        """What the tree knows of it."""
+        outcomes = tuple([d.outcome for d in self.trace.decisions])
+        return Leaf(self.program, outcomes, tuple(self.trace.captures))
+
+    def common(self, other: _Way) -> int:
+        """Return how many of the first outcomes are those of another way."""
+        pairs = zip(self.trace.decisions, other.trace.decisions, strict=False)
+        count = 0
+        for mine, its in pairs:
+            if mine.outcome != its.outcome:
+                break
+            count += 1
+        return count
+
+    def begins_as(self, other: _Way, count: int) -> bool:
+        """Whether both traces are the same until they have decided so often."""
+        first, second = self.trace.decisions[:count], other.trace.decisions[:count]
+        if [d.atom for d in first] != [d.atom for d in second]:
+            return False
+        end = max((d.atom for d in first if isinstance(d.atom, int)), default=-1) + 1
+        return self.trace.recording[0][:end] == other.trace.recording[0][:end]
+
+
+class Guarded:
+    """The ways that a function takes with one kind of arguments.
+
+    Parameters
+    ----------
+    name
+        The function, for messages.
+    native
+        Whether elementwise operations are compiled to machine code.
+
+    Attributes
+    ----------
+    hits
+        How many calls found their way.
+    misses
+        By place: how often the outcome there was a new one.
+    is_eager
+        Whether the function is run as it is, since it takes new ways again and again.
+    """
+
+    def __init__(self, name: object, *, native: bool) -> None:
+        self._name, self._native = name, native
+        self._known: tuple[tuple[_Way, ...], Runner | None] = ((), None)
+        self._window = _Window(0, 0)
+        self.hits = 0
+        self.misses: Counter[str] = Counter()
+        self.is_eager = False
+
+    @property
+    def leaves(self) -> int:
+        """How many ways are known."""
+        return len(self._known[0])
+
+    def __call__(
+        self, operands: Sequence[Any], trace: Callable[[], Trace], plain: Callable[[], Any]
+    ) -> Any:
+        """Return what the function does.
+
+        Parameters
+        ----------
+        operands
+            Values of the inputs.
+        trace
+            Traces the function with them.
+        plain
+            Calls it.
+        """
+        if self.is_eager:
+            return plain()
+        ways, runner = self._known
+        try:
+            arrival = None if runner is None else runner(operands)
+        except InternalError:
+            raise
+        except Exception:
+            arrival = None  # it raises again below, and says where
+        if arrival is not None:
+            self.hits += 1
+            return rebuilt(ways[arrival.leaf].trace, arrival.results)
+        try:
+            found = trace()
+        except Exception:
+            self._count_miss("a call that raises an error")
+            raise
+        return self.enter(found, operands)
+
+    def enter(self, trace: Trace, operands: Sequence[Any]) -> Any:
+        """Return what the function does on a way that was just traced, and keep that."""
+        program = program_of_trace(trace)
+        kept = trace._replace(captures=copy_arrays(trace.captures))
+        results = run(program, [*map(operand, operands), *trace.captures], trace)
+        self._keep(_Way(kept, program))
+        return rebuilt(trace, results[: len(trace.outputs)])
+
+    def _keep(self, way: _Way) -> None:
+        """Graft a way that is new, unless it is one too many."""
+        ways, runner = self._known
+        nearest, count = None, 0
+        for other in ways:
+            if nearest is None or way.common(other) > count:
+                nearest, count = other, way.common(other)
+        places = [d.place for d in way.trace.decisions[count:]]
+        self._count_miss(places[0] if places else "a way that was known")
+        if nearest is not None and not places:
+            return  # another thread was there first, or a comparison turned on the last bit
+        if nearest is not None and not way.begins_as(nearest, count + 1):
+            ways, runner = (), None  # what the function closes over is not what it was
+        if not is_repeatable(way.program.equations):
+            self._give_up("it calls code whose effects must happen once, and branches by values")
+        elif len(ways) >= MOST_LEAVES:
+            self._give_up(f"it took its {len(ways) + 1}th way through what it decides by values")
+        elif not self.is_eager:
+            leaves = [*(runner.leaves if runner else ()), way.leaf]
+            grown = Runner(leaves, native=self._native)
+            self._known = (*ways, way), grown
+
+    def _count_miss(self, place: str) -> None:
+        self.misses[place] += 1
+        calls, missed = self.hits + self.misses.total(), self.misses.total()
+        if calls - self._window.calls < _WINDOW:
+            return
+        recent = missed - self._window.missed
+        if self._window.calls and recent > (calls - self._window.calls) // 10:
+            self._give_up(f"{recent} of {calls - self._window.calls} calls took a new way")
+        self._window = _Window(calls, missed)
+
+    def _give_up(self, reason: str) -> None:
+        self.is_eager = True
+        self._known = (), None
+        place, _ = self.misses.most_common(1)[0]
+        warnings.warn(
+            f"{self._name} is no longer compiled for this kind of arguments, at "
+            f"{user_location()}: {reason}, most often at {place}. It runs as it does without "
+            "jit. Write np.where, fd.cond or fd.while_loop for what depends on values there, or "
+            "leave jit out.",
+            RecompilationWarning,
+            stacklevel=2,
+        )
+
+
+class _Window(NamedTuple):
+    """How many calls, and misses among them, there were when a window began."""
+
+    calls: int
+    missed: int

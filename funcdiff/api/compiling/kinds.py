@@ -1,0 +1,145 @@
+"""Kinds of arguments: what a compiled function is traced anew for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import (
+    FunctionName,
+    ints_of,
+    is_array_without_axes,
+    is_numeric,
+    names_of,
+    operand,
+    refuse_foreign,
+    type_of,
+)
+from funcdiff.core.builder import current_builder
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import InputError, user_location
+from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.pytree.statics import static_key
+
+
+class Kind(NamedTuple):
+    """A call taken apart: the key of its program, and the numbers that are its operands."""
+
+    key: tuple[Any, ...]
+    operands: list[Any]
+
+
+class Statics:
+    """The parameters of a function whose values are part of the kind.
+
+    Parameters
+    ----------
+    f
+        The function.
+    static_argnums, static_argnames
+        As `jit` has them.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        static_argnums: int | Sequence[int],
+        static_argnames: str | Sequence[str],
+    ) -> None:
+        self._function = f
+        given, names = ints_of(static_argnums), names_of(static_argnames)
+        if given is None or names is None:
+            raise InputError(
+                f"jit: static_argnums={static_argnums!r} must be an int or ints, and "
+                f"static_argnames={static_argnames!r} a str or strs, at {user_location()}. Numbers "
+                "of parameters go into the one, names into the other."
+            )
+        self._numbers, self._names = self._both(given, names)
+
+    def _both(
+        self, numbers: tuple[int, ...], names: tuple[str, ...]
+    ) -> tuple[frozenset[int], frozenset[str]]:
+        """Let a parameter that is static by name or number be static however it is given."""
+        try:
+            parameters = list(inspect.signature(self._function).parameters)
+        except (TypeError, ValueError):  # a built-in without a signature
+            return frozenset(numbers), frozenset(names)
+        unknown = [n for n in names if n not in parameters]
+        outside = [k for k in numbers if not -len(parameters) <= k < len(parameters)]
+        variadic = any(
+            p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            for p in inspect.signature(self._function).parameters.values()
+        )
+        if (unknown or outside) and not variadic:
+            raise InputError(
+                f"jit: {FunctionName(self._function)} has the parameters {', '.join(parameters)}, "
+                f"but static ones were named {', '.join(map(str, [*unknown, *outside]))}, at "
+                f"{user_location()}."
+            )
+        positions = {k % len(parameters) for k in numbers if parameters} if not outside else {
+            k for k in numbers if k >= 0
+        }  # fmt: skip
+        positions |= {parameters.index(n) for n in names if n in parameters}
+        return frozenset(positions), frozenset(names) | {
+            parameters[k] for k in positions if k < len(parameters)
+        }
+
+    def dynamic(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call without the static ones."""
+        positional = tuple(None if k in self._numbers else x for k, x in enumerate(args))
+        return positional, {k: x for k, x in kwargs.items() if k not in self._names}
+
+    def completed(
+        self, dynamic: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return what `dynamic` gave, or stands for that, with the static arguments of a call."""
+        positional, named = dynamic
+        given = [args[k] if k in self._numbers else x for k, x in enumerate(positional)]
+        return given, {**named, **{k: kwargs[k] for k in self._names & kwargs.keys()}}
+
+    def kind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Kind:
+        """Take a call apart."""
+        static = tuple(x for k, x in enumerate(args) if k in self._numbers)
+        static += tuple((k, kwargs[k]) for k in sorted(self._names & kwargs.keys()))
+        leaves, structure = pytree.flatten(self.dynamic(args, kwargs))
+        operands, statics = [], []
+        types: list[tuple[ArrayType, bool, bool] | None] = []
+        for leaf in leaves:
+            if is_numeric(leaf):
+                x = operand(leaf)
+                operands.append(x)
+                types.append((type_of(x), is_weak(leaf), is_array_without_axes(leaf)))
+            else:
+                refuse_foreign(leaf, "jit", self._function)
+                statics.append(leaf)
+                types.append(None)
+        outside = current_builder()
+        pending = outside.policy.pending if outside is not None else 0  # how deep rules are traced
+        observed = outside is not None and outside.taps is not None
+        try:
+            fixed = (*map(static_key, statics), static_key(static))
+        except TypeError as error:
+            raise InputError(
+                f"jit: a static argument of {FunctionName(self._function)} is not hashable "
+                f"({error}), at {user_location()}. Give a tuple or a frozen object."
+            ) from error
+        return Kind((structure, tuple(types), *fixed, pending, observed), operands)
+
+    def is_plain(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether the signature is the whole key of a call."""
+        plain = all(
+            type(x) in (float, np.float64) or (type(x) is np.ndarray and x.dtype.isnative)
+            for x in args
+        )
+        return plain and not kwargs and not self._numbers
+
+
+def signature_of(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what tells plain calls apart: shapes and dtypes of arrays, types of the rest."""
+    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args])

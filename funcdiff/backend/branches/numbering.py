@@ -1,0 +1,95 @@
+"""Value numbering across programs: equal operations of equal values have one number.
+
+So it is found which values of one program another has computed already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.atoms import Literal
+from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
+
+Value: TypeAlias = int | Literal
+"""The number of a value, or a literal."""
+
+
+class Made(NamedTuple):
+    """The equation that makes values: `first` is the number of its first result."""
+
+    primitive: Primitive[Any]
+    params: Params
+    operands: tuple[Value, ...]
+    first: int
+    results: int
+
+
+class Numbered(NamedTuple):
+    """A program in terms of values: the places of equations, by first result, and the outputs."""
+
+    places: dict[int, int]
+    outputs: list[Value]
+
+
+class Numbering:
+    """The values of several programs of the same arguments.
+
+    Parameters
+    ----------
+    arguments
+        Types of the arguments, whose values have the first numbers.
+
+    Attributes
+    ----------
+    types
+        By number.
+    made
+        By number, the equation that makes the value; None of an argument or a constant.
+    constants
+        By number: arrays that programs have captured; equal ones are one value.
+    """
+
+    def __init__(self, arguments: Sequence[ArrayType]) -> None:
+        self.types = list(arguments)
+        self.made: list[Made | None] = [None for _ in arguments]
+        self.constants: dict[int, Any] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
+
+    def add(self, program: Program, captures: Sequence[Any]) -> Numbered:
+        """Return a program in terms of values; its inputs are the arguments and then captures."""
+        count = len(program.inputs) - len(captures)
+        values: list[Value] = [*range(count), *map(self._constant, captures)]
+        order: dict[int, int] = {}
+
+        def read(atoms: Sequence[Any]) -> list[Value]:
+            return [atom if isinstance(atom, Literal) else values[atom.number] for atom in atoms]
+
+        for eq in program.equations:
+            operands = tuple(read(eq.operands))
+            key = (eq.primitive, eq.params, operands)
+            first = self._numbers.get(key)
+            if first is None:
+                first = self._numbers[key] = len(self.types)
+                made = Made(eq.primitive, eq.params, operands, first, len(eq.results))
+                self.types += [v.type for v in eq.results]
+                self.made += [made for _ in eq.results]
+            order.setdefault(first, len(order))
+            values += range(first, first + len(eq.results))
+        return Numbered(order, read(program.outputs))
+
+    def _constant(self, value: Any) -> int:
+        array = np.asarray(value)
+        for number, known in self.constants.items():
+            other = np.asarray(known)
+            same_type = (other.shape, other.dtype) == (array.shape, array.dtype)
+            if same_type and (other is array or other.tobytes() == array.tobytes()):
+                return number
+        self.constants[len(self.types)] = value
+        self.types.append(ArrayType(array.shape, array.dtype))
+        self.made.append(None)
+        return len(self.types) - 1

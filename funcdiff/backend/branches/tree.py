@@ -1,0 +1,249 @@
+"""Decision trees of programs: a trunk, and branches that go on where a guard meets another outcome.
+
+A *leaf* is the whole program for one sequence of outcomes.  The first leaf is the trunk: what its
+decisions need is computed first, each followed by its guard, and the rest comes last.  A further
+leaf goes along as long as its outcomes are the same.  At the first other one it branches off, and
+has to compute only what is not there yet; the guard hands over what it uses.
+
+So no outcome is taken for granted, and a branch needs no look at what was decided before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from funcdiff.backend.branches.numbering import Numbered, Numbering, Value
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.computed import computed
+from funcdiff.core.program import Equation, Program
+from funcdiff.ops.control.guard import Guard, guard_p
+
+
+class Leaf(NamedTuple):
+    """The program of one sequence of outcomes.
+
+    Attributes
+    ----------
+    program
+        Its inputs are the arguments and what was captured; its last outputs decide.
+    outcomes
+        What these are wherever the program holds.
+    captures
+        The values that were captured.
+    """
+
+    program: Program
+    outcomes: tuple[int, ...]
+    captures: tuple[Any, ...]
+
+
+class Fork:
+    """A guard in a branch.
+
+    Attributes
+    ----------
+    decision
+        The number of the decision in its leaf.
+    predicate
+        The value that decides.
+    known
+        How many of the equations of the branch stand before it.
+    handed
+        The values that are handed over to where the outcome is another.
+    branches
+        What goes on there, by outcome.
+    """
+
+    def __init__(self, decision: int, predicate: int, known: int) -> None:
+        self.decision, self.predicate, self.known = decision, predicate, known
+        self.handed: dict[int, None] = {}
+        self.branches: dict[int, Branch] = {}
+
+
+class Branch:
+    """What goes on from a guard, or from the beginning, to the results of a leaf.
+
+    Attributes
+    ----------
+    leaf
+        The number of the leaf.
+    forks
+        The guards on the way.
+    """
+
+    def __init__(
+        self,
+        leaf: int,
+        outcomes: Sequence[int],
+        numbering: Numbering,
+        parent: tuple[Branch, Fork] | None = None,
+    ) -> None:
+        self.leaf = leaf
+        self.forks: list[Fork] = []
+        self._outcomes = outcomes
+        self._numbering = numbering
+        self._parent = parent
+        self._inputs: dict[int, None] = {}
+        self._order: list[int] = []
+        self._place: dict[int, int] = {}
+        self._outputs: list[Value] = []
+
+    def departure(self, outcomes: Sequence[int]) -> Fork | None:
+        """Return the first guard whose outcome is another one."""
+        for fork in self.forks:
+            if outcomes[fork.decision] != self._outcomes[fork.decision]:
+                return fork
+        return None
+
+    def fill(self, numbered: Numbered) -> None:
+        """Put what a leaf computes in order: what decides, with its guards, and then the rest."""
+        count = len(numbered.outputs) - len(self._outcomes)
+        self._outputs = numbered.outputs[:count]
+        begin = self._parent[1].decision + 1 if self._parent else 0
+        for k in range(begin, len(self._outcomes)):
+            predicate = numbered.outputs[count + k]
+            if not isinstance(predicate, Literal):  # the others hold by themselves
+                self._compute([predicate], numbered.places)
+                self.forks.append(Fork(k, predicate, len(self._order)))
+        self._compute(self._outputs, numbered.places)
+
+    def _compute(self, values: Iterable[Value], places: dict[int, int]) -> None:
+        """Add the equations that values need, in the order of the leaf."""
+        found: set[int] = set()
+        pending = [v for v in values if not isinstance(v, Literal)]
+        while pending:
+            value = pending.pop()
+            made = self._numbering.made[value]
+            if self._has(value) or made is None or made.first in found:
+                continue
+            found.add(made.first)
+            pending += [v for v in made.operands if not isinstance(v, Literal)]
+        for first in sorted(found, key=places.__getitem__):
+            self._place[first] = len(self._order)
+            self._order.append(first)
+
+    def _has(self, value: int, known: int | None = None) -> bool:
+        """Whether a value is there, or can be handed over; then it will be.
+
+        `known` says how many equations count; None: all that there are.
+        """
+        if value in self._numbering.constants or value in self._inputs:
+            return True
+        made = self._numbering.made[value]
+        place = None if made is None else self._place.get(made.first)
+        if place is not None and (known is None or place < known):
+            return True
+        if self._parent is None:
+            return made is None and self._take(value)
+        branch, fork = self._parent
+        if not branch._has(value, fork.known):
+            return False
+        fork.handed[value] = None
+        return self._take(value)
+
+    def _take(self, value: int) -> bool:
+        self._inputs[value] = None
+        return True
+
+    # ---- the program -----------------------------------------------------------------------
+
+    @computed
+    def captures(self) -> list[Any]:
+        """The values of the last inputs of the program."""
+        return [self._numbering.constants[v] for v in self._constants]
+
+    @computed
+    def _constants(self) -> list[int]:
+        constants = self._numbering.constants
+        used = {v for eq in self._order for v in self._operands_of(eq)}
+        used |= {v for fork in self.forks for v in (fork.predicate, *fork.handed)}
+        used |= {v for v in self._outputs if not isinstance(v, Literal)}
+        return [v for v in constants if v in used]
+
+    def _operands_of(self, first: int) -> Iterator[int]:
+        made = self._numbering.made[first]
+        assert made is not None
+        return (v for v in made.operands if not isinstance(v, Literal))
+
+    def inputs(self, arguments: int) -> list[int]:
+        """Return the values that the program takes before its captures, in order."""
+        if self._parent is None:
+            return list(range(arguments))
+        return list(self._parent[1].handed)
+
+    def program(self, arguments: int) -> Program:
+        """Return the program with its guards.
+
+        A guard hands over, to whichever branch goes on, all that any of them uses.
+        """
+        types, variables = self._numbering.types, dict[int, Var]()
+        for value in (*self.inputs(arguments), *self._constants):
+            variables[value] = Var(len(variables), types[value])
+        inputs = tuple(variables.values())
+        count = len(inputs)
+
+        def read(values: Iterable[Value]) -> tuple[Atom, ...]:
+            return tuple([v if isinstance(v, Literal) else variables[v] for v in values])
+
+        equations = []
+        forks = iter([*enumerate(self.forks), (-1, None)])
+        number, fork = next(forks)
+        for k in range(len(self._order) + 1):
+            while fork is not None and fork.known == k:
+                operands = read([fork.predicate, *fork.handed])
+                params = Guard(self._outcomes[fork.decision], number)
+                result = Var(count, types[fork.predicate])
+                equations.append(Equation(guard_p, params, operands, (result,)))
+                count += 1
+                number, fork = next(forks)
+            if k == len(self._order):
+                break
+            made = self._numbering.made[self._order[k]]
+            assert made is not None
+            results = tuple([Var(count + i, types[made.first + i]) for i in range(made.results)])
+            equations.append(Equation(made.primitive, made.params, read(made.operands), results))
+            for i, v in enumerate(results):
+                variables[made.first + i] = v
+            count += made.results
+        return Program(inputs, tuple(equations), read(self._outputs))
+
+
+class Tree:
+    """All leaves of one kind of arguments, in the order in which they were met.
+
+    Attributes
+    ----------
+    leaves
+        The leaves.
+    root
+        The trunk.
+    """
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        self.leaves = tuple(leaves)
+        first = self.leaves[0]
+        self.arguments = len(first.program.inputs) - len(first.captures)
+        numbering = Numbering(first.program.input_types[: self.arguments])
+        self.root = Branch(0, first.outcomes, numbering)
+        for number, leaf in enumerate(self.leaves):
+            self._graft(number, leaf, numbering)
+
+    def _graft(self, number: int, leaf: Leaf, numbering: Numbering) -> None:
+        numbered = numbering.add(leaf.program, leaf.captures)
+        if number == 0:
+            self.root.fill(numbered)
+            return
+        branch, fork = self._way_out(self.root, leaf.outcomes)
+        if fork is not None:
+            grown = Branch(number, leaf.outcomes, numbering, (branch, fork))
+            fork.branches[leaf.outcomes[fork.decision]] = grown
+            grown.fill(numbered)
+
+    def _way_out(self, branch: Branch, outcomes: Sequence[int]) -> tuple[Branch, Fork | None]:
+        """Return the fork at which outcomes leave the tree; None if they do not."""
+        while True:
+            fork = branch.departure(outcomes)
+            if fork is None or outcomes[fork.decision] not in fork.branches:
+                return branch, fork
+            branch = fork.branches[outcomes[fork.decision]]

@@ -1,0 +1,137 @@
+"""Guards of a trace: what its values decided, and which variables they were.
+
+A function under `jit` is traced with values at hand.  Where it asks for one, ``if x > 0``, the
+outcome is noted as a *decision*: what was recorded holds wherever all decisions turn out the same.
+What is asked inside a derivative, say, is recorded in the trace that decides as well, so that a
+decision is always about a variable of that one.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.builder import Builder, builders
+from funcdiff.core.concrete import Values
+from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.primitive import Operation
+from funcdiff.core.recording import first_result, operands_needed
+from funcdiff.core.scope import recording_in
+from funcdiff.core.tracer import Recorder, Tracer
+from funcdiff.errors import user_location
+
+
+class Decision(NamedTuple):
+    """A value that decided what was recorded next.
+
+    Attributes
+    ----------
+    atom
+        The variable, a boolean or an integer without axes.
+    outcome
+        Its value.
+    place
+        Where the user's code asked.
+    """
+
+    atom: Ref
+    outcome: int
+    place: str
+
+
+class Decisions:
+    """The decisions of a trace, in order.
+
+    Parameters
+    ----------
+    builder
+        What records.
+    operands
+        The values of its first inputs; captures have their own.
+
+    Attributes
+    ----------
+    made
+        The decisions.
+    """
+
+    def __init__(self, builder: Builder, operands: Sequence[Any]) -> None:
+        self.made: list[Decision] = []
+        self._builder = builder
+        self._values = Values(builder.name, builder.entries, eager=True)
+        given = dict(enumerate(operands))
+        self._values.inputs = ChainMap(given, builder.values.inputs)
+        self._known: dict[Ref, int] = {}
+        self._moved: dict[tuple[Recorder, Ref], Tracer] = {}
+
+    def decide(self, x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
+        """Note the outcome of a predicate and return it; None if the value of `x` is not known.
+
+        `predicate` records, in the trace that decides, a boolean or an integer without axes.
+        """
+        here = self._move(x.builder, x.atom)
+        if here is None:
+            return None
+        with recording_in(self._builder), np.errstate(all="ignore"):
+            atom = self._builder.ref(predicate(here))
+            if atom not in self._known:
+                outcome = int(self._values.of(atom, self._builder))
+                self._known[atom] = outcome
+                self.made.append(Decision(atom, outcome, user_location()))
+        return self._known[atom]
+
+    def _move(self, builder: Recorder | None, atom: Ref) -> Tracer | None:
+        """Return what the deciding trace has in place of a variable of one within; None: nothing.
+
+        What is computed there is recorded here as well; that it is the same is found out when the
+        program is simplified.
+        """
+        if builder is self._builder or builder is None or isinstance(atom, Literal):
+            type_ = atom.type if isinstance(atom, Literal) else _type_of(self._builder, atom)
+            return Builder.handle(None if isinstance(atom, Literal) else self._builder, atom, type_)
+        moved = self._moved
+        for number in operands_needed(builder.entries, atom, lambda n: (builder, n) in moved):
+            op, *refs = builder.entries[number]
+            if not isinstance(op, Operation):
+                found = self._input(builder, number)
+                if found is None:
+                    return None
+                moved[builder, number] = found
+                continue
+            if not is_repeatable((op,)):
+                return None  # whose effects would happen twice
+            xs = [self._move(builder, ref) for ref in refs]
+            ys = self._builder.record(op, [x.atom for x in xs if x is not None])
+            for k, y in enumerate(ys):
+                moved[builder, number + k] = y
+        return moved[builder, atom]
+
+    def _input(self, builder: Recorder, number: int) -> Tracer | None:
+        value = builder.input_value(number)
+        if isinstance(value, Tracer):
+            return self._move(value.builder, value.atom)
+        if value is None or (builder.capture_of(number) is None and not builder.policy.eager):
+            return None
+        return self._builder.capture(np.asarray(value)[()] if np.ndim(value) == 0 else value)
+
+
+def _type_of(builder: Builder, number: int) -> Any:
+    first = first_result(builder.entries, number)
+    head = builder.entries[first][0]
+    return head.results[number - first] if isinstance(head, Operation) else head
+
+
+def decided(x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
+    """Return the outcome of a predicate of a value that only a deciding trace knows.
+
+    None if there is no such trace around, or it cannot know the value, as inside `vmap`.
+    """
+    for builder in builders():
+        if builder.decisions is not None:
+            found: int | None = builder.decisions.decide(x, predicate)
+            return found
+    return None

@@ -1,0 +1,75 @@
+"""Guards: `guard`, which lets a program go on only where a value is what it was.
+
+The programs of `jit` have them where Python decided by values.  They are put in when everything is
+derived, each before all that it protects; until then what decides is among the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from funcdiff.core.builder import bind, constant
+from funcdiff.core.primitive import Facts, Params, Tracers, Types
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.reductions import reduce_any
+from funcdiff.ops.elementwise.logic import not_equal
+from funcdiff.ops.families import constant_op
+from funcdiff.space import align
+
+
+@dataclass(frozen=True, slots=True)
+class Guard(Params):
+    """The outcome for which the program goes on, and the number of the guard in its program."""
+
+    outcome: int
+    number: int
+
+
+class Diverted(BaseException):
+    """A guard met another outcome: the program ends here, and another goes on.
+
+    Its arguments are the number of the guard, the outcome, and the values that are handed over.
+    """
+
+
+def divert(number: int, outcome: int, *values: Any) -> None:
+    """Leave a program at a guard; raises Diverted."""
+    raise Diverted(number, outcome, values)
+
+
+def _impl(p: Guard) -> Callable[..., Any]:
+    def guard(predicate: Any, *values: Any) -> Any:
+        if predicate != p.outcome:
+            divert(p.number, int(predicate), *values)
+        return predicate
+
+    return guard
+
+
+def _abstract(_p: Guard, predicate: ArrayType, *_values: ArrayType) -> Types:
+    if predicate.shape or predicate.dtype.kind not in "biu":
+        raise TypeError(f"a guard needs a boolean or an integer without axes, not {predicate}")
+    return (predicate,)
+
+
+def _batch(p: Guard, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
+    """Go on where all examples have the outcome."""
+    if not batched[0]:
+        return align(size, [guard(xs[0], p)], [False])
+    differs = reduce_any(not_equal(xs[0], constant(p.outcome, xs[0].type)), (0,))
+    guard(differs, Guard(0, p.number))
+    return (xs[0],)
+
+
+guard_p: Final = constant_op(
+    "guard", Guard, abstract=_abstract, impl=_impl, batch=_batch, facts=Facts(ends=True)
+)
+"""``y = guard{outcome, number} predicate, *values``: the predicate; the values are handed over."""
+
+
+def guard(predicate: Tracer, p: Guard, *values: Tracer) -> Tracer:
+    """Return a predicate, known to have an outcome."""
+    return bind(guard_p, p, predicate, *values)[0]

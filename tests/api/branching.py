@@ -1,0 +1,130 @@
+"""Random programs that branch by values: functions of a vector, with their texts."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class _Writer:
+    """Writes the statements of one function; every value stays between -2 and 2, about."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._names = ["a", "b"]
+
+    def text(self) -> str:
+        lines = ["def f(x):", "    a = np.tanh(x[0])", "    b = np.sin(x[-1] + a)"]
+        lines += [f"    {line}" for line in self._block(4, depth=2)]
+        return "\n".join([*lines, f"    return {self._value()}", ""])
+
+    def _block(self, count: int, depth: int) -> list[str]:
+        return [line for _ in range(count) for line in self._statement(depth)]
+
+    def _statement(self, depth: int) -> Iterator[str]:
+        kinds: list[Callable[[int], Iterator[str]]]
+        kinds = [self._assign, self._choose, self._collect, self._look_up]
+        if depth:
+            kinds += [self._branch, self._branch, self._loop, self._leave, self._attempt]
+        yield from self._random.choice(kinds)(depth)
+
+    def _name(self) -> str:
+        return self._random.choice(self._names)
+
+    def _value(self) -> str:
+        r, name = self._random, self._name
+        return r.choice([
+            f"np.tanh({name()} * {name()} + {r.uniform(-1, 1):.3f})",
+            f"np.sin({name()} - {name()})",
+            f"0.5 * ({name()} + {name()})",
+            f"{name()} * np.sum(np.cos(x) * {name()}) / len(x)",
+            f"np.exp(-{name()} ** 2)",
+        ])  # fmt: skip
+
+    def _condition(self) -> str:
+        r, name = self._random, self._name
+        return r.choice([
+            f"{name()} > {r.uniform(-0.6, 0.6):.3f}",
+            f"{name()} < {name()}",
+            f"np.any(x > {r.uniform(0, 1.5):.3f})",
+            f"np.all(x * {name()} < {r.uniform(0, 1):.3f}) and {name()} > 0",
+            f"not {name()} <= {name()}",
+            f"np.argmin(x) == {r.randrange(2)}",
+            f"{r.uniform(-0.9, 0.2):.3f} < {name()} < {r.uniform(0.2, 0.9):.3f}",
+        ])  # fmt: skip
+
+    def _assign(self, _depth: int) -> Iterator[str]:
+        value = self._value()
+        if self._random.random() < 0.3:
+            self._names.append(f"v{len(self._names)}")
+            yield f"{self._names[-1]} = {value}"
+        else:
+            yield f"{self._random.choice('ab')} = {value}"
+
+    def _branch(self, depth: int) -> Iterator[str]:
+        yield f"if {self._condition()}:"
+        yield from self._nested(depth)
+        if self._random.random() < 0.6:
+            yield "else:"
+            yield from self._nested(depth)
+
+    def _loop(self, depth: int) -> Iterator[str]:
+        limit = self._random.randrange(1, 4)
+        yield "n = 0"
+        yield f"while {self._condition()} and n < {limit}:"
+        yield from self._nested(depth)
+        yield "    n += 1"
+
+    def _leave(self, _depth: int) -> Iterator[str]:
+        yield f"if {self._condition()} and {self._name()} > 0.5:"
+        yield f"    return {self._value()}"
+
+    def _attempt(self, depth: int) -> Iterator[str]:
+        yield "try:"
+        yield f"    if {self._condition()}:"
+        yield "        raise ValueError"
+        yield f"    a = {self._value()}"
+        yield "except ValueError:"
+        yield from self._nested(depth)
+
+    def _choose(self, _depth: int) -> Iterator[str]:
+        r, name = self._random, self._name
+        yield r.choice([
+            f"b = max({name()}, {name()}, x[0] * 0.5)",
+            f"a = sorted([{name()}, {name()} * 0.7, 0.1])[{r.randrange(3)}]",
+            f"b = np.tanh(sorted(x)[{r.choice((0, -1))}])",
+            f"a = min(x) * {name()} / (1 + abs({name()}))",
+        ])  # fmt: skip
+
+    def _collect(self, _depth: int) -> Iterator[str]:
+        r, name = self._random, self._name
+        yield f"d = {{'u': {name()}, 'v': [{name()}]}}"
+        yield f"d['v'].append(np.sum(x[x > {r.uniform(-1, 1):.3f}] ** 2) / (1 + np.sum(x ** 2)))"
+        yield f"a = d['u'] * d['v'][{r.choice((0, -1))}]"
+
+    def _look_up(self, _depth: int) -> Iterator[str]:
+        r, name = self._random, self._name
+        yield r.choice([
+            f"b = np.cos(x[int(np.argmax(x * {name()}))])",
+            "a = sum((np.tanh(x[k]) for k in range(int(np.sum(x > 0.3)))), 0.1 * a)",
+            f"b = np.sum(np.where(x > {name()}, x, 0.2)) / (1 + np.sum(x ** 2))",
+        ])  # fmt: skip
+
+    def _nested(self, depth: int) -> Iterator[str]:
+        known = list(self._names)
+        yield from (f"    {line}" for line in self._block(self._random.randrange(1, 3), depth - 1))
+        self._names = known  # what a branch defines is not known behind it
+
+
+def program(seed: int) -> tuple[Callable[[Any], Any], str]:
+    """Return a random function of a vector of numbers, and its text."""
+    text = _Writer(seed).text()
+    name = f"<random program {seed}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    names: dict[str, Any] = {"np": np}
+    exec(compile(text, name, "exec"), names)
+    return names["f"], text
