@@ -34,6 +34,12 @@ class Diverted(BaseException):
     Its arguments are the number of the guard, the outcome, and the values that are handed over.
     """
 
+    def __str__(self) -> str:
+        return (
+            f"the arguments go another way than those that the program was recorded with: guard "
+            f"{self.args[0]} met {self.args[1]}. Call the jitted function, which knows all ways."
+        )
+
 
 def divert(number: int, outcome: int, *values: Any) -> None:
     """Leave a program at a guard; raises Diverted."""

@@ -117,21 +117,21 @@ COUNTING = body(_counting, SCALAR, np.int64(0), SCALAR)
 COMPLEX = body(_step, 1j, 1j, 1j)
 
 
-def _guarded(k: int) -> Callable[..., Any]:
-    """Multiply by a number, where a flag, or an integer, has an outcome."""
+def _guarded(outcome: int, decide: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Do something where a flag, or an integer, has an outcome, which it always has."""
 
-    def f(decides: Any, x: Any) -> Any:
-        guard(decides, Guard(k, 0), x)
-        return np.sin(x) * k
+    def f(x: Any) -> Any:
+        guard(decide(x), Guard(outcome, 0), x)
+        return np.sin(x) * 2.0
 
     return f
 
 
 SAMPLES: dict[str, list[Sample]] = {
     "guard": [
-        sample(_guarded(1), np.bool_(True), ROW),
-        sample(_guarded(0), np.bool_(False), SCALAR),
-        sample(_guarded(3), np.int64(3), ROW),
+        sample(_guarded(1, lambda x: np.all(np.isfinite(x))), ROW),
+        sample(_guarded(0, np.isnan), SCALAR),
+        sample(_guarded(3, lambda x: np.sum(np.isfinite(x))), ROW),
     ],
     "cond": [
         sample(_cond(_false, _true), np.bool_(False), ROW, real(3, start=5)),
