@@ -35,7 +35,7 @@ FUNCTIONS: Final = (
 )
 ROWS: Final = (
     *("tanh chain, n = 10", "tanh chain, n = 1000", "tanh chain, n = 100000", "Black-Scholes, n ="),
-    *("sums by owner", "attention", "LSTM, 64 steps, scan", "logistic regression"),
+    *("sums by owner", "attention", "LSTM, 100 steps, scan", "logistic regression"),
 )
 ROUNDS: Final = 7
 ENTRY: Final = "FUNCDIFF_ELEMENTWISE"
