@@ -323,7 +323,7 @@ def jit(
     engine
         What computes elementwise operations: ``"numpy"``, or ``"llvm"``, which makes one loop of
         machine code of each chain of them and needs the package llvmlite
-        (``pip install funcdiff[llvm]``).
+        (``python -m pip install "funcdiff[llvm]"``).
 
     Returns
     -------

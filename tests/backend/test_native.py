@@ -305,7 +305,7 @@ def test_without_llvm_the_message_says_what_to_install(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(importlib, "import_module", fails)
     with pytest.raises(
-        InputError, match=r"needs the package llvmlite.*pip install funcdiff\[llvm\]"
+        InputError, match=r"needs the package llvmlite.*pip install \"funcdiff\[llvm\]"
     ):
         fd.jit(np.sin, engine="llvm")
 

@@ -30,8 +30,8 @@ def require() -> None:
     except ImportError as error:
         raise InputError(
             "jit: engine='llvm' needs the package llvmlite, which is not installed, at "
-            f"{user_location()}. Install it by `pip install funcdiff[llvm]`, or leave `engine` "
-            "out: everything is computed by NumPy then."
+            f'{user_location()}. Install it: python -m pip install "funcdiff[llvm]". Without '
+            "`engine` NumPy computes everything."
         ) from error
 
 
