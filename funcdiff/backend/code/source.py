@@ -10,7 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.backend.code.broadcasting import implicit_broadcasts
-from funcdiff.backend.code.formulas import FORMULAS, is_ufunc, reduction_ufunc, with_new_axes
+from funcdiff.backend.code.formulas import (
+    FORMULAS,
+    is_gather_of_rows,
+    is_ufunc,
+    reduction_ufunc,
+    with_new_axes,
+)
 from funcdiff.backend.code.memory import in_calls
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.liveness import last_uses
@@ -72,7 +78,7 @@ class Writer:
             return self._elementwise(eq)
         operands = [self._operand(atom) for atom in eq.operands]
         plain = self._choices[eq.results[0].number].function is eq.operation.function
-        if plain and eq.primitive in FORMULAS:
+        if plain and eq.primitive in FORMULAS and not is_gather_of_rows(eq):
             return self._bind_numpy(FORMULAS[eq.primitive](eq, *operands))
         if reduction_ufunc(eq) is not None:
             return self._reduction(eq)

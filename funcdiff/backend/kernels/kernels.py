@@ -26,6 +26,7 @@ from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
 from funcdiff.backend.code.source import Source, function
+from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
 from funcdiff.backend.native.compiling import compiled
@@ -222,6 +223,8 @@ class _KernelWriter(ProductWriter):
         if eq.primitive is scan_p:
             p = eq.params_as(Scan)
             value = of_one(self._scan(p), p.body)
+        elif (adder := row_adder(eq, self._choices[eq.results[0].number])) is not None:
+            return self._bind_numbered(adder, "add_rows_", adder)
         elif (triangular := self._triangular(eq)) is not None:
             return self._bind_numbered(triangular, "triangular_", triangular)
         elif (nested := eq.primitive.facts.nested) is not None:

@@ -66,12 +66,23 @@ def _axes_first(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _gather_impl(p: Indexed) -> Any:
+    if p.axes == (0,):
+        return _rows
+
     def function(x: Any, *indices: Any) -> Any:
         y = _axes_first(x, p.axes)[indices]
         # NumPy's scalars, unlike its arrays, make a view
         return y if np.ndim(indices[0]) or not np.ndim(y) else y.copy()
 
     return function
+
+
+def _rows(x: Any, index: Any) -> Any:
+    """Return the rows at some positions: of rows in order, `numpy.take` copies them as a whole."""
+    if x.ndim > 1 and np.ndim(index) and x.flags.c_contiguous and index.dtype.kind == "i":
+        return x.take(index, 0)
+    y = x[index]
+    return y if np.ndim(index) or not np.ndim(y) else y.copy()
 
 
 def _scatter_into(p: Indexed) -> Any:
