@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.code.source import source
-from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.kernels.kernels import LONGEST, kernel, prepared
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program
-from funcdiff.core.running import as_run
-
-LONGEST: Final = 4000
-"""Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 
 def compile_source(program: Program) -> Callable[..., list[Any]] | None:
@@ -35,7 +31,8 @@ def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
         return evaluate.executable(program)
-    if len(program.equations) > LONGEST and not is_worth_unrolling(as_run(program)):
+    ready = prepared(program)
+    if len(ready.equations) > LONGEST and not is_worth_unrolling(ready):
         return evaluate.executable(program)
     return kernel(program, native=native)
 

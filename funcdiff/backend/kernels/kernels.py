@@ -31,6 +31,7 @@ from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
 from funcdiff.backend.native.compiling import compiled
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
+from funcdiff.backend.numbers.estimates import estimated_time
 from funcdiff.backend.numbers.loops import loop_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
@@ -46,6 +47,11 @@ from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, tri
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.passes.loops.distribution import distribute
+from funcdiff.passes.loops.rolling import roll
+from funcdiff.passes.neighbours import merge_neighbours
+
+LONGEST: Final = 4000
+"""Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
@@ -90,16 +96,23 @@ class Kernel:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs; of those stored, what they were written to."""
-        idle = self._idle
+        run = self.take()
+        results = run(*arrays)
+        self.give_back(run)
+        return results
+
+    def take(self) -> Callable[..., list[Any]]:
+        """Return a function that does the same in memory that nobody else writes to."""
         try:
-            run = idle.pop()
+            return self._idle.pop()
         except IndexError:  # the first call, or one while another is running
             names = self._function.__globals__ | _memory(self._places)
-            run = FunctionType(self._function.__code__, names)
-        results = run(*arrays)
+            return FunctionType(self._function.__code__, names)
+
+    def give_back(self, run: Callable[..., list[Any]]) -> None:
+        """Let others use the memory."""
         if self._keeps_memory:
-            idle.append(run)
-        return results
+            self._idle.append(run)
 
 
 class _KernelWriter(ProductWriter):
@@ -235,7 +248,7 @@ class _KernelWriter(ProductWriter):
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:
-            stored = writable_outputs(p)
+            stored = writable_outputs(p).stored
             return scan(p, Kernel(p.body, self._limits, stored, native=self._native))
 
         quick = loop_of_numbers(p)
@@ -358,9 +371,20 @@ def _is_seen_by_user(eq: Equation) -> bool:
 
 
 @memoised
+def prepared(program: Program) -> Program:
+    """Return the program that is compiled: with loops where that is quicker."""
+    program = as_run(program)
+    looped = distribute(merge_neighbours(roll(program)))
+    many = len(program.equations) > LONGEST
+    if not many and estimated_time(looped) > estimated_time(program):
+        looped = distribute(merge_neighbours(program))
+    return merge_neighbours(looped)
+
+
+@memoised
 def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
-    program = distribute(as_run(program))
+    program = prepared(program)
     code = None if native and is_mostly_loops(program) else unroll(program)
     if code is None:
         return Kernel(program, Limits(), native=native)

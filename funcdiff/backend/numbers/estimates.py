@@ -14,6 +14,7 @@ from funcdiff.backend.numbers.scalars import expression, is_number
 from funcdiff.core.atoms import Atom
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.control.guard import guard_p
+from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.products.contract import Contraction, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import concatenate_p
@@ -33,6 +34,10 @@ _UFUNC: Final = 700.0
 _WRITTEN: Final = 6.0
 """A statement of floats, which takes 6 µs to write and compile, if a thousand calls make up for it.
 """
+_LOOP: Final = 5000.0
+"""A loop, without its iterations."""
+_MOVED: Final = 25.0
+"""A float of an array that a loop reads or writes."""
 _MOST: Final = 256
 """Terms up to which a sum is written out."""
 
@@ -62,6 +67,29 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     )
     written = 0.0 if flat else _WRITTEN * sum(eq.results[0].type.size for eq in program.equations)
     return 1.25 * (unrolled + taken + made) + written < called
+
+
+def estimated_time(program: Program) -> float:
+    """Return the time of a program that is compiled, its loops included."""
+    if is_worth_unrolling(program):
+        return sum(times[0] for eq in program.equations if (times := _times(eq)))
+    return sum(map(_time_of_call, program.equations))
+
+
+def _time_of_call(eq: Equation) -> float:
+    if not isinstance(eq.params, Scan):
+        times = _times(eq)
+        size = max((v.type.size for v in eq.results), default=0)
+        joined = _VIEW / 2 * len(eq.operands) if eq.primitive is concatenate_p else 0
+        return joined + (times[1] if times else _CALL + size)
+    p, body = eq.params, eq.params.body
+    if is_worth_unrolling(body, flat=True):
+        moved = (*body.inputs[p.constants + p.carries :], *body.outputs[p.carries :])
+        numbers = sum(atom.type.size for atom in moved)
+        inner = sum(times[0] for eq in body.equations if (times := _times(eq)))
+        return _LOOP + p.length * (inner + _MOVED * numbers + _OPERATOR)
+    moved_rows = len(body.inputs) + len(body.outputs) - p.constants - p.carries
+    return _LOOP + p.length * (_CALL + _VIEW * moved_rows + estimated_time(body))
 
 
 def _times(eq: Equation) -> tuple[float, float] | None:

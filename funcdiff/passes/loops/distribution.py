@@ -16,10 +16,12 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import inline, map_nested, needed_equations, nested, rearrange, walk
+from funcdiff.core.walk import Rule, inline, map_nested, needed_equations, nested, rearrange, walk
 from funcdiff.ops.control.scan import Scan, scan, scan_p
 from funcdiff.ops.products.contract import contract_p
-from funcdiff.passes.loops.stages import Stages, part, stages
+from funcdiff.ops.structure.slicing import slice_along
+from funcdiff.ops.structure.structural import concatenate, reshape
+from funcdiff.passes.loops.stages import Stages, needed_after, part, stages
 from funcdiff.passes.rewrites import algebra, logic, products, structure
 from funcdiff.passes.rewrites.rewriting import Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
@@ -48,6 +50,14 @@ def distribute(program: Program) -> Program:
             return _rewriter.emit(eq.primitive, map_nested(distribute, eq.params), *xs)
         return _distributed(eq.params_as(Scan), xs, [v in used for v in eq.results])
 
+    return _simplified(_walked(program, rule))
+
+
+def _simplified(program: Program) -> Program:
+    return _walked(program, lambda eq, xs: _rewriter.emit(eq.primitive, eq.params, *xs))
+
+
+def _walked(program: Program, rule: Rule) -> Program:
     with Builder("distribute", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(walk(program, xs, rule))
@@ -64,11 +74,13 @@ def _distributed(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer
     """Record a scan and what is taken out of it; return the results, zeros where not used."""
     p, xs, places = _without_unused(p, xs, used)
     p = Scan(distribute(p.body), p.constants, p.carries, p.length, p.reverse)
+    if (delayed := _delayed_carry(p)) is not None:
+        made = dict(zip(places, _without_delay(p, xs, *delayed), strict=True))
+        return [made[k] if k in made else xs[0] for k in range(len(used))]
     found = stages(p)
-    split = p.length >= _SHORTEST and (found.fixed or found.early or found.late or found.sums)
-    results = _Distribution(p, found, xs).results() if split else scan(p, xs)
+    results = scan(p, xs) if p.length < _SHORTEST else _Distribution(p, found, xs).results()
     made = dict(zip(places, results, strict=True))
-    return [made[k] if k in made else results[0] for k in range(len(used))]
+    return [made[k] if k in made else xs[0] for k in range(len(used))]
 
 
 def _without_unused(
@@ -96,6 +108,36 @@ def _without_unused(
     smaller = rearrange(body, inputs, places)
     q = Scan(smaller, constants, len(carries), p.length, p.reverse)
     return q, [xs[k] for k in inputs], places
+
+
+def _delayed_carry(p: Scan) -> tuple[int, int] | None:
+    """Return a carry and the row that it becomes, if there is such."""
+    end = p.constants + p.carries
+    rows = {v: k for k, v in enumerate(p.body.inputs) if k >= end}
+    for k, atom in enumerate(p.body.outputs[: p.carries]):
+        if atom in rows and p.length > 0:
+            return k, rows[atom]  # type: ignore[index]
+    return None
+
+
+def _without_delay(p: Scan, xs: list[Tracer], carry: int, row: int) -> list[Tracer]:
+    """Record a scan in which a carry is a row, since it is the row of the iteration before."""
+    stack, start, n = xs[row], xs[p.constants + carry], p.length
+    first = reshape(start, (1, *start.shape))
+    if p.reverse:
+        moved = concatenate([slice_along(stack, 0, 1, n), first], 0)
+        last = slice_along(stack, 0, 0, 1)
+    else:
+        moved = concatenate([first, slice_along(stack, 0, 0, n - 1)], 0)
+        last = slice_along(stack, 0, n - 1, n)
+    place = p.constants + carry
+    inputs = [k for k in range(len(xs)) if k != place]
+    kept = [k for k in range(len(p.body.outputs)) if k != carry]
+    body = rearrange(p.body, [*inputs, place], kept)
+    q = Scan(body, p.constants, p.carries - 1, n, p.reverse)
+    ys = _distributed(q, [*(xs[k] for k in inputs), moved], [True] * len(kept))
+    ys.insert(carry, reshape(last, start.shape))
+    return ys
 
 
 class _Distribution:
@@ -173,11 +215,10 @@ class _Distribution:
         after = [body.outputs[k] for k in carries]
         used, made = part(body, found.core)
         used += [v for v in after if isinstance(v, Var) and v not in made]
-        # what others need of it: its results, and the carries as they come in
-        others = set(body.outputs[p.carries :])
-        others.update(t.added for terms in found.sums.values() for t in terms)
-        others.update(part(body, found.late)[0])
-        stacked = [v for v in (*inputs, *made) if v in others]
+        # what is needed of it, its results and the carries as they come in
+        others = needed_after(p, found)
+        later = {v for k in found.late for v in body.equations[k].results}
+        stacked = [v for v in (*inputs, *made) if v in others and v not in later]
         constants = [v for v in dict.fromkeys(used) if v in self._fixed]
         rows = [v for v in dict.fromkeys(used) if v in self._stacked]
         program = _cut(body, found.core, [*constants, *inputs, *rows], [*after, *stacked])
@@ -186,7 +227,9 @@ class _Distribution:
             *(self._carried[v] for v in inputs),
             *(self._stacked[v] for v in rows),
         ]
-        made_ = scan(Scan(program, len(constants), len(inputs), p.length, p.reverse), operands)
+        q = Scan(program, len(constants), len(inputs), p.length, p.reverse)
+        every = [True] * len(program.outputs)
+        made_ = scan(q, operands) if _delayed_carry(q) is None else _distributed(q, operands, every)
         self._stacked.update(zip(stacked, made_[len(inputs) :], strict=True))
         return dict(zip(carries, made_, strict=False))
 

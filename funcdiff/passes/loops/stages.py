@@ -55,10 +55,11 @@ class Stages(NamedTuple):
 def is_batchable(eq: Equation, length: int) -> bool:
     """Whether an equation may be computed of all iterations at once, and that is worth it."""
     sizes = [atom.type.size for atom in (*eq.operands, *eq.results)]
-    return _has_batch(eq) and max(sizes) <= _WIDEST and max(sizes) * length <= _MOST
+    return can_batch(eq) and max(sizes) <= _WIDEST and max(sizes) * length <= _MOST
 
 
-def _has_batch(eq: Equation) -> bool:
+def can_batch(eq: Equation) -> bool:
+    """Whether an equation may be computed of all iterations at once."""
     facts = eq.primitive.facts
     plain = facts.pointwise or facts.rearranges or facts.reduces is not None
     known = plain or eq.primitive is contract_p or eq.primitive in _MOVES
@@ -90,7 +91,8 @@ def stages(p: Scan) -> Stages:
         kind: [k for k, other in enumerate(found) if other == kind]
         for kind in ("fixed", "early", "core", "late")
     }
-    return Stages(**places, sums=sums)
+    result = Stages(**places, sums=sums)
+    return result._replace(late=sorted([*result.late, *_slices_of_stacks(p, result)]))
 
 
 def _mark_late(p: Scan, kinds: list[str], sums: dict[int, list[Term]]) -> None:
@@ -107,6 +109,31 @@ def _mark_late(p: Scan, kinds: list[str], sums: dict[int, list[Term]]) -> None:
             kinds[k] = "late"
         else:
             needed.update(eq.operands)
+
+
+def needed_after(p: Scan, found: Stages) -> set[Atom]:
+    """Return what of the loop is needed after it, row by row."""
+    needed = {*p.body.outputs[p.carries :], *part(p.body, found.late)[0]}
+    needed.update(term.added for terms in found.sums.values() for term in terms)
+    return needed
+
+
+def _slices_of_stacks(p: Scan, found: Stages) -> list[int]:
+    """Return slices in the core that are better taken of all rows of an array, after the loop."""
+    needed = needed_after(p, found)
+    slices: dict[Atom, list[int]] = {}
+    for k in found.core:
+        eq = p.body.equations[k]
+        made = eq.operands[0] not in p.body.inputs if eq.operands else False
+        if eq.primitive is slice_p and eq.results[0] in needed and made:
+            slices.setdefault(eq.operands[0], []).append(k)
+    return [
+        k
+        for whole, places in slices.items()
+        if whole in needed
+        or 2 * sum(p.body.equations[k].results[0].type.size for k in places) >= whole.type.size
+        for k in places
+    ]
 
 
 def _is_summed_product(eq: Equation, added: set[Atom]) -> bool:

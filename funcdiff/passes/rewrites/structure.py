@@ -7,6 +7,7 @@ order of axes by itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from funcdiff.ops.elementwise.complex import imag_p, join_p, real_p
 from funcdiff.ops.products.contract import Contraction, contract_p, contraction
 from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import (
+    Axis,
     Dtype,
     Permutation,
     Shape,
@@ -30,7 +32,7 @@ from funcdiff.ops.structure.structural import (
     reshape_p,
     reverse_p,
 )
-from funcdiff.passes.rewrites.rewriting import Emit, Rules, undone_rule
+from funcdiff.passes.rewrites.rewriting import Emit, Rules, is_same, undone_rule
 from funcdiff.space import Axes, Broadcast, broadcast_p, mul_p, reduce_sum_p, splat, without
 
 # ---- views ---------------------------------------------------------------------------------------
@@ -102,6 +104,34 @@ def _slice_joined(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
             return emit(slice_p, inside, piece)
         start = end
     return None
+
+
+def _neighbours_joined(emit: Emit, p: Axis, *xs: Tracer) -> Tracer | None:
+    """concatenate(x[a:b], x[b:c]) = x[a:c]."""
+    pieces = list(xs[:1])
+    for x in xs[1:]:
+        both = _joined(emit, p.axis, pieces[-1], x)
+        pieces[-1:] = [both] if both is not None else [pieces[-1], x]
+    if len(pieces) == len(xs):
+        return None
+    return pieces[0] if len(pieces) == 1 else emit(concatenate_p, p, *pieces)
+
+
+def _joined(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
+    """Return two slices of one array as one, if the second begins where the first ends."""
+    first, second = made_by(x, slice_p), made_by(y, slice_p)
+    if not (first and second and is_same(first[1][0], second[1][0])):
+        return None
+    p, q = first[0], second[0]
+    end = p.starts[axis] + p.steps[axis] * p.lengths[axis]
+    following = Slice(_with(p.starts, axis, end), _with(p.stops, axis, q.stops[axis]), p.steps)
+    if following != q or not p.lengths[axis]:
+        return None
+    return emit(slice_p, Slice(p.starts, following.stops, p.steps), first[1][0])
+
+
+def _with(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
+    return (*values[:axis], value, *values[axis + 1 :])
 
 
 # ---- dtypes --------------------------------------------------------------------------------------
@@ -196,6 +226,7 @@ rules: Final[Rules] = {
     (broadcast_p, broadcast_p): (_broadcast_twice,),
     slice_p: (_slice_twice,),
     (slice_p, concatenate_p): (_slice_joined,),
+    (concatenate_p, slice_p): (_neighbours_joined,),
     convert_p: (_convert_twice,),
     (real_p, convert_p): (_real_of_real,),
     (real_p, join_p): (_real_of_real,),

@@ -1,0 +1,299 @@
+"""What the operands of repeated equations are: the analysis of loop rerolling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.passes.loops.boxes import Path, path
+from funcdiff.passes.loops.repetition import Run
+from funcdiff.space import add_p
+
+
+class _NoLoopError(Exception):
+    """Equations that say the same are no iterations of one loop."""
+
+
+Term: TypeAlias = int | tuple[Atom, ...]
+
+
+class Chain(NamedTuple):
+    """A value to which each iteration adds, in moving boxes: where it starts, and what is added.
+
+    A term is the place of the equation, what it adds (a place of the body, or values from before
+    the loop), and where: None for all of it or a box that does not move.
+    """
+
+    start: Atom
+    terms: list[tuple[int, Term, Path | None]]
+
+
+class Iterations(NamedTuple):
+    """A run as a loop.
+
+    Attributes
+    ----------
+    run
+        The equations.
+    body
+        Of the constants, carries, rows and slices that move, the carries and what is stacked.
+    constants
+        Values that are the same in every iteration.
+    carried, starts
+        The places whose results go on to the next iteration, and what goes into the first.
+    rows
+        Values from before the loop, iteration by iteration.
+    moving
+        Slices that move: their places, what they are of, and where.
+    stacked
+        The places whose results are needed outside.
+    sums
+        What is added up after the loop.
+    reverse
+        Whether the first iteration has the last row.
+    """
+
+    run: Run
+    body: Program
+    constants: list[Atom]
+    carried: list[int]
+    starts: list[Atom]
+    rows: list[tuple[Atom, ...]]
+    moving: list[tuple[int, Atom, Path]]
+    stacked: list[int]
+    sums: list[Chain]
+    reverse: bool = False
+
+    def turned(self) -> Iterations:
+        """Return the same loop with its rows in the other order."""
+        return self._replace(
+            rows=[atoms[::-1] for atoms in self.rows],
+            moving=[(place, x, box.turned()) for place, x, box in self.moving],
+            sums=[Chain(start, [_turned(*term) for term in terms]) for start, terms in self.sums],
+            reverse=not self.reverse,
+        )
+
+
+def _turned(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | None]:
+    return place, term if isinstance(term, int) else term[::-1], box and box.turned()
+
+
+def analysed(program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> Iterations | None:
+    """Return a run as a loop; None if it is none."""
+    try:
+        return _Analysis(program, run, users).iterations()
+    except _NoLoopError:
+        return None
+
+
+class _Source(NamedTuple):
+    """Where an operand comes from: of what kind, and its number among those of the kind."""
+
+    kind: str
+    number: int
+
+
+class _Analysis:
+    """A run, looked at place by place."""
+
+    def __init__(self, program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> None:
+        self._program, self._run, self._users = program, run, users
+        self._index = {
+            program.equations[k].results[0]: k - run.start for k in range(run.start, run.stop)
+        }
+        self._fixed: dict[Atom, int] = {}
+        self._carries: dict[tuple[int, Atom], int] = {}
+        self._rows: dict[tuple[Atom, ...], int] = {}
+        self._moving: dict[int, tuple[Atom, Path]] = {}
+
+    def iterations(self) -> Iterations:
+        """Return the loop."""
+        chains = self._chains()
+        summed = {place for chain in chains for place, _, _ in chain.terms}
+        plan: dict[int, list[_Source]] = {}
+        for place in range(self._run.period):
+            if place in summed:
+                continue
+            boxes = self._boxes(place)
+            if boxes is None:
+                count = len(self._equation(0, place).operands)
+                plan[place] = [self._source(self._atoms(place, k)) for k in range(count)]
+            else:
+                self._moving[place] = (self._same(place), boxes)
+        terms = {t for chain in chains for _, t, _ in chain.terms if isinstance(t, int)}
+        outside = [k for k in plan if k in terms or self._is_needed_outside(k)]
+        return Iterations(
+            self._run,
+            self._body(plan, outside),
+            list(self._fixed),
+            [place for place, _ in self._carries],
+            [start for _, start in self._carries],
+            list(self._rows),
+            [(place, x, box) for place, (x, box) in self._moving.items()],
+            outside,
+            chains,
+        )
+
+    # ---- operands --------------------------------------------------------------------------
+
+    def _equation(self, iteration: int, place: int) -> Equation:
+        run = self._run
+        return self._program.equations[run.start + iteration * run.period + place]
+
+    def _atoms(self, place: int, operand: int) -> list[Atom]:
+        """Return the operands at a place, iteration by iteration."""
+        return [self._equation(t, place).operands[operand] for t in range(self._run.length)]
+
+    def _found(self, atom: Atom) -> tuple[int, int] | None:
+        """Return the iteration and the place of what a run makes."""
+        index = self._index.get(atom) if isinstance(atom, Var) else None
+        return None if index is None else divmod(index, self._run.period)
+
+    def _source(self, atoms: list[Atom]) -> _Source:
+        first, found = atoms[0], [self._found(atom) for atom in atoms]
+        if found[1] is None:
+            if any(found):
+                raise _NoLoopError
+            if any(atom != first for atom in atoms):
+                return _Source("row", self._rows.setdefault(tuple(atoms), len(self._rows)))
+            return _Source("fixed", self._fixed.setdefault(first, len(self._fixed)))
+        before, place = 1 - found[1][0], found[1][1]
+        if before not in (0, 1) or (before and found[0]):
+            raise _NoLoopError
+        if any(made != (t - before, place) for t, made in enumerate(found) if t >= before):
+            raise _NoLoopError
+        if not before:
+            return _Source("local", place)
+        key = (place, first)
+        return _Source("carry", self._carries.setdefault(key, len(self._carries)))
+
+    def _same(self, place: int) -> Atom:
+        """Return what the slices at a place are of, which must be there before the loop."""
+        atoms = self._atoms(place, 0)
+        if any(atom != atoms[0] for atom in atoms) or self._found(atoms[0]) is not None:
+            raise _NoLoopError
+        return atoms[0]
+
+    def _boxes(self, place: int) -> Path | None:
+        """Return on which path the boxes at a place move; None if they do not."""
+        boxes = [self._equation(t, place).params for t in range(self._run.length)]
+        if all(box == boxes[0] for box in boxes):
+            return None
+        found = path([box for box in boxes if isinstance(box, Slice)])
+        is_known = self._equation(0, place).primitive in (slice_p, add_slice_p)
+        if found is None or not is_known:
+            raise _NoLoopError
+        return found
+
+    # ---- results ---------------------------------------------------------------------------
+
+    def _is_needed_outside(self, place: int) -> bool:
+        run, carried = self._run, {place for place, _ in self._carries}
+        for t in range(run.length - (place in carried)):
+            v = self._equation(t, place).results[0]
+            if any(k >= run.stop for k in self._users.get(v, ())):
+                return True
+        return False
+
+    def _body(self, plan: Mapping[int, list[_Source]], outside: Sequence[int]) -> Program:
+        with Builder("loop", SHARED) as builder:
+            inputs: dict[str, list[Tracer]] = {
+                "fixed": [builder.input(atom.type) for atom in self._fixed],
+                "carry": [builder.input(start.type) for _, start in self._carries],
+                "row": [builder.input(atoms[0].type) for atoms in self._rows],
+            }
+            made = {
+                place: builder.input(self._equation(0, place).results[0].type)
+                for place in self._moving
+            }
+            for place, sources in plan.items():
+                eq = self._equation(0, place)
+                xs = [made[k] if kind == "local" else inputs[kind][k] for kind, k in sources]
+                (made[place],) = bind(eq.primitive, eq.params, *xs)
+            carried = [made[place] for place, _ in self._carries]
+            return builder.program([*carried, *(made[place] for place in outside)])
+
+    # ---- sums ------------------------------------------------------------------------------
+
+    def _chains(self) -> list[Chain]:
+        """Return the values to which iterations add in boxes that move."""
+        chains: list[Chain] = []
+        seen: set[int] = set()
+        for place in range(self._run.period):
+            eq = self._equation(0, place)
+            if eq.primitive is add_slice_p and place not in seen and self._boxes(place):
+                members = self._members(place)
+                seen.update(members)
+                chains.append(self._chain(members))
+        return chains
+
+    def _members(self, place: int) -> list[int]:
+        """Return the places at which a value is added to, one after the other."""
+        members, at = [place], self._next(place)
+        while at != place:
+            if len(members) > self._run.period:
+                raise _NoLoopError
+            members.append(at)
+            at = self._next(at)
+        members.sort()
+        return members
+
+    def _next(self, place: int) -> int:
+        """Return the place where the results of another are added to; nothing else uses them."""
+        run = self._run
+        following, wraps = set[int](), set[bool]()
+        for t in range(run.length):
+            v = self._equation(t, place).results[0]
+            users = self._users.get(v, ())
+            inside = [k - run.start for k in users if k < run.stop]
+            if t == run.length - 1 and not inside and wraps == {True}:
+                continue
+            if len(users) != 1 or not inside:
+                raise _NoLoopError
+            iteration, after = divmod(inside[0], run.period)
+            if iteration - t not in (0, 1) or (iteration == t) != (after > place):
+                raise _NoLoopError
+            eq = self._equation(iteration, after)
+            if eq.primitive is not add_p and (
+                eq.primitive is not add_slice_p or eq.operands[0] != v
+            ):
+                raise _NoLoopError
+            following.add(after)
+            wraps.add(iteration > t)
+        if len(following) != 1:
+            raise _NoLoopError
+        return following.pop()
+
+    def _chain(self, members: Sequence[int]) -> Chain:
+        terms: list[tuple[int, Term, Path | None]] = []
+        start = None
+        for k, place in enumerate(members):
+            eq = self._equation(1, place)
+            before = self._equation(1, members[k - 1]) if k else self._equation(0, members[-1])
+            if before.results[0] not in eq.operands:
+                raise _NoLoopError
+            side = eq.operands.index(before.results[0])
+            if k == 0:
+                start = self._equation(0, place).operands[side]
+            atoms = self._atoms(place, 1 - side)
+            terms.append((place, self._term(atoms), self._boxes(place)))
+        if start is None or self._found(start) is not None:
+            raise _NoLoopError
+        return Chain(start, terms)
+
+    def _term(self, atoms: list[Atom]) -> Term:
+        found = [self._found(atom) for atom in atoms]
+        if found[0] is None:
+            if any(found):
+                raise _NoLoopError
+            return tuple(atoms)
+        place = found[0][1]
+        if any(made != (t, place) for t, made in enumerate(found)):
+            raise _NoLoopError
+        return place

@@ -1,0 +1,249 @@
+"""Python loops are recorded iteration by iteration, and become loops again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.program import Program
+from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.passes.loops.distribution import distribute
+from funcdiff.passes.loops.repetition import FEWEST, runs
+from funcdiff.passes.loops.rolling import roll
+
+LENGTH = 24
+
+
+def loops(program: Program) -> list[Scan]:
+    """Return the loops of a program."""
+    return [eq.params_as(Scan) for eq in program.equations if eq.primitive is scan_p]
+
+
+def require_same(program: Program, xs: list[Any], tolerance: float = 1e-10) -> Program:
+    """Check that rolled and distributed programs give what the program gives."""
+    rolled = roll(program)
+    expected = fd.evaluate(program, xs)
+    for other in (rolled, distribute(rolled)):
+        for x, y in zip(fd.evaluate(other, xs), expected, strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+    return rolled
+
+
+def recursion(x: Any, _A: Any) -> Any:
+    """Return the end of a recursion."""
+    s = x[0]
+    for k in range(1, len(x)):
+        s = np.sin(s) * 0.5 + x[k]
+    return s
+
+
+def neighbours(x: Any, _A: Any) -> Any:
+    """Return a sum over pairs."""
+    s = 0.0
+    for k in range(len(x) - 1):
+        s = s + 100.0 * (x[k + 1] - x[k] ** 2) ** 2 + (1.0 - x[k]) ** 2
+    return s
+
+
+def backwards(x: Any, A: Any) -> Any:
+    """Return a recurrence that reads boxes from the end, and every second element."""
+    h = A[0]
+    for k in range(len(x) // 2 - 1, 1, -1):
+        h = np.tanh(A @ h + x[2 * k] * x[k : k + 4])
+    return np.sum(h * h)
+
+
+def delayed(x: Any, A: Any) -> Any:
+    """Return a recurrence that goes two steps back."""
+    before, now = A[0], A[1]
+    for k in range(len(x)):
+        before, now = now, np.cos(before) * x[k] + 0.5 * now
+    return np.sum(before * now)
+
+
+def two_stages(x: Any, A: Any) -> Any:
+    """Return steps of two stages each, which differ in a number."""
+    y = A[0]
+    for k in range(len(x)):
+        y = y + 0.1 * np.sin(A @ (y + 0.05 * x[k] * np.sin(A @ y)))
+    return np.sum(y * y)
+
+
+def numbered(x: Any, A: Any) -> Any:
+    """Return a sum with another number in each iteration."""
+    s = A[0]
+    for k in range(len(x)):
+        s = 0.5 * s * np.tanh(-0.01 * k * s) + x[k]
+    return np.sum(s)
+
+
+def columns(x: Any, A: Any) -> Any:
+    """Return what is read from columns and rows of an array, and kept in a list."""
+    B = np.outer(x, x)
+    found = [np.sum(B[:, k] * np.sin(B[k])) for k in range(len(x))]
+    total = found[0] * A[0, 0]
+    for y in found[1:]:
+        total = total * 0.9 + y
+    return total
+
+
+def written(x: Any, A: Any) -> Any:
+    """Return an array that is written to, element by element."""
+    y = np.zeros_like(x, shape=len(x) + 3) + A[0, 0]
+    for k in range(len(x)):
+        y[k + 1] += np.sin(x[k])
+        y[k : k + 2] += x[k] * A[0, :2]
+    return np.sum(y**3)
+
+
+def looked_at(x: Any, A: Any) -> Any:
+    """Return an array that is written to, and read meanwhile."""
+    y = np.zeros_like(x, shape=len(x) + 1) + A[0, 0]
+    for k in range(len(x)):
+        y[k + 1] += np.sin(y[k]) * x[k]
+    return np.sum(y)
+
+
+def branches(x: Any, A: Any) -> Any:
+    """Return a loop that does something else in some iterations."""
+    s = A[0]
+    for k in range(len(x)):
+        s = np.tanh(s) + x[k]
+        if k % 5 == 0:
+            s = s * A[1]
+    return np.sum(s)
+
+
+def choices(x: Any, A: Any) -> Any:
+    """Return a loop with decisions of elements."""
+    s = A[0]
+    for k in range(len(x)):
+        s = np.where(s > x[k], np.maximum(s, 0.1) * 0.5, s + x[k])
+    return np.sum(s)
+
+
+REFUSED = (delayed, written, looked_at, branches)
+"""Of these, at least one program is not rolled up."""
+
+FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    recursion,
+    neighbours,
+    backwards,
+    delayed,
+    two_stages,
+    numbered,
+    columns,
+    written,
+    looked_at,
+    branches,
+    choices,
+)
+
+
+def arguments(dtype: type = np.float64, length: int = LENGTH) -> list[Any]:
+    """Return a vector and a matrix."""
+    rng = np.random.default_rng(1)
+    return [0.5 * rng.normal(size=n).astype(dtype) for n in (length, (4, 4))]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_a_rolled_program_gives_the_same(f: Callable[..., Any], dtype: type) -> None:
+    xs = arguments(dtype)
+    tolerance = 2e-3 if dtype is np.float32 else 1e-9
+    for g in (f, fd.grad(f, argnums=(0, 1))):
+        require_same(fd.trace(g)(*xs), xs, tolerance)
+
+
+@pytest.mark.parametrize("f", [f for f in FUNCTIONS if f not in REFUSED])
+def test_loops_and_their_derivatives_are_found(f: Callable[..., Any]) -> None:
+    xs = arguments(length=40)
+    for g in (f, fd.grad(f)):
+        program = fd.trace(g)(*xs)
+        assert len(distribute(roll(program)).equations) < len(program.equations) / 3
+
+
+def test_a_sum_over_neighbours_needs_no_loop() -> None:
+    program = distribute(roll(fd.trace(fd.grad(neighbours))(*arguments())))
+    assert not loops(program)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_loops_give_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    xs = arguments()
+    f = random_loop(rng)
+    program = fd.trace(fd.grad(f, argnums=(0, 1)) if seed % 2 else f)(*xs)
+    require_same(program, xs, 1e-8)
+
+
+def random_loop(rng: np.random.Generator) -> Callable[..., Any]:
+    """Return a function with a loop of random operations on two states and what it reads."""
+    reads: list[Callable[[Any, int], Any]] = [
+        lambda x, k: x[k],
+        lambda x, k: x[k + 1],
+        lambda x, k: x[-1 - k],
+        lambda x, k: x[k : k + 4],
+        lambda x, k: x[20 - k : 24 - k],
+        lambda x, k: 0.1 * k + 0.0 * x[0],
+        lambda x, k: x[3 + 0 * k],
+    ]
+    operations: list[Callable[[Any, Any], Any]] = [
+        lambda a, b: a + b,
+        lambda a, b: np.sin(a) * b,
+        lambda a, b: a * 0.5 - b,
+        lambda a, b: np.tanh(a - b),
+        lambda a, b: a / (2.0 + b * b),
+    ]
+    steps = [
+        (rng.integers(3), rng.integers(len(operations)), rng.integers(3), rng.integers(len(reads)))
+        for _ in range(rng.integers(1, 5))
+    ]
+    count = int(rng.integers(FEWEST, 20))
+
+    def f(x: Any, A: Any) -> Any:
+        states, total = [A[0], A[1], A[2]], 0.0
+        for k in range(count):
+            for target, operation, source, read in steps:
+                mixed = states[source] * reads[read](x, k)
+                states[target] = np.tanh(operations[operation](states[target], mixed))
+            total = total + np.sum(states[0] * x[k])
+        return total + np.sum(states[1] * states[2])
+
+    return f
+
+
+def test_what_differs_in_words_is_no_run() -> None:
+    def f(x: Any) -> Any:
+        for k in range(30):
+            x = np.sin(x) if k % 3 == 0 else np.cos(x) if k % 7 else np.exp(x)
+        return x
+
+    assert not list(runs(fd.trace(f)(1.0)))
+
+
+def test_effects_are_not_rolled() -> None:
+    def sine(x: Any) -> Any:
+        return np.sin(x)
+
+    noted = fd.primitive(sine, result=lambda x: x)
+
+    def f(x: Any) -> Any:
+        for _ in range(30):
+            x = noted(x) * 0.5 + x
+        return x
+
+    program = fd.trace(f)(1.0)
+    assert roll(program) == program
+
+
+def test_a_compiled_loop_is_called_again_and_again() -> None:
+    xs = arguments(length=60)
+    for f in (recursion, neighbours, two_stages, written):
+        gradient, compiled = fd.grad(f), fd.jit(fd.grad(f))
+        for scale in range(1, 9):
+            given = [x * (0.2 * scale) for x in xs]
+            np.testing.assert_allclose(compiled(*given), gradient(*given), rtol=1e-9, atol=1e-12)
