@@ -76,11 +76,12 @@ def stages(p: Scan) -> Stages:
     kinds |= dict.fromkeys(body.inputs[p.constants + p.carries :], "early")
     found = []
     for eq in body.equations:
+        facts = eq.primitive.facts
         of_operands = {kinds[atom] for atom in eq.operands if isinstance(atom, Var)}
         kind = "core"
         if eq.results and eq.results[0] in chains:
             kind = "sum"
-        elif of_operands <= {"fixed"} and not eq.primitive.facts.calls_user:
+        elif of_operands <= {"fixed"} and not (facts.calls_user or facts.ends):
             kind = "fixed"
         elif of_operands <= {"fixed", "early"} and is_batchable(eq, p.length):
             kind = "early"
