@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
@@ -92,10 +93,13 @@ def _from_functions() -> Any:
 
 @lru_cache(maxsize=1)
 def _machine() -> Any:
-    """Return LLVM with a description of this processor."""
+    """Return LLVM, made ready for this processor."""
     llvm = importlib.import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    for name in ("sin", "cos"):  # of arguments that `mathematics` does not reduce
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     return llvm
 
 
