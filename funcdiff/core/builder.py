@@ -191,16 +191,16 @@ class Builder:
         """
         return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
 
-    def capture_private(self, value: Any, type_: ArrayType) -> Tracer:
-        """Make an array or a number of a type an input that nobody else will change."""
-        return self.handle(self, self._add_capture(value, type_), type_)
+    def capture_private(self, value: Any, type_: ArrayType) -> int:
+        """Make an array or a number of a type an input, which nobody else will change."""
+        return self._add_capture(value, type_)
 
     def _add_capture(self, value: Any, type_: ArrayType) -> int:
+        number = len(self.entries)
+        self.entries.append((type_,))
         self.captures.append(value)
-        atom = self.input(type_, value).atom
-        assert isinstance(atom, int)
-        self._outside[atom] = value
-        return atom
+        self.values.inputs[number] = self._outside[number] = value
+        return number
 
     def origin(self, number: int) -> tuple[Operation, list[Ref]] | None:
         """Return the operation that makes a variable, and its operands; None of an input."""

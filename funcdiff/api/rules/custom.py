@@ -16,7 +16,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 from funcdiff.api.calls.arguments import check_function, describe, ints_of, name_of
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
-from funcdiff.api.rules.private_values import call_of_rule
+from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
 from funcdiff.api.rules.rule_results import Result
 from funcdiff.api.rules.value_call import REFUSED, ValueCall
 from funcdiff.core.builder import Builder, current_builder
@@ -119,7 +119,7 @@ class CustomFunction(Generic[P, R]):
     def untraced(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function with plain arrays, perhaps from one of its rules."""
         same = call_of_rule()
-        if same is not None and not kwargs and same.is_of(self, args):
+        if same is not None and same is not NO_CALL and not kwargs and same.is_of(self, args):
             found: R = same.result(lambda: self._plain(*args, **kwargs))
             return found
         return self._plain(*args, **kwargs)

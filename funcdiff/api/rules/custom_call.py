@@ -47,9 +47,12 @@ class Call(Operands):
         self.name = name
         self.args = args
         self.builder = builder
-        self.fixed = [args[k] for k in sorted(fixed)]
-        self.moving = [k for k in range(len(args)) if k not in fixed]
-        super().__init__(tuple(args[k] for k in self.moving))
+        self.fixed: Sequence[Any] = ()
+        self.moving: Sequence[int] = range(len(args))
+        if fixed:
+            self.fixed = [args[k] for k in sorted(fixed)]
+            self.moving = [k for k in range(len(args)) if k not in fixed]
+        super().__init__(tuple([args[k] for k in self.moving]) if fixed else args)
 
     def record(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
 from funcdiff import pytree
@@ -35,9 +36,10 @@ from funcdiff.api.rules.private_values import (
     shown,
 )
 from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
-from funcdiff.core.builder import Builder, bind
+from funcdiff.core.builder import Builder
 from funcdiff.core.computed import computed
 from funcdiff.core.policy import Policy
+from funcdiff.core.primitive import operation
 from funcdiff.core.quiet import without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -310,15 +312,20 @@ class ValueCall(Call):
         numbers = leaves
         if not is_alone or not result.types:
             numbers = [x for x, on in zip(leaves, result.numeric, strict=True) if on]
-        ys: Sequence[Any] = [
+        made = [
             builder.capture_private(own(operand(x))[()], t)
             for x, t in zip(numbers, result.types, strict=True)
         ]
+        ys: Sequence[Tracer]
         if xs and any(t.differentiable for t in result.types):
             index = builder.capture_private(enter_call(call), INDEX)
             builder.rule_calls = builder.rule_calls or []
             builder.rule_calls.append(call)
-            ys = bind(known_p, Known(self.name, len(ys), has_rule), *ys, index, *xs)
+            known = Known(self.name, len(made), has_rule)
+            op = operation(known_p, known, (*result.types, INDEX, *[x.type for x in xs]))
+            ys = builder.record(op, [*made, index, *[builder.ref(x) for x in xs]])
+        else:
+            ys = list(map(builder.handle, repeat(builder), made, result.types))
         results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]
         if is_alone and results:
             return results[0]

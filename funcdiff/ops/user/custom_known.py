@@ -162,7 +162,7 @@ def _abstract(p: KnownTangent, index: ArrayType, *_types: ArrayType) -> Types:
 
 def _impl(p: KnownTangent) -> Callable[..., Any]:
     def run(index: Any, *ts: Any) -> Sequence[Any]:
-        if np.ndim(index):
+        if isinstance(index, np.ndarray) and index.ndim:
             rows = [run(*row) for row in zip(index, *ts, strict=True)]
             empty = [np.empty((*np.shape(index), *t.shape), t.dtype) for t in _outputs(p)]
             return [np.stack(column) for column in zip(*rows, strict=True)] if rows else empty
