@@ -219,7 +219,7 @@ def test_an_infinite_slope_does_not_meet_the_zero_of_a_mask(derivative: Any, kin
 def test_what_is_not_finite_is_seen_before_another_rule_hides_it() -> None:
     f = logarithm("vjp")
     clipped: Any = fd.custom_vjp(lambda x: x)
-    clipped.defvjp(lambda x: (clipped(x), None), lambda _, ct: (np.clip(np.nan_to_num(ct), -9, 9),))
+    clipped.defvjp(lambda x: (clipped(x), None), lambda _, ct: (np.where(np.isnan(ct), 3.0, ct),))
     x = np.array([1.0, 0.0, 2.0])
 
     def masked(x: Any) -> Any:
