@@ -76,14 +76,12 @@ def as_rule(same: Same, f: Callable[..., Any], args: Sequence[Any]) -> Any:
 
     NumPy's floating-point warnings are off.
     """
-    rule, builder = _rule.get(), innermost.get()
-    _rule.set(same)
-    innermost.set(None)
+    of_rule, of_builder = _rule.set(same), innermost.set(None)
     try:
         return without_warnings(f, args)
     finally:
-        innermost.set(builder)
-        _rule.set(rule)
+        innermost.reset(of_builder)
+        _rule.reset(of_rule)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ the rules, which wait until a derivative asks for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, 
 from funcdiff.core.builder import Builder
 from funcdiff.core.computed import computed
 from funcdiff.core.policy import Policy
-from funcdiff.core.primitive import operation
+from funcdiff.core.primitive import Operation, Types, operation
 from funcdiff.core.quiet import without_warnings
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -321,8 +321,7 @@ class ValueCall(Call):
             index = builder.capture_private(enter_call(call), INDEX)
             builder.rule_calls = builder.rule_calls or []
             builder.rule_calls.append(call)
-            known = Known(self.name, len(made), has_rule)
-            op = operation(known_p, known, (*result.types, INDEX, *[x.type for x in xs]))
+            op = _known_operation(self.name, has_rule, result.types, tuple([x.type for x in xs]))
             ys = builder.record(op, [*made, index, *[builder.ref(x) for x in xs]])
         else:
             ys = list(map(builder.handle, repeat(builder), made, result.types))
@@ -331,6 +330,11 @@ class ValueCall(Call):
             return results[0]
         others = [x for x, on in zip(leaves, result.numeric, strict=True) if not on]
         return rebuild(result.structure, result.numeric, results, others)
+
+
+@lru_cache(maxsize=1024)
+def _known_operation(name: str, has_rule: bool, results: Types, operands: Types) -> Operation:  # noqa: FBT001
+    return operation(known_p, Known(name, len(results), has_rule), (*results, INDEX, *operands))
 
 
 def _like(y: Tracer, number: Any) -> Any:
