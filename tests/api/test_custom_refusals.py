@@ -93,6 +93,8 @@ def test_a_rule_with_a_constant_part_is_not_turned_around(rule: Any) -> None:
         fd.jacrev(_with_jvp(rule))(X)
     with pytest.raises(NotDifferentiableError, match=r"is not linear in its cotangent"):
         fd.jvp(_with_vjp(rule), (X,), (X,))
+    with pytest.raises(NotDifferentiableError, match=r"is not linear in its tangents"):
+        fd.vjp(_with_jvp(rule), X)
 
 
 @pytest.mark.parametrize("rule", VANISHING)
@@ -100,6 +102,10 @@ def test_a_rule_whose_constant_part_is_zero_gives_every_mode(rule: Any) -> None:
     f, g = _with_jvp(rule), _with_vjp(rule)
     np.testing.assert_allclose(fd.jacfwd(f)(X), fd.jacrev(f)(X), rtol=1e-14)
     np.testing.assert_allclose(fd.jacfwd(g)(X), fd.jacrev(g)(X), rtol=1e-14)
+    for c in (f, g):  # on values
+        matrix = fd.jacrev(c)(X)
+        np.testing.assert_allclose(fd.vjp(c, X)[1](X)[0], X @ matrix, rtol=1e-14)
+        np.testing.assert_allclose(fd.jvp(c, (X,), (X,))[1], matrix @ X, rtol=1e-14)
     rows = np.stack([X, -X])
     expected = np.stack([fd.jacrev(f)(x) for x in rows])
     np.testing.assert_allclose(fd.vmap(fd.jacrev(f))(rows), expected, rtol=1e-14)
