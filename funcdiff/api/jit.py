@@ -71,6 +71,13 @@ class Lowered(NamedTuple):
     source: str
 
 
+class Traced(NamedTuple):
+    """A program, and the trace that it is made of."""
+
+    program: Program
+    trace: Trace
+
+
 class JitInfo(NamedTuple):
     """What a jitted function keeps.
 
@@ -181,12 +188,21 @@ class JittedFunction(Generic[P, R]):
         """Bind to an instance, so that methods can be compiled; it is a static argument."""
         return self if instance is None else functools.partial(self, instance)
 
+    @property
+    def has_static_parameters(self) -> bool:
+        """Whether values of parameters are part of the kind."""
+        return bool(self._statics)
+
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Return the program for these arguments and its Python source."""
+        program = self.traced(*args, **kwargs).program
+        return Lowered(program, kernel(program, native=self._native).source.text)
+
+    def traced(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
+        """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
         trace = self._record(args, kwargs, kind, decides=self._guards)
-        program = program_of_trace(trace) if not trace.decisions else guarded_program(trace)
-        return Lowered(program, kernel(program, native=self._native).source.text)
+        return Traced(guarded_program(trace) if trace.decisions else program_of_trace(trace), trace)
 
     def cache_info(self) -> JitInfo:
         """Return how many programs are kept, and where calls took new ways."""

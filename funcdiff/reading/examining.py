@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
+from funcdiff.api.jit import JittedFunction, Traced
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -53,6 +54,9 @@ class Examined(NamedTuple):
 
         def examined() -> Examined:
             with taking_notes(caller) as notes:
+                guarded = _guarded(f, args, kwargs)
+                if guarded is not None:
+                    return cls(as_run(guarded.program), guarded.trace, notes)
                 trace = record(
                     f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False),
                     taps={}, weak=invocation.weak,
@@ -61,3 +65,11 @@ class Examined(NamedTuple):
             return cls(program, trace, notes)
 
         return run_isolated(examined)
+
+
+def _guarded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced | None:
+    """Return the trace of a compiled function that decides by values; None of any other."""
+    if not isinstance(f, JittedFunction) or f.has_static_parameters:
+        return None
+    traced = f.traced(*args, **kwargs)
+    return traced if traced.trace.decisions else None

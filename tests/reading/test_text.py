@@ -455,3 +455,21 @@ def test_an_opaque_function_with_a_batch_rule_of_its_own_is_refused() -> None:
     f = fd.primitive(ordered, result=lambda x: x, batch=lambda size, x: np.sort(x, axis=1))
     with pytest.raises(ProgramError, match="has a function of its own for batches"):
         fd.source(fd.vmap(f))(np.ones((2, 3)))
+
+
+def test_the_text_of_a_compiled_function_raises_where_the_arguments_go_another_way() -> None:
+    def f(x: Any) -> Any:
+        y = x[x > 0]
+        return np.sum(y**3) if np.sum(y) > 1 else np.sum(x)
+
+    for g in (fd.jit(f), fd.jit(fd.grad(f))):
+        text = fd.source(g)(np.array([1.0, 2.0, -3.0]))
+        assert "if np.sum(mask.astype(np.int64)) != 2:" in text
+        names: dict[str, Any] = {}
+        exec(text, names)
+        (written,) = (names[name] for name in ("f", "grad_f") if name in names)
+        for x in (np.array([1.0, 2.0, -3.0]), np.array([0.5, -1.0, 0.7])):
+            np.testing.assert_array_equal(written(x), g(x))
+        for x in (np.array([0.1, 0.2, -3.0]), np.ones(3)):
+            with pytest.raises(ValueError, match="another way"):
+                written(x)

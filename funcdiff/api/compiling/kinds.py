@@ -88,6 +88,9 @@ class Statics:
             parameters[k] for k in positions if k < len(parameters)
         }
 
+    def __bool__(self) -> bool:
+        return bool(self._numbers or self._names)
+
     def dynamic(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:

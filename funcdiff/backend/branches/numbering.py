@@ -6,11 +6,12 @@ So it is found which values of one program another has computed already.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from funcdiff.core.atoms import Literal
+from funcdiff.core.origins import Origin
 from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
@@ -52,12 +53,15 @@ class Numbering:
         By number, the equation that makes the value; None of an argument or a constant.
     constants
         By number: arrays that programs have captured; equal ones are one value.
+    origins
+        By number: where the value comes from, if the program was made to be read.
     """
 
     def __init__(self, arguments: Sequence[ArrayType]) -> None:
         self.types = list(arguments)
         self.made: list[Made | None] = [None for _ in arguments]
         self.constants: dict[int, Any] = {}
+        self.origins: dict[int, Origin] = {}
         self._numbers: dict[tuple[Any, ...], int] = {}
 
     def add(self, program: Program, captures: Sequence[Any]) -> Numbered:
@@ -80,6 +84,9 @@ class Numbering:
                 self.made += [made for _ in eq.results]
             order.setdefault(first, len(order))
             values += range(first, first + len(eq.results))
+        if program.origins is not None:
+            for value, origin in zip(values, program.origins, strict=True):
+                self.origins.setdefault(cast("int", value), origin)
         return Numbered(order, read(program.outputs))
 
     def _constant(self, value: Any) -> int:

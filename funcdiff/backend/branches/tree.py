@@ -181,7 +181,7 @@ class Branch:
         for value in (*self.inputs(arguments), *self._constants):
             variables[value] = Var(len(variables), types[value])
         inputs = tuple(variables.values())
-        count = len(inputs)
+        count, sources = len(inputs), list(variables)
 
         def read(values: Iterable[Value]) -> tuple[Atom, ...]:
             return tuple([v if isinstance(v, Literal) else variables[v] for v in values])
@@ -195,6 +195,7 @@ class Branch:
                 params = Guard(self._outcomes[fork.decision], number)
                 result = Var(count, types[fork.predicate])
                 equations.append(Equation(guard_p, params, operands, (result,)))
+                sources.append(fork.predicate)
                 count += 1
                 number, fork = next(forks)
             if k == len(self._order):
@@ -205,8 +206,11 @@ class Branch:
             equations.append(Equation(made.primitive, made.params, read(made.operands), results))
             for i, v in enumerate(results):
                 variables[made.first + i] = v
+                sources.append(made.first + i)
             count += made.results
-        return Program(inputs, tuple(equations), read(self._outputs))
+        origins = self._numbering.origins
+        kept = tuple([origins[value] for value in sources]) if origins else None
+        return Program(inputs, tuple(equations), read(self._outputs), kept)
 
 
 class Tree:

@@ -11,6 +11,7 @@ from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ProgramError
+from funcdiff.ops.axes.indexing import Count, places_p
 from funcdiff.ops.control.checkpoint import checkpoint_p
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import Guard, guard_p
@@ -300,19 +301,34 @@ def _unpacked(found):
 
 def _guard(b: Body, eq: Equation) -> None:
     p = eq.params_as(Guard)
-    x = b.simple(eq.operands[0])
-    if eq.operands[0].type.dtype == BOOL:
+    decides = eq.operands[0]
+    x = b.whole(decides) if b.uses(decides) == 1 else b.simple(decides)
+    if decides.type.dtype == BOOL:
         fails = build("not x", x=x) if p.outcome else x
     else:
         fails = build("x != k", x=x, k=constant(p.outcome))
     with b.writer.block(f"if {text_of(fails)}:"):
         b.writer.line('raise ValueError("the arguments go another way")')
     if b.is_used(eq.results[0]):
-        b.assign(eq, x)
+        b.assign(eq, b.whole(decides))
+
+
+def _places(b: Body, eq: Equation) -> None:
+    p, mask = eq.params_as(Count), b.whole(eq.operands[0])
+    if not p.leading and len(eq.results) == 1:
+        b.assign(eq, build("np.flatnonzero(mask)", mask=mask))
+        return
+    places = build("np.nonzero(mask)", mask=mask)
+    if p.leading:
+        shape = eq.results[0].type.shape
+        reshaped = "[x.reshape(shape) for x in places[leading:]]"
+        places = build(reshaped, places=places, shape=constant(shape), leading=constant(p.leading))
+    b.assign(eq, places)
 
 
 STATEMENTS: Final[Statements] = {
     guard_p: _guard,
+    places_p: _places,
     custom_p: _call_of_body(lambda p: p.body, lambda p: p.name),
     tangent_p: _call_of_body(
         lambda p: pushed_forward(p.backward, p), lambda p: f"{p.name}_tangent"

@@ -26,10 +26,10 @@ def is_view(value: ast.expr) -> bool:
 
 
 def uses_of(program: Program) -> Counter[int]:
-    """Count how often every variable is used by equations whose results are used, or returned."""
+    """Count how often every variable is used by equations that are needed, or returned."""
     uses: Counter[int] = Counter()
     uses.update(atom.number for atom in program.outputs if isinstance(atom, Var))
     for eq in reversed(program.equations):
-        if any(uses[v.number] for v in eq.results):
+        if eq.primitive.facts.ends or any(uses[v.number] for v in eq.results):
             uses.update(atom.number for atom in eq.operands if isinstance(atom, Var))
     return uses
