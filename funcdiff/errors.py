@@ -27,14 +27,13 @@ Every message has three parts: what happened, where, and what to write instead.
 import os
 import sys
 import sysconfig
-from pathlib import Path
 from types import FrameType
 
 import numpy
 
-_OURS = str(Path(__file__).parent)
-_NUMPYS = str(Path(numpy.__file__).parent)
-_PYTHONS = (str(Path(os.__file__).parent) + os.sep, "<frozen ")
+_OURS = os.path.dirname(__file__)
+_NUMPYS = os.path.dirname(numpy.__file__)
+_PYTHONS = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
 """Where packages are installed, which may be inside the folder of the standard library."""
 
@@ -161,7 +160,7 @@ def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
     skipped = [_OURS, _NUMPYS, "<__array_function__"]
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
-        skipped.append(str(Path(scipy).parent))
+        skipped.append(os.path.dirname(scipy))
     return tuple(skipped)
 
 

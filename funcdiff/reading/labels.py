@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from pathlib import Path
+import os
 from typing import Final, NamedTuple
 
 from funcdiff.core.atoms import Var
@@ -46,7 +46,7 @@ def _comment(origin: Origin) -> str:
     if origin.derived:
         where = f"derivative of line {place.line}"
     else:
-        where = f"{Path(place.file).name}:{place.line}"
+        where = f"{os.path.basename(place.file)}:{place.line}"
     return f"{where}: {_shorten(source)}" if source else where
 
 

@@ -41,7 +41,7 @@ TAPE: Final = (
             "the derivative of a slice is that in the corner"),
     Planted("backend/tape/steps.py",
             "if facts.pointwise and op.params is NONE and shape:",
-            "if facts.fresh and op.params is NONE and shape:",
+            "if op.params is NONE and shape:",
             "operations that are not elementwise are differentiated as numbers"),
     Planted("backend/tape/steps.py",
             "if is_given and eq.primitive is op.primitive and eq.params == op.params:",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
+import os
 import re
 import sys
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from textwrap import shorten
 from types import FrameType, ModuleType
 from typing import Final, NamedTuple
@@ -225,7 +225,7 @@ def called_through(folder: str, frame: FrameType | None = None) -> bool:
     frame = frame or user_frame()
     inner: FrameType | None = sys._getframe(1)
     while inner is not None and inner is not frame:
-        if Path(inner.f_code.co_filename).parent.name == folder:
+        if os.path.basename(os.path.dirname(inner.f_code.co_filename)) == folder:
             return True
         inner = inner.f_back
     return False
