@@ -64,6 +64,8 @@ DOMAINS: Final[dict[str, Any]] = {
     "expm1": spread(RANDOM.uniform(0, 750, 20_000), ONES, POWERS),
     "log": np.abs(spread(POWERS, ONES, 1 + ONES * 1e-3)),
     "log1p": np.maximum(spread(POWERS, ONES, ONES * 1e-3), -1 + 1e-15),
+    "sinh": spread(RANDOM.uniform(0, 711, 20_000), ONES, POWERS),
+    "cosh": spread(RANDOM.uniform(0, 711, 20_000), ONES, POWERS),
     "tanh": spread(ONES, POWERS, RANDOM.uniform(0.4, 0.6, 20_000)),
     "sin": spread(ONES, POWERS, TURNS, RANDOM.uniform(0, 5e6, 20_000)),
     "cos": spread(ONES, POWERS, TURNS, RANDOM.uniform(0, 5e6, 20_000)),
@@ -102,7 +104,8 @@ SPECIAL = np.array([
     709.79, -745.2, -750.0, 1.0, -1.0, 1e22, 0.5,
 ])  # fmt: skip
 UNARY = [
-    np.exp, np.expm1, np.log, np.log1p, np.sin, np.cos, np.tanh, np.negative, np.square,
+    np.exp, np.expm1, np.log, np.log1p, np.sin, np.cos, np.tanh, np.sinh, np.cosh,
+    np.negative, np.square,
     np.reciprocal, np.absolute, np.fabs, np.sqrt, np.sign, np.isnan, np.isinf, np.isfinite,
 ]  # fmt: skip
 BINARY = [

@@ -20,8 +20,8 @@ Formula: TypeAlias = Callable[..., Vector]
 KINDS: Final = {np.dtype(np.float64): "double", np.dtype(np.float32): "float", np.dtype(bool): "i1"}
 """What vectors there are."""
 
-_FEW: Final = 3
-"""Elements up to which Python's floats are quicker than a loop of machine code."""
+_NUMBERS: Final = 160
+"""Numbers that Python's floats compute in the time of a few loops of machine code."""
 
 
 def _maximum(x: Vector, y: Vector) -> Vector:
@@ -83,6 +83,8 @@ _OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.log1p: mathematics.log1p,
     np.sin: mathematics.sin,
     np.cos: mathematics.cos,
+    np.sinh: mathematics.sinh,
+    np.cosh: mathematics.cosh,
     np.tanh: mathematics.tanh,
     registered("erf"): mathematics.erf,
 }
@@ -114,9 +116,11 @@ def is_worth_a_loop(equations: Sequence[Equation]) -> bool:
 
 
 def is_mostly_loops(program: Program) -> bool:
-    """Whether loops compute most equations, of more than a few elements."""
-    inside = [eq for eq in program.equations if eq.results[0].type.size > _FEW and formula(eq)]
-    return 2 * len(inside) > len(program.equations)
+    """Whether loops compute most equations, and quicker than Python's floats would."""
+    sizes = [
+        eq.results[0].type.size * (1 + is_function(eq)) for eq in program.equations if formula(eq)
+    ]
+    return 2 * len(sizes) > len(program.equations) and sum(sizes) > _NUMBERS
 
 
 def formula(eq: Equation) -> Formula | None:

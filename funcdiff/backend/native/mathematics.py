@@ -38,6 +38,11 @@ _TANH: Final = (
 )  # fmt: skip
 """(tanh(x)/x - 1)/z by z = x², for |x| <= 0.55."""
 _NEAR: Final = 0.55
+_SINH: Final = (
+    0.16666666666666666, 0.008333333333333333, 0.00019841269841269773, 2.755731922404034e-06,
+    2.505210836405804e-08, 1.6059048396350562e-10, 7.646625361656657e-13, 2.8445264169895285e-15,
+)  # fmt: skip
+"""(sinh(x)/x - 1)/z by z = x², for |x| <= 1."""
 _LOG: Final = (
     0.6666666666666666, 0.4000000000000088, 0.28571428570803614, 0.22222222391713967,
     0.1818179564012779, 0.15386239703092916, 0.1326877313120489, 0.1308662622577247,
@@ -99,12 +104,12 @@ def _scaled(x: Vector, k: Vector) -> Vector:
     return x * _power_of_two(half) * _power_of_two(rest)
 
 
-def exp(x: Vector) -> Vector:
-    """Return eˣ = 2ᵏ·eʳ with x = k·ln 2 + r."""
-    x = _at_least(_at_most(x, 710.0), -746.0)
+def exp(x: Vector, halvings: int = 0) -> Vector:
+    """Return eˣ = 2ᵏ·eʳ with x = k·ln 2 + r, halved so often."""
+    x = _at_least(_at_most(x, 711.0), -746.0)
     k = (x * _LOG2_E + _SHIFT) - _SHIFT
     r = (x - k * _LN2[0]) - k * _LN2[1]
-    return _scaled(1.0 + (r + r * r * polynomial(r, _EXP)), k)
+    return _scaled(1.0 + (r + r * r * polynomial(r, _EXP)), k - halvings)
 
 
 def expm1(x: Vector) -> Vector:
@@ -132,6 +137,20 @@ def tanh(x: Vector) -> Vector:
     far = _with_sign(1.0 - 2.0 / (e + 1.0), x)
     near = x + x * z * polynomial(z, _TANH)
     return where(size < 1e-150, x, where(size < _NEAR, near, far))
+
+
+def sinh(x: Vector) -> Vector:
+    """Return sinh(x): an odd polynomial near 0, elsewhere (eˣ - e⁻ˣ)/2."""
+    size, z = x.unary("fabs"), x * x
+    half = exp(size, 1)
+    far = _with_sign(half - 0.25 / half, x)
+    return where(size < 1e-150, x, where(size < 1.0, x + x * z * polynomial(z, _SINH), far))
+
+
+def cosh(x: Vector) -> Vector:
+    """Return (eˣ + e⁻ˣ)/2."""
+    half = exp(x.unary("fabs"), 1)
+    return half + 0.25 / half
 
 
 def erf(x: Vector) -> Vector:
