@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
@@ -294,3 +295,34 @@ def test_systems_with_a_triangular_matrix_are_solved_by_substitution() -> None:
     program = fd.trace(fd.value_and_grad(whitened, argnums=(0, 1)))(A, b)
     assert "= solve" not in Kernel(program, None).source.text
     assert_computes(program, [A, b])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (np.sin(x) * 2.0).reshape(8, 5).T,
+        lambda x: np.sin(x)[1:],
+        lambda x: (np.sin(x)[:20], np.sin(x)[20:]),
+        lambda x: (np.exp(x).reshape(8, 5), np.exp(x)),
+        lambda x: np.concatenate([x[:20], x[20:]]),
+        lambda x: np.stack([x[k] for k in range(40)]),
+        lambda x: np.arange(40.0).reshape(8, 5) if x.size else x,
+        lambda x: np.broadcast_to(np.sin(x), (3, 40)),
+        lambda x: fd.scan(lambda s, row: (s + row, row), 0.0, x)[1],
+        lambda x: fd.scan(lambda s, row: (s + row, s), x[0], x)[1],
+    ],
+)
+def test_results_are_nobody_elses(f: Callable[[Any], Any]) -> None:
+    compiled = fd.jit(f)
+    x = np.arange(40.0)
+    for _ in range(4):
+        before = x.copy()
+        expected = [np.array(y) for y in fd.pytree.flatten(f(x))[0]]
+        found = fd.pytree.flatten(compiled(x))[0]
+        for k, y in enumerate(found):
+            np.testing.assert_allclose(y, expected[k])
+            y += 1.0
+            others = [z for j, z in enumerate(found) if j > k]
+            assert not any(np.shares_memory(y, z) for z in (x, *others))
+        assert np.array_equal(x, before)
+        x = x * 0.9

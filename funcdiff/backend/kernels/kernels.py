@@ -35,7 +35,7 @@ from funcdiff.backend.numbers.estimates import estimated_time
 from funcdiff.backend.numbers.loops import loop_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
-from funcdiff.core.atoms import Literal, Var
+from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
 from funcdiff.core.overwriting import is_fresh
@@ -49,6 +49,7 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
+from funcdiff.space import broadcast_p
 
 LONGEST: Final = 4000
 """Equations up to which compiled code is faster; longer programs stay interpreted."""
@@ -392,7 +393,30 @@ def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
 
 
 def owns_results(program: Program) -> bool:
-    """Whether every result of the kernel is a number, or an array in nobody else's memory."""
-    made = {eq.results[0] for eq in program.equations if is_fresh(eq)}
-    distinct = len(set(program.outputs)) == len(program.outputs)
-    return distinct and all(atom in made for atom in program.outputs)
+    """Whether every result of the kernel is a number, or an array in nobody else's memory.
+
+    So it is if the program is interpreted, too.
+    """
+    return all(_owns_results(p) for p in {program, prepared(program)})
+
+
+def _owns_results(program: Program) -> bool:
+    owners: dict[Atom, Var] = {}
+    varying: set[Atom] = set(program.inputs)  # what does not vary, a kernel keeps
+    for eq in program.equations:
+        if not varying.isdisjoint(eq.operands):
+            varying.update(eq.results)
+        if is_fresh(eq):
+            owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
+        elif eq.primitive.facts.view and _is_most(eq):
+            owner = owners.get(eq.operands[0])
+            if owner is not None and owner in varying:
+                owners[eq.results[0]] = owner
+    found = [owners.get(atom) for atom in program.outputs]
+    return None not in found and len(set(found)) == len(found)
+
+
+def _is_most(eq: Equation) -> bool:
+    """Whether a view has most of the elements of its operand, each of them once."""
+    once = eq.primitive.facts.rearranges and eq.primitive is not broadcast_p
+    return once and 2 * eq.results[0].type.size > eq.operands[0].type.size

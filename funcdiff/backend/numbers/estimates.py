@@ -65,8 +65,15 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     made = sum(
         _time_of_elements(atom, 0 if flat else 500, 1 if flat else 2) for atom in program.outputs
     )
-    written = 0.0 if flat else _WRITTEN * sum(eq.results[0].type.size for eq in program.equations)
+    written = 0.0 if flat else _WRITTEN * sum(map(_statements, program.equations))
     return 1.25 * (unrolled + taken + made) + written < called
+
+
+def _statements(eq: Equation) -> int:
+    """Return how many statements of floats an equation is."""
+    if eq.primitive is add_slice_p:
+        return eq.operands[1].type.size
+    return 0 if is_rearranging(eq) else eq.results[0].type.size
 
 
 def estimated_time(program: Program) -> float:
