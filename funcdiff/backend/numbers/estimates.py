@@ -62,9 +62,7 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
         return not any(v.type.shape for v in program.inputs) or unrolled < called
     # one statement takes a list of elements apart, and one call makes an array of them
     taken = sum(_time_of_elements(v, 0 if flat else 150, 1) for v in program.inputs)
-    made = sum(
-        _time_of_elements(atom, 0 if flat else 500, 1 if flat else 2) for atom in program.outputs
-    )
+    made = sum(_time_of_elements(atom, 0 if flat else 300, 1) for atom in program.outputs)
     written = 0.0 if flat else _WRITTEN * sum(map(_statements, program.equations))
     return 1.25 * (unrolled + taken + made) + written < called
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from struct import pack_into
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,11 +33,23 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.space import Axes
 
+_MANY: Final = 64
+"""Elements from which a result is quicker to make by `pack_into` than of a list."""
+
+
+def _packed(*numbers: float) -> Any:
+    """Return an array of floats."""
+    x = np.empty(len(numbers))
+    pack_into(f"{len(numbers)}d", x, 0, *numbers)
+    return x
+
+
 _UNPACKED: Final = 16
 """Elements up to which an argument is unpacked; of a longer one, each is read where it is used."""
 
 _NAMES: Final = {
-    "math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_, "divert": divert,
+    "math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_,
+    "packed": _packed, "divert": divert,
 }  # fmt: skip
 
 _OF_NOTHING: Final[dict[np.ufunc, str]] = {
