@@ -39,7 +39,7 @@ _MANY: Final = 64
 
 def _packed(*numbers: float) -> Any:
     """Return an array of floats."""
-    x = np.empty(len(numbers))
+    x: Any = np.empty(len(numbers))
     pack_into(f"{len(numbers)}d", x, 0, *numbers)
     return x
 
