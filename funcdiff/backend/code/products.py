@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,7 +16,13 @@ from funcdiff.backend.code.triangles import (
 )
 from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
-from funcdiff.ops.products.contract import Contraction, contract_p, is_matrix_product
+from funcdiff.ops.products.contract import (
+    Contraction,
+    contract_p,
+    contraction,
+    is_matrix_product,
+)
+from funcdiff.ops.products.masked import MaskedContraction, masked_contract_p
 from funcdiff.space import Axes, reduce_sum_p
 
 _SHORT: Final = 128
@@ -33,6 +39,8 @@ class ProductWriter(Writer):
     def _product(self, eq: Equation, place: str) -> str:
         """Return the product of matrices or vectors, written to memory if some is given."""
         x, y = map(self._operand, eq.operands)
+        if is_product_of_rows(eq):
+            return f"{self._numpy('vecdot')}({', '.join(filter(None, [x, y, place]))})"
         made = product(eq, x, y)
         if made.after and (place or made.sign == "*"):
             # what is turned around is the product of the operands turned around
@@ -43,6 +51,22 @@ class ProductWriter(Writer):
             return str(made)
         times = self._matmul(eq, made) if made.sign == "@" else self._numpy("multiply")
         return f"{times}({made.left}, {made.right}, {place})"
+
+    def _call(self, eq: Equation) -> str:
+        """Write products with a mask out: it is asked only where a result is not finite."""
+        if eq.primitive is not masked_contract_p:
+            return super()._call(eq)
+        p, whole = eq.params_as(MaskedContraction), eq.operation.function
+        plain = Equation(
+            contract_p, contraction(p.left, p.right, p.out), eq.operands[:2], eq.results
+        )
+        x, y, mask = map(self._operand, eq.operands)
+
+        def finite(result: Any, x: Any, y: Any, mask: Any) -> Any:
+            return result if np.isfinite(result).all() else whole(x, y, mask)
+
+        checked = self._bind_numbered((eq.primitive, eq.params, whole), "finite_", finite)
+        return f"{checked}({self._product(plain, '')}, {x}, {y}, {mask})"
 
     def _matmul(self, eq: Equation, made: Product) -> str:
         """Return the name of what multiplies two matrices that are written like that."""
@@ -94,9 +118,19 @@ def _are_large_squares(eq: Equation) -> bool:
     return all(t is types[0] and t.ndim == 2 and t.shape[0] >= WORTHWHILE for t in types)
 
 
+def is_product_of_rows(eq: Equation) -> bool:
+    """Whether a contraction multiplies each row of an array by that of the same place."""
+    if eq.primitive is not contract_p or eq.results[0].type.dtype.char not in "fd":
+        return False
+    p = eq.params_as(Contraction)
+    return p.left == p.right and len(p.left) > 1 and p.out == p.left[:-1]
+
+
 def is_product(eq: Equation) -> bool:
     """Whether a contraction is a product of matrices or vectors, or an outer one of vectors."""
     if eq.primitive is not contract_p:
         return False
     p = eq.params_as(Contraction)
+    if is_product_of_rows(eq):
+        return True
     return is_matrix_product(p) or (len(p.left) == len(p.right) == 1 and len(p.out) == 2)

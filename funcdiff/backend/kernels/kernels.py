@@ -22,6 +22,7 @@ from funcdiff.backend.code.columns import turn
 from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.expansion import expand
 from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.fusion import fuse
 from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.products import ProductWriter, is_product
@@ -84,7 +85,7 @@ class Kernel:
         *,
         native: bool = False,
     ) -> None:
-        program = expand(as_run(program))
+        program = fuse(expand(as_run(program)))
         if limits is None or not any(isinstance(s, Region) for s in schedule(program, limits)):
             program = turn(program)
         program, constants = hoist_constants(program, _is_seen_by_user)
