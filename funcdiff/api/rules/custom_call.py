@@ -26,9 +26,10 @@ from funcdiff.api.rules.rule_results import (
 )
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.computed import computed
+from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED, Policy
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
@@ -196,27 +197,16 @@ class Call(Operands):
 
         For the JVP rule the tangents come last, and for the backward rule the cotangents do.
         """
-        programs = []
-        start = 0
+        programs, start = [], 0
+        every = tuple(types)
         for trace in traces:
-            program = program_of(*trace.recording)
-            own = len(trace.captures)
-            operands = len(program.inputs) - own
-            last = operands - self._leading(trace, traces)
-            given = program.input_types[:operands]
-            with Builder("custom", CLOSED) as builder:
-                front = [builder.input(t) for t in given[: operands - last]]
-                captured = [builder.input(t) for t in types]
-                back = [builder.input(t) for t in given[operands - last :]]
-                xs = [*front, *back, *captured[start : start + own]]
-                if trace is not traces[0]:
-                    # a rule that returns np.zeros(n) means a zero, not some constant
-                    xs[operands:] = [
-                        zeros(x.type) if _is_zero(c) else x
-                        for x, c in zip(xs[operands:], trace.captures, strict=True)
-                    ]
-                programs.append(builder.program(inline(program, xs)))
-            start += own
+            own = slice(start, start + len(trace.captures))
+            # a rule that returns np.zeros(n) means a zero, not some constant
+            is_rule = trace is not traces[0]
+            vanishing = tuple([is_rule and _is_zero(c) for c in trace.captures])
+            front = self._leading(trace, traces)
+            programs.append(closed(trace.recording, front, every, own.start, vanishing))
+            start = own.stop
         return programs
 
     def _leading(self, trace: Trace, traces: Sequence[Trace]) -> int:
@@ -224,6 +214,41 @@ class Call(Operands):
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
+
+
+@memoised
+def closed(
+    recording: Recording,
+    front: int,
+    types: tuple[ArrayType, ...],
+    start: int,
+    vanishing: tuple[bool, ...],
+) -> Program:
+    """Return a recorded body or rule, with the captures of all behind its first inputs.
+
+    Parameters
+    ----------
+    recording
+        Of the inputs, then of its own captures.
+    front
+        How many inputs come before the captures.
+    types
+        Those of the captures of all.
+    start
+        Where its own are among them.
+    vanishing
+        Which of its own stand for zeros.
+    """
+    program = program_of(*recording)
+    given = program.input_types[: len(program.inputs) - len(vanishing)]
+    with Builder("custom", CLOSED) as builder:
+        first = [builder.input(t) for t in given[:front]]
+        captured = [builder.input(t) for t in types]
+        last = [builder.input(t) for t in given[front:]]
+        own = captured[start : start + len(vanishing)]
+        pairs = zip(own, vanishing, strict=True)
+        kept = [zeros(x.type) if vanishes else x for x, vanishes in pairs]
+        return builder.program(inline(program, [*first, *last, *kept]))
 
 
 def is_independent_of_tangents(builder: Builder, xs: Sequence[Tracer]) -> bool:
