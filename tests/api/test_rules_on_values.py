@@ -482,6 +482,43 @@ def test_a_result_that_is_a_python_number_is_one() -> None:
     assert fd.jvp(lambda x: f(x) * np.float32(2), (X,), (X,))[0].dtype == np.float32
 
 
+@pytest.mark.usefixtures("once")
+def test_results_of_other_kinds_come_as_they_are() -> None:
+    found: list[Any] = []
+    results: list[Any] = [
+        "text", None, np.array(["a", "b"]), X.astype(">f8"), np.arange(3), X > 0, (), {}, 2,
+        np.array(3.0), [X, 1.5, True],
+    ]  # fmt: skip
+    for result in results:
+        f: Any = fd.custom_vjp(lambda x, result=result: result)
+        f.defvjp(lambda x, result=result: (result, None), lambda _, ct: (None,))
+
+        def g(x: Any, f: Any = f) -> Any:
+            found.append(f(x))
+            return np.sum(x)
+
+        np.testing.assert_array_equal(fd.grad(g)(X), np.ones(3))
+        leaves = fd.pytree.flatten(found[-1])[0]
+        expected = fd.pytree.flatten(result)[0]
+        assert [isinstance(x, np.ndarray) for x in leaves] == [
+            isinstance(x, np.ndarray) for x in expected
+        ]
+        assert [np.shape(x) for x in leaves] == [np.shape(x) for x in expected]
+
+
+def test_a_jvp_rule_gets_the_result_that_was_although_its_buffer_changed() -> None:
+    buffer = np.zeros(3)
+
+    def fill(x: Any) -> Any:
+        buffer[:] = np.exp(x)
+        return buffer
+
+    f = fd.primitive(fill)
+    f.defjvp(lambda p, t: (f(*p), t[0] * f(*p)))
+    _, tangent = fd.jvp(lambda x: f(f(x) - 1), (X,), (np.ones(3),))
+    np.testing.assert_allclose(tangent, np.exp(np.exp(X) - 1) * np.exp(X))
+
+
 def test_complex_cotangents_follow_the_adjoint_convention() -> None:
     f: Any = fd.custom_vjp(lambda z: (1 + 2j) * z)
     f.defvjp(lambda z: (f(z), None), lambda _, ct: ((1 - 2j) * ct,))

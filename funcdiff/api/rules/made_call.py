@@ -41,7 +41,8 @@ INSIDE = Policy(eager=True, severed=True, on_values="known")
 """A rule that closes over traced arrays, whose values it gets."""
 
 
-_LEAVES: Final = (np.ndarray, np.float64, np.float32)
+_LEAVES: Final = (np.ndarray, np.float64)
+"""What functions return most often."""
 
 
 class NeedsTracingError(Exception):
@@ -295,7 +296,7 @@ class MadeCall:
 
 def seen(tree: Any) -> Result:
     """Return what a container of values is."""
-    if type(tree) in _LEAVES:
+    if type(tree) in _LEAVES and tree.dtype.char in "fdFD" and tree.dtype.isnative:
         return Result(pytree.LEAF, (True,), (ArrayType(tree.shape, tree.dtype),))
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(map(is_numeric, leaves))

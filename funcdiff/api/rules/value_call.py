@@ -154,7 +154,7 @@ class ValueCall(Call):
             out = self._run_body()
             call.result = seen(out)
             if jvp is not None:
-                same = Same(self._custom, self._given, (out,))
+                same = Same(self._custom, self._given, (map_arrays(own, out),))
                 call.push_rule = jvp, tuple(self._given[k] for k in self.moving), same
         has_rule = jvp is not None or vjp is not None
         return self._recorded(call, out, [self.xs[floating[n]] for n in call.places], has_rule)
