@@ -65,8 +65,8 @@ the tables that the library itself uses.
   *refused*, which raise `UnsupportedNumPyError`. `like=` is NumPy's own affair.
 - **`out=`** takes a traced array. An ordinary array cannot hold a traced result and is refused.
 - **`device=`** is `"cpu"` or left out.
-- **Names.** All are reached as `np.f(x)`, and also as `fnp.f(x)` after
-  `import funcdiff.numpy as fnp`. Some are there only in newer versions of NumPy.
+- **Names.** All are reached as `np.f(x)`, and also after `import funcdiff.numpy as np`, which has
+  all of NumPy's names. Some are there only in newer versions of NumPy.
 """
 
 REACHED_BY_FNP: Final = """\
@@ -74,8 +74,10 @@ REACHED_BY_FNP: Final = """\
 
 NumPy asks the arguments of a function for a traced array, but not the elements of a list. These
 are in `funcdiff.numpy`, and take traced numbers: `array`, `asarray`, `asanyarray`,
-`ascontiguousarray`, `full`, `arange`, `fromiter`, `r_`, `c_`. The other functions there also take
-lists of traced numbers where they take an array.
+`ascontiguousarray`, `full`, `arange`, `fromiter`, `r_`, `c_`. The other functions there, but not
+ufuncs, also take lists of traced numbers where they take an array. While a function is being
+traced, `zeros`, `ones`, `empty`, `full`, their relatives `_like`, `eye` and `identity` make buffers
+that take traced numbers.
 """
 
 # ---- Markdown ----------------------------------------------------------------------------------

@@ -1,19 +1,24 @@
-"""NumPy for traced arrays: ``import funcdiff.numpy as fnp``.
+"""NumPy for traced arrays: ``import funcdiff.numpy as np`` in place of ``import numpy as np``.
 
-Every NumPy function that is covered is here under its own name, and plain NumPy calls
-(``np.sin(x)``) do the same.  This namespace is needed only for what NumPy cannot dispatch:
-``fnp.array([x, y])``, ``fnp.full(3, x)``, ``fnp.r_[x, y]``, and for buffers, ``fnp.zeros(3)``, that
-take traced values.
+All of NumPy is here under its own names, and plain values give NumPy's own results.  What NumPy
+itself cannot hand over works, too: arrays of traced numbers, ``np.array([[c, -s], [s, c]])``, lists
+of them, ``np.sum([f(v) for v in x])``, and buffers, ``y = np.zeros(n)``, that take traced values.
+Calls of plain NumPy (``np.sin(x)``) are differentiated with either import.
 
 Examples
 --------
 >>> import funcdiff as fd
->>> import funcdiff.numpy as fnp
->>> print(fd.grad(lambda x: fnp.array([x, fnp.sin(x)]).sum())(0.0))
-2.0
+>>> import funcdiff.numpy as np
+>>> def powers(x):
+...     y = np.empty(3)
+...     for k in range(3):
+...         y[k] = x**k
+...     return np.sum(y) + np.max([x, x**2])
+>>> print(fd.grad(powers)(3.0))
+13.0
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import funcdiff.numpy.linalg.einsum
 import funcdiff.numpy.traced.array  # noqa: F401
@@ -28,7 +33,6 @@ from funcdiff.numpy.linalg import (  # noqa: F401
     systems,
 )
 from funcdiff.numpy.memory import from_values  # noqa: F401
-from funcdiff.numpy.namespace import fft, lib, linalg, numpy
 from funcdiff.numpy.reductions import (  # noqa: F401
     cumulative,
     histograms,
@@ -40,12 +44,19 @@ from funcdiff.numpy.shapes import arranging, diagonals, joining, padding, window
 from funcdiff.numpy.traced import python_numbers  # noqa: F401
 from funcdiff.numpy.ufuncs import arithmetic, rounding  # noqa: F401
 
-__all__ = ["fft", "lib", "linalg"]
+if TYPE_CHECKING:  # the types are NumPy's own, of all that it has
+    from numpy import *  # noqa: F403
+    from numpy import fft, lib, linalg
+else:
+    from funcdiff.numpy.namespace import numpy
 
+    fft, lib, linalg = numpy.fft, numpy.lib, numpy.linalg
 
-def __getattr__(name: str) -> Any:
-    return getattr(numpy, name)
+    def __getattr__(name: str) -> Any:
+        found = getattr(numpy, name)
+        if name in vars(numpy):
+            globals()[name] = found  # asked for once
+        return found
 
-
-def __dir__() -> list[str]:
-    return dir(numpy)
+    def __dir__() -> list[str]:
+        return dir(numpy)

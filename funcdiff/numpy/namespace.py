@@ -1,55 +1,61 @@
-"""The public namespace: every NumPy name that is covered, under its own name.
+"""The public namespace: all of NumPy's names, and covered functions that also take lists.
 
 ``funcdiff.numpy.sin`` is ``numpy.sin``.  A function that is more than a ufunc also takes what
 NumPy does not hand over by itself: lists of traced numbers, traced indices.  What NumPy cannot
-dispatch at all (`array`, `full`, `arange`, ...) is ours.
+dispatch at all (`array`, `full`, `arange`, ...) is ours.  Everything else is NumPy's own.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable
-from functools import wraps
-from types import ModuleType, SimpleNamespace
+from functools import cache, wraps
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.core.builder import current_builder
+from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.creation.concatenator import c_, r_
 from funcdiff.numpy.creation.construction import (
     FILLED,
     arange,
     array,
+    asanyarray,
     asarray,
     ascontiguousarray,
+    eye,
     fromiter,
     full,
     full_like,
+    identity,
     is_traced,
     without_like,
 )
-from funcdiff.numpy.messages.refusals import untouched
-from funcdiff.ops.families import by_ufunc
 
 _OURS: Final[dict[str, Any]] = {
     "arange": arange,
     "array": array,
-    "asanyarray": asarray,
+    "asanyarray": asanyarray,
     "asarray": asarray,
     "ascontiguousarray": ascontiguousarray,
     **FILLED,
     "c_": c_,
+    "eye": eye,
     "fromiter": fromiter,
     "full": full,
     "full_like": full_like,
+    "identity": identity,
     "r_": r_,
 }
 """What NumPy cannot dispatch, and we can do."""
 
-_MODULES: Final = frozenset({"exceptions", "random"})
-"""Modules of functions that take nothing to differentiate: NumPy's own."""
+_PUBLIC: Final = ("__version__", "__array_namespace_info__")
+"""Names with underscores that are passed through; others say what a module itself is."""
 
 _OF_SEQUENCES: Final = frozenset(
     {
@@ -65,67 +71,50 @@ _OF_VECTORS: Final = frozenset({"histogram2d", "histogramdd"})
 
 
 class UncoveredNameError(UnsupportedNumPyError, AttributeError):
-    """A name of NumPy's was asked of `funcdiff.numpy` that it does not have."""
+    """A name of SciPy's was asked of `funcdiff.scipy` that it does not have."""
 
 
-class Namespace:
-    """The covered names of a NumPy module.
+class Namespace(ModuleType):
+    """A module of NumPy's, whose covered functions take lists of traced numbers, too.
+
+    Names are looked up when they are first asked for, and kept.
 
     Parameters
     ----------
-    module
-        ``numpy`` itself, ``numpy.linalg``, ``numpy.fft`` or ``numpy.lib.stride_tricks``.
+    plain
+        Name of the module: ``numpy`` itself, ``numpy.linalg``, ``numpy.fft``, ...
     ours
         What stands for names that NumPy cannot dispatch.
     """
 
-    def __init__(self, module: ModuleType, ours: dict[str, Any]) -> None:
-        self._module = module
-        self._found = dict(ours)
+    def __init__(self, plain: str, ours: dict[str, Any] | None = None) -> None:
+        super().__init__(f"funcdiff.{plain}", f"``{plain}``, for traced arrays and lists of them.")
+        self._plain = plain
+        self._ours = ours or {}
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _PUBLIC:
             raise AttributeError(name)
-        found = self._found.get(name)
-        if found is None and not self._covers(name):
-            raise self._uncovered(name)
-        if found is None:
-            plain = getattr(self._module, name)
-            found = plain
-            if _is_dispatched(plain) and plain is not np.block:  # which takes nested lists anyway
-                found = _accepting_lists(plain)
-            self._found[name] = found
+        module = import_module(self._plain)
+        plain = getattr(module, name, self)
+        if plain is self:
+            raise self._missing(name)
+        found = self._ours.get(name, plain)
+        if _is_dispatched(found) and found is not np.block:  # which takes nested lists anyway
+            found = _accepting_lists(found)
+        if name in vars(module):  # and not deprecated, which NumPy says each time
+            setattr(self, name, found)
         return found
 
     def __dir__(self) -> list[str]:
-        names = [*self._found, *filter(self._covers, dir(self._module))]
-        return sorted(set(names))
+        names = {*self._ours, *dir(import_module(self._plain))}
+        return sorted(name for name in names if not name.startswith("_"))
 
-    def _covers(self, name: str) -> bool:
-        value = getattr(self._module, name, self)
-        if value is self or name.startswith("_") or name in ("matrix", "recarray", "chararray"):
-            return False
-        if isinstance(value, np.ufunc):
-            return value in by_ufunc or value in dispatch.ufuncs
-        if f"{self._module.__name__}.{name}".removeprefix("numpy.") in untouched:
-            return True
-        if isinstance(value, type):
-            return issubclass(value, np.generic | bool | Exception)
-        if isinstance(value, float) or name in _MODULES:
-            return True
-        return value is None or _is_dispatched(value)
-
-    def _uncovered(self, name: str) -> Exception:
+    def _missing(self, name: str) -> AttributeError:
         near = difflib.get_close_matches(name, dir(self), n=3, cutoff=0.6)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
-        module = self._module.__name__
-        if not hasattr(self._module, name):
-            return AttributeError(
-                f"{module} has no attribute {name!r}, nor has funcdiff.{module}.{hint}"
-            )
-        return UncoveredNameError(
-            f"{module}.{name} is not covered by funcdiff, at {user_location()}.{hint} Use "
-            f"{module}.{name} itself on values that need no derivative."
+        return AttributeError(
+            f"{self._plain} has no attribute {name!r}, nor has {self.__name__}.{hint}"
         )
 
 
@@ -133,16 +122,19 @@ def _is_dispatched(value: Any) -> bool:
     return callable(value) and not isinstance(value, type) and value in dispatch.functions
 
 
+@cache
 def _accepting_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Return a NumPy function that also takes lists of traced numbers where it takes an array."""
 
     @wraps(plain)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if not is_traced([*args, *kwargs.values()]):
+        if current_builder() is None or not is_traced([*args, *kwargs.values()]):
             return plain(*args, **kwargs)
         keywords = {k: prepare(v) for k, v in without_like(kwargs).items()}
         return dispatch.call(plain, tuple(prepare(a) for a in args), keywords)
 
+    function.__module__ = __name__  # where pickle finds it
+    function.__qualname__ = f"{plain.__module__.rpartition('.')[2]}.{plain.__name__}"
     prepare = _prepare
     if plain.__name__ in _OF_SEQUENCES:
         prepare = _prepare_sequence
@@ -165,7 +157,17 @@ def _prepare_vectors(value: Any) -> Any:
     return _prepare_sequence(value) if several else _prepare(value)
 
 
-numpy: Final = Namespace(np, _OURS)
-linalg: Final = Namespace(np.linalg, {})
-fft: Final = Namespace(np.fft, {})
-lib: Final = SimpleNamespace(stride_tricks=Namespace(np.lib.stride_tricks, {}))
+fft: Final = Namespace("numpy.fft")
+linalg: Final = Namespace("numpy.linalg")
+stride_tricks: Final = Namespace("numpy.lib.stride_tricks")
+lib: Final = Namespace("numpy.lib", {"stride_tricks": stride_tricks})
+numpy: Final = Namespace("numpy", {**_OURS, "fft": fft, "lib": lib, "linalg": linalg})
+
+_OTHERS: Final = (
+    "ctypeslib", "dtypes", "exceptions", "ma", "polynomial", "polynomial.polynomial", "random",
+    "testing", "typing",
+)  # fmt: skip
+"""Modules in which nothing is ours."""
+
+for _module in (fft, lib, stride_tricks, *(Namespace(f"numpy.{name}") for name in _OTHERS)):
+    sys.modules[_module.__name__] = _module  # for ``from funcdiff.numpy.random import ...``

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-import funcdiff.numpy as fnp
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.messages import refusals
@@ -320,9 +319,3 @@ def test_a_covered_function_has_numpys_defaults(name: str) -> None:
         default = ours.parameters[parameter].default
         if inspect.Parameter.empty not in (wanted, default) and default is not dispatch.default:
             assert repr(default) == repr(wanted), parameter
-
-
-def test_the_namespace_lists_nothing_that_is_refused() -> None:
-    for name in dir(fnp):
-        if name != "random":  # the module is there for the arrays it makes
-            assert refusals.refusal_of(f"np.{name}") is None, name

@@ -18,7 +18,6 @@ import numpy as np
 from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import call
 from funcdiff.numpy.border.promotion import array as as_array
 from funcdiff.numpy.border.promotion import promoted
@@ -74,12 +73,12 @@ def array(object: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> print(fd.grad(lambda x: fnp.array([x, x * x]) @ fnp.array([1.0, 10.0]))(3.0))
     61.0
     """
-    if is_traced(object):
+    if current_builder() is not None and is_traced(object):
         return call(np.array, (object, dtype), without_like(keywords))
     return np.array(object, dtype, **keywords)
 
 
-def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
+def asarray(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Any:
     """Return the argument as an array: a traced array itself, unless its dtype changes.
 
     Parameters
@@ -88,6 +87,8 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
         Anything that `array` takes.
     dtype
         Dtype of the result; by default what NumPy's promotion gives.
+    order
+        Order in memory, as in NumPy.
     **keywords
         Those of `numpy.asarray`.
 
@@ -102,11 +103,18 @@ def asarray(a: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> fnp.asarray([1, 2])
     array([1, 2])
     """
-    if type(a) is Builder.array_handle and dtype is None and not keywords:
+    if type(a) is Builder.array_handle and dtype is None and order is None and not keywords:
         return a
     if is_traced(a):
-        return call(np.asarray, (a, dtype), without_like(keywords))
-    return np.asarray(a, dtype, **keywords)
+        return call(np.asarray, (a, dtype, order), without_like(keywords))
+    return np.asarray(a, dtype, order, **keywords)
+
+
+def asanyarray(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Any:
+    """Do what `asarray` does, but keep subclasses of plain arrays, as NumPy does."""
+    if is_traced(a):
+        return asarray(a, dtype, order, **keywords)
+    return np.asanyarray(a, dtype, order, **keywords)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
@@ -134,7 +142,7 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     return make(a, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **keywords: Any) -> Any:
     """Return an array filled with a value, which may be traced.
 
     Parameters
@@ -145,6 +153,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
         A number, or an array that broadcasts to the shape.
     dtype
         Dtype of the result; by default that of the value.
+    order
+        Order in memory, as in NumPy.
     **keywords
         Those of `numpy.full`.
 
@@ -161,8 +171,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **keywords: Any) -> Any
     6.0
     """
     if is_traced(fill_value):
-        return call(np.full, (shape, array(fill_value), dtype), without_like(keywords))
-    y = np.full(shape, fill_value, dtype, **keywords)
+        return call(np.full, (shape, array(fill_value), dtype, order), without_like(keywords))
+    y = np.full(shape, fill_value, dtype, order, **keywords)
     return like.full(shape, fill_value, y.dtype, _order(y)) if _is_buffer(y) else y
 
 
@@ -211,6 +221,8 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
 
     @wraps(plain)
     def made(*args: Any, **kwargs: Any) -> Any:
+        if current_builder() is None:
+            return plain(*args, **kwargs)
         rest = without_like(kwargs)
         if is_traced([*args, *rest.values()]):
             return call(plain, [array(a) if is_traced(a) else a for a in args], rest)
@@ -219,6 +231,8 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
             return y
         return copied(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
 
+    made.__module__ = "funcdiff.numpy.namespace"  # where pickle finds it
+    made.__qualname__ = f"numpy.{plain.__name__}"
     return made
 
 
@@ -231,18 +245,32 @@ FILLED: Final = {
 }  # fmt: skip
 
 
-def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
+def eye(*args: Any, **keywords: Any) -> Any:
+    """Return ones on a diagonal and zeros elsewhere, as `numpy.eye`, as a buffer in a trace."""
+    return _stored_into(np.eye(*args, **without_like(keywords)))
+
+
+def identity(*args: Any, **keywords: Any) -> Any:
+    """Return the identity matrix, as `numpy.identity`, as a buffer in a trace."""
+    return _stored_into(np.identity(*args, **without_like(keywords)))
+
+
+def _stored_into(y: np.ndarray[Any, Any]) -> Any:
+    """Return a new matrix as one that takes traced values; integers index, and stay plain."""
+    return call(np.array, (y,), {}) if _is_buffer(y) and y.dtype.kind in "fc" else y
+
+
+def arange(*bounds: Any, **keywords: Any) -> Any:
     """Return evenly spaced numbers ``start + k·step`` below `stop`.
 
     Parameters
     ----------
     *bounds
-        ``stop``, ``start, stop`` or ``start, stop, step``.  Where they are traced, the length of
-        the result is taken from their values, and the elements follow start and step.
-    dtype
-        Dtype of the result; by default what NumPy's promotion gives.
+        ``stop``, ``start, stop`` or ``start, stop, step``, and then the dtype.  Where they are
+        traced, the length of the result is taken from their values, and the elements follow start
+        and step.
     **keywords
-        Those of `numpy.arange`; `start`, `stop` and `step` among them.
+        Those of `numpy.arange`; `start`, `stop`, `step` and `dtype` among them.
 
     Returns
     -------
@@ -256,15 +284,14 @@ def arange(*bounds: Any, dtype: Any = None, **keywords: Any) -> Any:
     >>> print(fd.grad(lambda step: fnp.arange(0.0, 1.0, step).sum())(0.25))
     6.0
     """
-    names = ("stop",) if len(bounds) == 1 else ("start", "stop", "step")
+    if current_builder() is None:
+        return np.arange(*bounds, **keywords)
+    single = len(bounds) == 1 and "stop" not in keywords
+    names = ("stop",) if single else ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, bounds, strict=False)), **keywords}
-    if len(bounds) > 3:
-        raise TypeError(
-            f"funcdiff.numpy.arange takes start, stop and step by position, but {len(bounds)} "
-            f"values were given, at {user_location()}. Write dtype= for the dtype."
-        )
     if not is_traced(list(without_like(given).values())):
-        return np.arange(*bounds, dtype=dtype, **keywords)
+        return np.arange(*bounds, **keywords)
+    dtype = given.get("dtype")
     start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
     length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))
     first, second, _ = promoted(start, np.add(start, step), stop)
@@ -300,5 +327,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) 
     >>> fnp.fromiter((k * k for k in range(4)), int)
     array([0, 1, 4, 9])
     """
+    if current_builder() is None:
+        return np.fromiter(iter, dtype, count, **keywords)
     items = list(iter if count < 0 else islice(iter, count))
     return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)

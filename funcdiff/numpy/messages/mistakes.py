@@ -19,14 +19,15 @@ import numpy as np
 from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.messages.refusals import refusal_of
 
+IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
 _STORED: Final = (
-    "An ordinary array cannot hold it. Make one that can, funcdiff.numpy.zeros(shape), "
-    "np.zeros_like(x), np.zeros(shape, like=x) or np.array(y, like=x), or build a list and "
-    "np.stack it."
+    "An ordinary array cannot hold it. Make one that can, inside the function: by "
+    f"{IMPORT_LINE}, funcdiff.numpy.zeros(shape), np.zeros_like(x), np.zeros(shape, like=x) or "
+    "np.array(y, like=x); or build a list and np.stack it."
 )
 JOINED: Final = (
-    "Use funcdiff.numpy.array([x, y]) or np.stack([x, y]): NumPy looks for traced arrays among "
-    "arguments, not in lists. A single one is an array already."
+    f"Use funcdiff.numpy.array([x, y]), as {IMPORT_LINE} does, or np.stack([x, y]): NumPy looks "
+    "for traced arrays among arguments, not in lists. A single one is an array already."
 )
 _FORMATTED: Final = "Write an f-string, which shows the value: f'{{x:.2f}}'."
 _CURES: Final = {
@@ -40,7 +41,9 @@ _CURES: Final = {
     r"(math|cmath)\.": "Use {numpy}(x), not {called}(x).",
     r"(statistics\.|fsum$)": "Use np.mean(x), np.median(x) or np.std(x).",
     r"(.*\.)?(as|asany|ascontiguous|asfortran)?array$": JOINED,
-    r"(.*\.)?(full|arange|fromiter)$": "Use the function of that name in funcdiff.numpy.",
+    r"(.*\.)?(full|arange|fromiter)$": (
+        f"Use the function of that name in funcdiff.numpy, as {IMPORT_LINE} does."
+    ),
     r".*\.(__setitem__|copyto|fill|fill_diagonal|place|put|put_along_axis|putmask)$": _STORED,
     r"(.*\.)?(random|rng)\.": (
         "Draw numbers that do not depend on x, and compute with them: "
@@ -69,14 +72,19 @@ _FUNCTIONS: Final = {"compress": "np.compress(y, a)", "dot": "a @ y or np.dot(a,
 
 _UNSEEN: Final = (
     "NumPy looks for traced arrays among arguments, not in lists: use the function of that name in "
-    "funcdiff.numpy, or give it funcdiff.numpy.array([x, y]). Where NumPy cannot dispatch, because "
-    "a function makes plain arrays of its arguments, write it with NumPy's functions (np.sin(x), "
-    "not math.sin(x)), or declare it with fd.primitive."
+    f"funcdiff.numpy (by {IMPORT_LINE}), or give it funcdiff.numpy.array([x, y]). Where NumPy "
+    "cannot dispatch, because a function makes plain arrays of its arguments, write it with "
+    "NumPy's functions (np.sin(x), not math.sin(x)), or declare it with fd.primitive."
+)
+_OF_A_UFUNC: Final = (
+    "NumPy looks for traced arrays among arguments, not in lists: write "
+    "{called}(funcdiff.numpy.array([x, y])), or np.stack([x, y])."
 )
 _ANY: Final = (
     "Keep computing with x and NumPy functions (np.sin(x), not math.sin(x); "
     "funcdiff.numpy.array([x, y]), not np.array([x, y])); make an array that x is stored into with "
-    "np.zeros_like(x) or np.zeros(shape, like=x), or build a list and np.stack it."
+    "np.zeros_like(x) or np.zeros(shape, like=x), or build a list and np.stack it. "
+    f"{IMPORT_LINE} does both."
 )
 """Where the source text is not known."""
 _SCIPYS: Final = {
@@ -159,11 +167,30 @@ def _seen(frame: FrameType) -> tuple[str, str]:
     if called_through("polynomial", frame):
         return shown, _POLYNOMIALS
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
-        return f"{shown} = ..." if shown else "", _STORED
+        return f"{shown} = ..." if shown else "", _origin(frame, code) + _STORED
     if code.startswith(("'", '"')) and "%" in code:
         return shown, _FORMATTED.format()
     called = _called(code)
     return shown, _cure(called) if called else _ANY
+
+
+def _origin(frame: FrameType, target: str) -> str:
+    """Return a sentence on where the array that is stored into was made, if that is known."""
+    name = target.partition("[")[0]
+    if not name.isidentifier():
+        return ""
+    code = frame.f_code
+    if name not in (*code.co_varnames, *code.co_cellvars):
+        return f"{name} was made outside {code.co_name}. "
+    made = None
+    for step in dis.get_instructions(code):
+        stored = step.opname in ("STORE_FAST", "STORE_DEREF") and step.argval == name
+        if stored and step.offset < frame.f_lasti and step.positions:
+            made = step.positions.lineno
+    if made is None or made == frame.f_lineno:
+        return f"{name} is an argument of {code.co_name}. " if made is None else ""
+    text = linecache.getline(code.co_filename, made, frame.f_globals).strip()
+    return f"`{_shown(text)}` in line {made} makes it. " if text else ""
 
 
 def _called(code: str) -> str:
@@ -190,6 +217,9 @@ def _cure(called: str) -> str:
             function = _FUNCTIONS.get(name, f"np.{name}(a, y)")
             numpy = _ELSEWHERE.get(name, f"np.{name}")
             return cure.format(called=called, name=name, numpy=numpy, function=function)
+    numpys = re.match(r"(np|numpy)\.(\w+)", called)
+    if numpys and isinstance(getattr(np, numpys[2], None), np.ufunc):
+        return _OF_A_UFUNC.format(called=called)
     refusal = refusal_of(re.sub(r"^(np|numpy)\.", "np.", called))
     return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
 

@@ -24,6 +24,7 @@ from funcdiff.numpy.border.promotion import (
     scalar,
     shape_of,
 )
+from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import operation_of, qualified
 from funcdiff.numpy.messages.wrong_calls import explain
@@ -38,6 +39,7 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     again = _recorded_again(ufunc, operands)
     if again is not None:
         return again
+    operands = tuple([array(x) if isinstance(x, list | tuple) else x for x in operands])
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
         made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
