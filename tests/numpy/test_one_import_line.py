@@ -166,7 +166,7 @@ def test_a_program_runs_in_the_body_of_a_loop() -> None:
 
 def test_plain_arguments_give_what_numpy_gives() -> None:
     records = numpy.arange(2.0).view(numpy.recarray)
-    for f in (
+    cases: list[Callable[[Any], Any]] = [
         lambda np: np.asanyarray(records),
         lambda np: np.asarray([[1, 2], [3, 4]], float, "F"),
         lambda np: np.full((2, 2), 1, float, "F"),
@@ -182,7 +182,8 @@ def test_plain_arguments_give_what_numpy_gives() -> None:
         lambda np: np.vectorize(lambda x: x + 1)([1, 2]),
         lambda np: np.polynomial.Polynomial([1.0, 2.0])(3.0),
         lambda np: np.arange(3).view(np.ndarray),
-    ):
+    ]
+    for f in cases:
         ours, plain = f(fnp), f(numpy)
         assert type(ours) is type(plain)
         assert ours.dtype == plain.dtype

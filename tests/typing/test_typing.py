@@ -12,13 +12,21 @@ from tests.typing import (
     accepted,
     accepted_containers,
     accepted_control,
+    accepted_import_line,
     accepted_nn,
     accepted_rules,
 )
 
 HERE = Path(__file__).parent
-ACCEPTED = (accepted, accepted_containers, accepted_control, accepted_nn, accepted_rules)
-REJECTED = ("rejected.py", "rejected_containers.py", "rejected_rules.py")
+ACCEPTED = (
+    accepted,
+    accepted_containers,
+    accepted_control,
+    accepted_import_line,
+    accepted_nn,
+    accepted_rules,
+)
+REJECTED = ("rejected.py", "rejected_containers.py", "rejected_import_line.py", "rejected_rules.py")
 ERROR = re.compile(r"[^:]*:(?P<line>\d+): error: (?P<message>.*)  \[(?P<code>[\w-]+)\]$")
 PAGE = HERE.parents[1] / "docs" / "types.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,0 +1,1 @@
+from numpy.typing import *  # noqa: F403
