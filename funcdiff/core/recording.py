@@ -41,10 +41,12 @@ def program_of(
         entry = entries[number]
         op = entry[0]
         operands = tuple([variables[ref] if type(ref) is int else ref for ref in entry[1:]])
-        results = tuple([new(Var, pair) for pair in enumerate(op.results, len(variables))])
-        for variable in results:
-            variables[number] = variable
-            number += 1
+        if op.result_count == 1:
+            variable = variables[number] = new(Var, (len(variables), op.result))
+            results: tuple[Var, ...] = (variable,)
+        else:
+            results = tuple([new(Var, pair) for pair in enumerate(op.results, len(variables))])
+            variables.update(enumerate(results, number))
         eq = new(Equation, (op.primitive, op.params, operands, results))
         eq.__dict__["operation"] = op
         equations.append(eq)

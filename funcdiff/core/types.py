@@ -49,6 +49,8 @@ class ArrayType:
     ----------
     differentiable
         Whether values of this type have tangents: floating and complex ones do.
+    size
+        Number of elements.
 
     Examples
     --------
@@ -58,10 +60,11 @@ class ArrayType:
     True
     """
 
-    __slots__ = ("__weakref__", "differentiable", "dtype", "shape")
+    __slots__ = ("__weakref__", "differentiable", "dtype", "shape", "size")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     differentiable: bool
+    size: int
 
     def __new__(cls, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArrayType:
         """Return the one object for a shape and a dtype."""
@@ -76,6 +79,7 @@ class ArrayType:
                 object.__setattr__(found, "shape", tuple(map(index, shape)))
                 object.__setattr__(found, "dtype", dtype)
                 object.__setattr__(found, "differentiable", dtype.kind in "fc")
+                object.__setattr__(found, "size", math.prod(found.shape))
                 _interned[shape, dtype] = found
             return found
 
@@ -95,11 +99,6 @@ class ArrayType:
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

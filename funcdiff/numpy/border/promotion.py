@@ -222,7 +222,11 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def common_dtype(values: Sequence[Any]) -> np.dtype[Any]:
     """Return NumPy's promoted dtype of array-likes, Python numbers being weak."""
-    return np.result_type(*map(_weight, values))
+    weights = list(map(_weight, values))
+    first = weights[0] if weights else None
+    if isinstance(first, np.dtype) and all(weight is first for weight in weights):
+        return first
+    return np.result_type(*weights)
 
 
 def _weight(value: Any) -> Any:

@@ -32,6 +32,8 @@ def array(
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
     if copy:
         return views.copied(x, order)
+    if order == "K":
+        return x
     given: Any = order
     return views.required(x, lambda b: np.asarray(b, order=given, like=b), order)
 
