@@ -36,6 +36,23 @@ def test_zeros_are_left_out(
     np.testing.assert_allclose(out, x @ y, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("left", ["ik", "ki"])
+@pytest.mark.parametrize("right", ["kj", "jk"])
+@pytest.mark.parametrize("out", ["ij", "ji"])
+def test_products_of_triangles_are_known_to_be_triangles(left: str, right: str, out: str) -> None:
+    K = np.diag([3.0, 4.0, 5.0]) + np.arange(3.0)[:, None] * np.arange(3.0) / 9.0 + 0.1
+
+    def f(K: Any) -> Any:
+        L = np.linalg.cholesky(K)
+        return np.einsum(f"{left},{right}->{out}", L, np.linalg.cholesky(2.0 * K))
+
+    program = fd.trace(f)(K)
+    found = triangles.triangles(program).get(program.equations[-1].results[0].number)
+    zero = f(K) == 0.0
+    lower, upper = zero[np.triu_indices(3, 1)].all(), zero[np.tril_indices(3, -1)].all()
+    assert (found is True, found is False) == (lower, upper)
+
+
 def test_the_derivative_of_a_cholesky_factor_multiplies_triangles() -> None:
     def likelihood(K: Any, y: Any) -> Any:
         L = np.linalg.cholesky(K)

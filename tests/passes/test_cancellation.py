@@ -140,6 +140,28 @@ CASES = {
   return %6""",
         None,
     ),
+    "a permuted array": (
+        "%0: f64[2,3,4]",
+        """
+  %1: f64[3,4] = reduce_sum{axes=(0,)} %0
+  %2: f64[3,4,2] = permute{axes=(1, 2, 0)} %0
+  %3: f64[3,4] = reduce_sum{axes=(2,)} %2
+  %4: f64[3,4] = sub %1, %3
+  return %4""",
+        "  return 0.0:f64[3,4]",
+    ),
+    "products with the axes exchanged": (
+        "%0: f64[3,3], %1: f64[3,3]",
+        """
+  %2: f64[3,3] = mul %0, %1
+  %3: f64[] = reduce_sum{axes=(0, 1)} %2
+  %4: f64[3,3] = permute{axes=(1, 0)} %1
+  %5: f64[3,3] = mul %0, %4
+  %6: f64[] = reduce_sum{axes=(0, 1)} %5
+  %7: f64[] = sub %3, %6
+  return %7""",
+        None,
+    ),
     "a square": (
         "%0: f64[3,5]",
         """

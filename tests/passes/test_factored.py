@@ -46,6 +46,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "slices along both factors": lambda w: np.sin(X @ w)[::2] ** 2,
     "padded": lambda w: np.pad(np.sin(X @ w), ((0, 0), (1, 2))) ** 2,
     "padded along both factors": lambda w: np.pad(np.sin(X @ w)[:, 1:], 1) ** 2,
+    "slices of columns": lambda w: np.sin(w.T @ X.T)[1:, ::2] ** 2,
+    "moved axes": lambda w: np.sin(np.transpose(np.sin(STACK @ w), (1, 2, 0))),
     "of a vector": lambda w: np.tanh(X @ w.reshape(3, 4)),
 }
 
