@@ -50,6 +50,7 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
+from funcdiff.passes.tidying import tidy
 from funcdiff.space import broadcast_p
 
 LONGEST: Final = 4000
@@ -375,7 +376,7 @@ def _is_seen_by_user(eq: Equation) -> bool:
 @memoised
 def prepared(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
-    program = as_run(program)
+    program = tidy(as_run(program))
     looped = distribute(merge_neighbours(roll(program)))
     many = len(program.equations) > LONGEST
     if not many and estimated_time(looped) > estimated_time(program):

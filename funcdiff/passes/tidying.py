@@ -1,0 +1,85 @@
+"""Rewrites programs before they are compiled, where a bit may differ: scales and paddings."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from funcdiff.core.builder import Builder, constant
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Params
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import made_by, map_nested, walk
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.passes.rewrites import algebra, logic, structure
+from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rules
+from funcdiff.space import mul_p, neg_p, splat
+
+
+def _slice_of_padded(_emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(add_slice(0, u)) = u for the same box."""
+    found = made_by(x, add_slice_p)
+    if found is None or found[0] != p:
+        return None
+    zero, u = found[1]
+    return u if splat(zero) == 0 else None
+
+
+def _scaled(x: Tracer, y: Tracer) -> tuple[float, Tracer] | None:
+    """Return a number and an array of which x and y are in either order; None if they are not."""
+    for number, other in ((x, y), (y, x)):
+        value = splat(number)
+        if value is not None and splat(other) is None and x.dtype.kind == "f":
+            return value, other
+    return None
+
+
+def _scale_of_negative(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """c·(-x) = (-c)·x."""
+    found = _scaled(x, y)
+    inner = found and made_by(found[1], neg_p)
+    if not found or not inner:
+        return None
+    return emit(mul_p, p, constant(-found[0], x.type), inner[1][0])
+
+
+def _scale_of_scaled(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """c·(d·x) = (c·d)·x, if one of the numbers is a power of two, whose products are exact."""
+    outer = _scaled(x, y)
+    found = outer and made_by(outer[1], mul_p)
+    inner = found and _scaled(*found[1])
+    if not outer or not inner:
+        return None
+    number = outer[0] * inner[0]
+    if not (_is_power_of_two(outer[0]) or _is_power_of_two(inner[0])) or not math.isfinite(number):
+        return None
+    return emit(mul_p, p, constant(number, x.type), inner[1])
+
+
+def _is_power_of_two(x: float) -> bool:
+    return math.isfinite(x) and abs(x) >= 1 and abs(math.frexp(x)[0]) == 0.5
+
+
+rules: Final[Rules] = {
+    (slice_p, add_slice_p): (_slice_of_padded,),
+    (mul_p, neg_p): (_scale_of_negative,),
+    (mul_p, mul_p): (_scale_of_scaled,),
+}
+
+_rewriter: Final = Rewriter(algebra.rules, structure.rules, logic.rules, rules)
+
+
+@memoised
+def tidy(program: Program) -> Program:
+    """Return a program that computes the same but for signs of zeros and where numbers overflow."""
+    with Builder("tidy", SHARED) as builder:
+        xs = [builder.input(t) for t in program.input_types]
+        return builder.program(
+            walk(
+                program,
+                xs,
+                lambda eq, ys: _rewriter.emit(eq.primitive, map_nested(tidy, eq.params), *ys),
+            )
+        )

@@ -1,0 +1,65 @@
+"""Scales are put together and paddings undone before a program is compiled."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.core.program import Program
+from funcdiff.passes.tidying import tidy
+
+
+def tidied(text: str, *xs: Any) -> Program:
+    """Return a tidied program, which gives the same."""
+    program = fd.parse(text)
+    after = tidy(program)
+    for x, y in zip(fd.evaluate(program, xs), fd.evaluate(after, xs), strict=True):
+        np.testing.assert_array_equal(x, y)
+    return after
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "together"),
+    [("200.0", "2.0", True), ("4.0", "0.3", True), ("0.1", "0.3", False), ("3.0", "0.5", False)],
+)
+def test_scales_are_put_together_if_that_is_exact(outer: str, inner: str, together: bool) -> None:
+    text = f"""program(%0: f64[3]) {{
+      %1: f64[3] = mul %0, {inner}:f64[3]
+      %2: f64[3] = mul {outer}:f64[3], %1
+      return %2
+    }}"""
+    assert len(tidied(text, np.array([0.1, -3.7, 1e-5])).equations) == (1 if together else 2)
+
+
+def test_signs_go_into_scales() -> None:
+    text = """program(%0: f64[3]) {
+      %1: f64[3] = neg %0
+      %2: f64[3] = mul 3.0:f64[3], %1
+      return %2
+    }"""
+    assert len(tidied(text, np.array([0.1, -3.7, 1e-5])).equations) == 1
+
+
+def test_integers_keep_their_scales() -> None:
+    text = """program(%0: i64[2]) {
+      %1: i64[2] = mul %0, 2:i64[2]
+      %2: i64[2] = mul 3:i64[2], %1
+      return %2
+    }"""
+    assert len(tidied(text, np.array([2**62, 5])).equations) == 2
+
+
+def test_what_was_padded_is_taken_out_again() -> None:
+    box = "starts=(1,), stops=(3,), steps=(1,)"
+    text = """program(%0: f64[2]) {
+      %1: f64[4] = add_slice{BOX} 0.0:f64[4], %0
+      %2: f64[2] = slice{BOX} %1
+      %3: f64[2] = slice{starts=(0,), stops=(2,), steps=(1,)} %1
+      %4: f64[4] = add_slice{BOX} 1.0:f64[4], %0
+      %5: f64[2] = slice{BOX} %4
+      return %2, %3, %5
+    }""".replace("BOX", box)
+    program = tidied(text, np.array([5.0, -2.0]))
+    assert program.outputs[0] == program.inputs[0]
+    assert len(program.equations) == 4
