@@ -28,6 +28,7 @@ from funcdiff.numpy.memory.views import (
     modelled,
     models_of,
 )
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import convert, reshape
 
@@ -175,8 +176,8 @@ def store(name: str, result: Tracer, out: Any, *, casting: Any = "same_kind") ->
     if not isinstance(out, Tracer):
         raise unsupported(
             f"{name}(out=) with an ordinary array",
-            "Use the function's result instead of out=, or make the array one that can hold it: "
-            "np.zeros(shape, like=x).",
+            "Use the function's result instead of out=, or make the array one that can hold it, "
+            f"{MADE_INSIDE}.",
         )
     if out.shape != result.shape:
         raise ValueError(

@@ -20,10 +20,15 @@ from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.messages.refusals import refusal_of
 
 IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
+MADE_INSIDE: Final = (
+    f"inside the function: by {IMPORT_LINE}, funcdiff.numpy.zeros(shape), np.zeros_like(x), "
+    "np.zeros(shape, like=x) or np.array(y, like=x)"
+)
+"""Where and how to make an array that takes traced values."""
+
 _STORED: Final = (
-    "An ordinary array cannot hold it. Make one that can, inside the function: by "
-    f"{IMPORT_LINE}, funcdiff.numpy.zeros(shape), np.zeros_like(x), np.zeros(shape, like=x) or "
-    "np.array(y, like=x); or build a list and np.stack it."
+    f"An ordinary array cannot hold it. Make one that can, {MADE_INSIDE}; or build a list and "
+    "np.stack it."
 )
 JOINED: Final = (
     f"Use funcdiff.numpy.array([x, y]), as {IMPORT_LINE} does, or np.stack([x, y]): NumPy looks "

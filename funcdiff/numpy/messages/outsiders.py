@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.errors import FuncdiffError, installed_package, location_of
-from funcdiff.numpy.messages.mistakes import IMPORT_LINE
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 
 _KEYWORDS: Final = {
     "axes": "axis",
@@ -51,9 +51,8 @@ _CURES: Final = {
         "one: use array operations, `for v in x.flat`, or `for index in np.ndindex(x.shape)`"
     ),
     r"Error setting single item of array": (
-        "an ordinary array cannot hold a traced value: make one that can, inside the function, "
-        f"by {IMPORT_LINE}, np.zeros_like(x), np.zeros(shape, like=x) or "
-        "funcdiff.numpy.zeros(shape), or build a list and np.stack it"
+        f"an ordinary array cannot hold a traced value: make one that can, {MADE_INSIDE}; or "
+        "build a list and np.stack it"
     ),
     r"nopython|[nN]umba": (
         "numba compiles for plain arrays: call the function without @njit (f.py_func) to trace "

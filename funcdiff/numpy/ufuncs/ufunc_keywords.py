@@ -14,6 +14,7 @@ from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.messages.foreign import qualified
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.structure.structural import convert, reshape, select
@@ -96,7 +97,7 @@ def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
         raise unsupported(
             f"{qualified(ufunc)}(out=) with an ordinary array",
             "Use the function's result instead of out= (y = y + x, not y += x), or make the array "
-            "one that can hold it: np.zeros(shape, like=x) or np.array(y, like=x).",
+            f"one that can hold it, {MADE_INSIDE}.",
         )
     value = fit(convert(result, out.dtype), out.type)
     if where is not True:

@@ -23,6 +23,7 @@ from funcdiff.numpy.border.promotion import array, broadcast_to, known_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.messages.foreign import qualified
+from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.numpy.reductions.families import given, reduced_axes, stored, with_kept
 from funcdiff.numpy.shapes.shape import normalized_axis
@@ -104,7 +105,7 @@ def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
     if not isinstance(target, Tracer):
         raise unsupported(
             f"{qualified(ufunc)}.at of an ordinary array with traced values",
-            "Make the array with np.zeros_like(x) or np.zeros(shape, like=x), of a traced x.",
+            f"Make the array {MADE_INSIDE}.",
         )
     assignment.at(target, ufunc, index, *values)
 
