@@ -71,14 +71,19 @@ def of_setting(figures: Sequence[Figures], name: str, others: Sequence[str] = PE
 
 def shortfalls(found: Measured) -> str:
     """Return the section of compiled gradients that are much slower than others, with causes."""
-    others, rows = tuple(TOLERATED), []
+    others = tuple(TOLERATED)
+    rows: list[list[str]] = []
+    reasons: list[str] = []
     for same in zip(*found.values(), strict=True):
         worst = [
             min((r for f in same if (r := f.ratio(other, "fd.jit")) is not None), default=None)
             for other in others
         ]
         if any(r is not None and r < TOLERATED[o] for r, o in zip(worst, others, strict=True)):
-            rows.append([same[0].name, *map(cell, worst), cause(same[0].name)])
+            why = cause(same[0].name)
+            is_repeated = bool(rows) and why == reasons[-1]
+            reasons.append(why)
+            rows.append([same[0].name, *map(cell, worst), "as above" if is_repeated else why])
     bounds = " or ".join(f"{bound:.2g} ({name})" for name, bound in TOLERATED.items())
     heading = (
         "## Where it is slower, and why\n\nThe workloads in which `fd.jit` takes more than 1.4 "

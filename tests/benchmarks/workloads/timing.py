@@ -97,7 +97,7 @@ def must_agree(found: Any, expected: Any) -> None:
 
 
 def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options: Options) -> None:
-    """Time every contestant in every round; a slow one in some of them, but in two at least."""
+    """Time every contestant in every round; a slow one in some of them, or in one."""
     numbers, strides = {}, {}
     clock = time.process_time if options.cpu_time else time.perf_counter
     rounds, share = options.rounds, options.budget / len(calls)
@@ -105,7 +105,8 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
         once = warm(call, share)
         numbers[name] = max(1, min(1000, int(SAMPLE / max(once, 1e-9))))
         spent = once * numbers[name]
-        affordable = max(2, min(rounds, int(share / spent)))
+        fewest = 1 if once > options.budget else 2
+        affordable = max(fewest, min(rounds, int(share / spent)))
         strides[name] = rounds // affordable
     gc.collect()
     figures.seconds = {name: [] for name in calls}
