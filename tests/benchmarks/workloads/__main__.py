@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +54,33 @@ def run(module: str, *arguments: str, threads: int, bits: int) -> None:
 
 def measured(options: Options) -> dict[str, Any]:
     """Return the figures of a process with the given options."""
+    figures: dict[str, Any] = written_by("process", options)
+    if options.further:
+        peaks = written_by("peaks", options)
+        for w in figures["workloads"]:
+            w["peaks"] = peaks[w["name"]]
+        if find_spec("autograd"):
+            figures["unseen"] = unseen(options)
+    return figures
+
+
+def written_by(module: str, options: Options) -> Any:
+    """Return what a module of this package writes."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "figures.json"
-        given = dataclasses.replace(options, output=str(output))
-        run(
-            "process",
-            json.dumps(dataclasses.asdict(given)),
-            threads=options.threads,
-            bits=options.bits,
-        )
-        figures: dict[str, Any] = json.loads(output.read_text())
-        return figures
+        given = json.dumps(dataclasses.asdict(dataclasses.replace(options, output=str(output))))
+        run(module, given, threads=options.threads, bits=options.bits)
+        return json.loads(output.read_text())
+
+
+def unseen(options: Options) -> Any:
+    """Return what derivatives of functions cost that were never seen before."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "figures.json"
+        command = [sys.executable, "-m", "tests.benchmarks.first_sight", "--json", str(output)]
+        command += ["--most", str(min(options.largest, 10_000))]
+        subprocess.run(command, env=environment(options.threads, options.bits), check=True)
+        return json.loads(output.read_text())
 
 
 def main() -> None:
