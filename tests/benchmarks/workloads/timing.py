@@ -109,6 +109,7 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
         affordable = max(fewest, min(rounds, int(share / spent)))
         strides[name] = rounds // affordable
     gc.collect()
+    gc.freeze()  # what compilers have left is not looked through again in every round
     figures.seconds = {name: [] for name in calls}
     order = list(calls)
     for k in range(rounds):
