@@ -48,7 +48,7 @@ How it is measured: the values of all are checked against each other first. They
 and take turns in {rounds} rounds; a ratio is taken in each round, and the median of the ratios is
 shown. After the check each is called {warm} more times before the first round, so that programs
 are compiled and allocators have their memory; a slow one is called once more, and takes turns in
-some rounds only. Each setting below has a process of its own.
+some rounds only. Each setting below has a process of its own.{note}
 
 - `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces `f` in every call.
 - **by hand** is the derivative by somebody who tried: products of matrices where they replace
@@ -72,7 +72,12 @@ def page(runs: Sequence[dict[str, Any]]) -> str:
     found = measured(runs)
     first = next(iter(found.values()))
     parts = [
-        HEAD.format(goal=GOAL, rounds=runs[0]["rounds"], warm=runs[0]["warm calls"]),
+        HEAD.format(
+            goal=GOAL,
+            rounds=runs[0]["rounds"],
+            warm=runs[0]["warm calls"],
+            note=runs[0].get("note", ""),
+        ),
         machine(runs),
         means(found),
         means_by_kind(found),

@@ -19,8 +19,10 @@ from tests.benchmarks.workloads.workload import Workload
 
 SAMPLE: Final = 0.02
 """Seconds that the calls of one contestant in one round take together, unless one takes longer."""
-WARM_CALLS: Final = 3
+WARM_CALLS: Final = 8
 """Calls before the first round: programs are compiled and allocators have their memory."""
+FEW_WARM_CALLS: Final = 3
+"""The same of contestants that take longer; funcdiff compiles in one of them what came back."""
 
 
 @dataclass
@@ -102,7 +104,7 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
     clock = time.process_time if options.cpu_time else time.perf_counter
     rounds, share = options.rounds, options.budget / len(calls)
     for name, call in calls.items():
-        once = warm(call, share)
+        once = warm(call, options)
         numbers[name] = max(1, min(1000, int(SAMPLE / max(once, 1e-9))))
         spent = once * numbers[name]
         fewest = 1 if once > options.budget else 2
@@ -119,10 +121,13 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
             figures.seconds[name].append(time_of_call)
 
 
-def warm(call: Callable[[], Any], budget: float) -> float:
-    """Return the smallest time of some first calls; of one, if that is beyond the budget."""
+def warm(call: Callable[[], Any], options: Options) -> float:
+    """Return the smallest time of some first calls: of few slow ones, but of one at least."""
     times = [timed(call, 1)]
-    while len(times) < WARM_CALLS and sum(times) < budget:
+    while sum(times) < 3.0 * options.budget and (
+        len(times) < FEW_WARM_CALLS
+        or (len(times) < WARM_CALLS and sum(times) < 0.1 * options.budget)
+    ):
         times.append(timed(call, 1))
     return min(times)
 
