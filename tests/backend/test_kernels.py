@@ -326,3 +326,21 @@ def test_results_are_nobody_elses(f: Callable[[Any], Any]) -> None:
             assert not any(np.shares_memory(y, z) for z in (x, *others))
         assert np.array_equal(x, before)
         x = x * 0.9
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_all_values_of_a_carry_are_a_result(reverse: bool) -> None:
+    def f(start: Any, x: Any) -> Any:
+        def body(s: Any, row: Any) -> Any:
+            a, b = s
+            return (np.tanh(a) + row, a * b), (a, b, a + 1.0)
+
+        return fd.scan(body, (start, start + 1.0), x, reverse=reverse)
+
+    rng = np.random.default_rng(0)
+    compiled = fd.jit(f)
+    for _ in range(4):
+        xs = rng.normal(size=300), rng.normal(size=(7, 300))
+        found, expected = (fd.pytree.flatten(g(*xs))[0] for g in (compiled, f))
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y)

@@ -125,7 +125,31 @@ def choices(x: Any, A: Any) -> Any:
     return np.sum(s)
 
 
-REFUSED = (delayed, written, looked_at, branches)
+def jumps(x: Any, _A: Any) -> Any:
+    """Return a recursion that reads here and there."""
+    s = x[0]
+    for k in range(1, len(x)):
+        s = np.sin(s) * 0.5 + x[k * k % 23]
+    return s
+
+
+def both_ends(x: Any, A: Any) -> Any:
+    """Return a recursion that reads from both ends at once."""
+    s = A[0]
+    for k in range(20):
+        s = np.sin(s) * x[k] + x[-1 - k] * x[20 - k : 24 - k]
+    return np.sum(s)
+
+
+def elsewhere(x: Any, A: Any) -> Any:
+    """Return a loop of words that are alike, of which some are of other operands."""
+    s, kept = A[0], A[1]
+    for k in range(2 * len(x)):
+        s = np.sin(kept if k in (20, 29, 31) else s) * x[3]
+    return np.sum(s)
+
+
+REFUSED = (jumps, elsewhere, delayed, written, looked_at, branches)
 """Of these, at least one program is not rolled up."""
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
@@ -140,6 +164,9 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     looked_at,
     branches,
     choices,
+    jumps,
+    both_ends,
+    elsewhere,
 )
 
 
@@ -223,6 +250,24 @@ def test_what_differs_in_words_is_no_run() -> None:
         return x
 
     assert not list(runs(fd.trace(f)(1.0)))
+
+
+def test_what_is_added_to_and_read_meanwhile_is_no_sum() -> None:
+    last = "%0"
+    lines: list[str] = []
+    states: list[str] = []
+    for k in range(20):
+        box = f"starts=({k},), stops=({k + 1},), steps=(1,)"
+        a, b, c = (f"%{2 + 3 * k + j}" for j in range(3))
+        lines.append(f"{a}: f64[20] = add_slice{{{box}}} {last}, %1")
+        lines.append(f"{b}: f64[] = reduce_sum{{axes=(0,)}} {a}")
+        lines.append(f"{c}: f64[] = sin {b}")
+        last, states = a, [*states, c]
+    text = "\n".join(lines)
+    program = fd.parse(
+        f"program(%0: f64[20], %1: f64[1]) {{\n{text}\nreturn {last}, {', '.join(states)}\n}}"
+    )
+    require_same(program, [np.arange(20.0), np.array([0.3])])
 
 
 def test_effects_are_not_rolled() -> None:

@@ -164,7 +164,7 @@ class _Analysis:
                 return _Source("row", self._rows.setdefault(tuple(atoms), len(self._rows)))
             return _Source("fixed", self._fixed.setdefault(first, len(self._fixed)))
         before, place = 1 - found[1][0], found[1][1]
-        if before not in (0, 1) or (before and found[0]):
+        if before and found[0]:
             raise _NoLoopError
         if any(made != (t - before, place) for t, made in enumerate(found) if t >= before):
             raise _NoLoopError
