@@ -54,7 +54,7 @@ _OURS: Final[dict[str, Any]] = {
 }
 """What NumPy cannot dispatch, and we can do."""
 
-_PUBLIC: Final = ("__version__", "__array_namespace_info__")
+_PUBLIC: Final = ("__all__", "__version__", "__array_namespace_info__")
 """Names with underscores that are passed through; others say what a module itself is."""
 
 _OF_SEQUENCES: Final = frozenset(

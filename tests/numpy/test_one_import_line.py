@@ -241,6 +241,15 @@ def test_modules_of_numpys_can_be_imported(module: str, name: str) -> None:
     assert not hasattr(sys.modules[f"funcdiff.numpy.{module}"], "__no_such_name__")
 
 
+def test_a_star_brings_what_numpys_star_brings() -> None:
+    for module in ("", ".random", ".linalg", ".fft"):
+        ours: dict[str, Any] = {}
+        plain: dict[str, Any] = {}
+        exec(f"from funcdiff.numpy{module} import *", ours)
+        exec(f"from numpy{module} import *", plain)
+        assert ours.keys() == plain.keys()
+
+
 # ---- what is said --------------------------------------------------------------------------------
 
 OUTSIDE = numpy.zeros(2)
