@@ -54,6 +54,9 @@ forwards and keeps nothing, where the way back keeps every value; a mixture's z 
 overwritten by its gradient, where the derivative has centred points, z and its gradient for all
 components; of a Gaussian process and an LSTM, what a compiled function has of its own (matrices,
 states, gates) stays allocated between calls and counts even while other arrays are at their peak.
+Where rotations occur, what happens at none is computed for every observation besides. A loop of
+Python keeps its states between the way there and the way back, and a program with what its
+operations are.
 """
 
 

@@ -62,6 +62,7 @@ some rounds only. Each setting below has a process of its own.{note}
 - **torch** is `backward()` on tensors that share NumPy's memory (`torch.autograd.functional` for
   matrices and products); **torch, own** has tensors of its own.
 
+`--threads 1 2` measures with two threads, too, `--bits` with the vectors wanted, and
 `--contestants` names those that take part, also two that are not shown unless they are named:
 `jax`, operation by operation, and `torch.func`.
 """
