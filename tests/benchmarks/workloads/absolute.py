@@ -88,8 +88,9 @@ def first_calls(runs: Sequence[dict[str, Any]]) -> str:
     found: dict[str, float] = next((r["first calls"] for r in runs if r["first calls"]), {})
     rows = [[name, milliseconds(seconds)] for name, seconds in found.items()]
     heading = (
-        "## First call\n\nMilliseconds of the first call of the gradient of a function of 30 "
-        "equations that is new to\nthe library, with everything that is made for it.\n\n"
+        "## First call\n\nMilliseconds of CPU time of the first call "
+        "of the gradient of a function of "
+        "30 equations that is new to\nthe library, with everything that is made for it.\n\n"
     )
     body = table(["contestant", "ms"], rows)
     return heading + body if body else ""
@@ -98,12 +99,14 @@ def first_calls(runs: Sequence[dict[str, Any]]) -> str:
 def first_calls_of_workloads(figures: Sequence[Figures]) -> str:
     """Return the section of the first calls of the workloads."""
     names = ("fd.jit", "fd", "autograd", "jax.jit", "torch")
+    if not any(f.first for f in figures):
+        return ""
     rows = [
         [f.name, *(milliseconds(f.first[name]) if name in f.first else "–" for name in names)]
         for f in figures
     ]
     heading = (
-        "Of the workloads, tracing, compiling and running, in milliseconds. (`fd` comes after "
+        "Of the workloads, tracing, compiling and running. (`fd` comes after "
         "`fd.jit`, whose\nprograms it shares; `jax.jit` before the one with its own arrays.)\n\n"
     )
     return heading + table(["workload", *names], rows)
@@ -122,8 +125,9 @@ def slopes(runs: Sequence[dict[str, Any]]) -> str:
         exponents = [f"{g / step:.2f}" for g, step in zip(growth, steps, strict=True)]
         rows.append([name, *map(milliseconds, seconds), *exponents])
     heading = (
-        "## Growth of reads in a loop\n\nMilliseconds of the gradient of a loop that reads n "
-        "single elements, and the exponents of its\ngrowth from size to size: 1 is linear.\n\n"
+        "## Growth of reads in a loop\n\nMilliseconds of CPU time of the gradient of a loop that"
+        " reads n single elements, and the "
+        "exponents of its\ngrowth from size to size: 1 is linear.\n\n"
     )
     head = ["contestant", *(f"n = {n}" for n in sizes), *(f"exponent to {n}" for n in sizes[1:])]
     return heading + table(head, rows)
