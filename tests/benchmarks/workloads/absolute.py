@@ -54,9 +54,10 @@ forwards and keeps nothing, where the way back keeps every value; a mixture's z 
 overwritten by its gradient, where the derivative has centred points, z and its gradient for all
 components; of a Gaussian process and an LSTM, what a compiled function has of its own (matrices,
 states, gates) stays allocated between calls and counts even while other arrays are at their peak.
-Where rotations occur, what happens at none is computed for every observation besides. A loop of
-Python keeps its states between the way there and the way back, and a program with what its
-operations are.
+Where rotations occur, what happens at none is computed for every observation besides. The
+Hessian of a last layer makes arrays of all pairs of features and of classes; sums of rows, the
+sparse matrix and the rows besides what they are added to. Of a loop of Python, the recorded program
+is kept, an equation for each operation, some 4 kB each.
 """
 
 
