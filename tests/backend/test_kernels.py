@@ -344,3 +344,18 @@ def test_all_values_of_a_carry_are_a_result(reverse: bool) -> None:
         found, expected = (fd.pytree.flatten(g(*xs))[0] for g in (compiled, f))
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_allclose(x, y)
+
+
+def test_carries_that_are_needed_for_each_other_are_not_overwritten() -> None:
+    def f(x: Any) -> Any:
+        def step(c: Any, r: Any) -> Any:
+            a, b = c
+            return (np.sin(a) + r * b, np.cos(a) * b[::-1]), None
+
+        (a, b), _ = fd.scan(step, (x, x * 0.5), np.linspace(0.5, 1.5, 7))
+        return a - b
+
+    x = np.linspace(-1.0, 2.0, 600)
+    compiled = fd.jit(f)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)

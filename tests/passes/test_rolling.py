@@ -9,6 +9,7 @@ import pytest
 import funcdiff as fd
 from funcdiff.core.program import Program
 from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.structure.slicing import Slice, add_slice
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.repetition import FEWEST, runs
 from funcdiff.passes.loops.rolling import roll
@@ -292,3 +293,43 @@ def test_a_compiled_loop_is_called_again_and_again() -> None:
         for scale in range(1, 9):
             given = [x * (0.2 * scale) for x in xs]
             np.testing.assert_allclose(compiled(*given), gradient(*given), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("at", [3, 12, 22])
+def test_iterations_that_exchange_their_results_once_are_no_loop(at: int) -> None:
+    def f(x: Any) -> Any:
+        a, b = x, 0.5 * x
+        for t in range(LENGTH):
+            u, v = np.sin(a) * 0.9, np.cos(b) * 0.9
+            a, b = (u, v) if t != at else (v, u)
+        return a + 2.0 * b
+
+    x = np.linspace(0.1, 2.0, 40)
+    require_same(fd.trace(f)(x), [x])
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_sum_that_is_read_in_the_loop_is_no_sum_behind_it(reads: bool) -> None:
+    def f(x: Any) -> Any:
+        total, read = 0.0 * x, x[0]
+        for t in range(LENGTH):
+            box = Slice((t,), (t + 1,), (1,))
+            before, total = total, add_slice(total, np.sin(x[t : t + 1]), box)
+            read = read + np.sum((before if reads else x) * x)
+        return total * read
+
+    x = np.linspace(0.1, 2.0, LENGTH)
+    rolled = require_same(fd.trace(f)(x), [x])
+    assert bool(loops(rolled)) is not reads
+
+
+@pytest.mark.parametrize("last", [[24], [23, 26], [22, 25, 28]])
+def test_slices_that_do_not_move_on_evenly_are_no_path(last: list[int]) -> None:
+    def f(x: Any) -> Any:
+        y = x[:3]
+        for t in (*range(22), *last):
+            y = np.tanh(y + x[t : t + 3])
+        return y
+
+    x = np.linspace(-1.0, 2.0, 32)
+    require_same(fd.trace(f)(x), [x])
