@@ -8,7 +8,8 @@ from typing import Any
 
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.code.source import source
-from funcdiff.backend.kernels.kernels import LONGEST, kernel, prepared
+from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.kernels.preparation import LONGEST, prepared
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program

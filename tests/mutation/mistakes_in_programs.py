@@ -190,7 +190,7 @@ BACKEND: Final = (
             "if not isinstance(x, Literal) or x.value != 0:",
             "if not isinstance(x, Literal):",
             "what is added to a box of ones is added to zeros"),
-    Planted("backend/kernels/kernels.py",
+    Planted("backend/kernels/preparation.py",
             "return None not in found and len(set(found)) == len(found)",
             "return None not in found",
             "two results of a jitted function are one array"),

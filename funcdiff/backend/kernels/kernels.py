@@ -30,16 +30,15 @@ from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
+from funcdiff.backend.kernels.preparation import prepared
 from funcdiff.backend.native.compiling import compiled
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
-from funcdiff.backend.numbers.estimates import estimated_time
 from funcdiff.backend.numbers.loops import loop_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
-from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
-from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
@@ -47,14 +46,6 @@ from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
-from funcdiff.passes.loops.distribution import distribute
-from funcdiff.passes.loops.rolling import roll
-from funcdiff.passes.neighbours import merge_neighbours
-from funcdiff.passes.tidying import tidy
-from funcdiff.space import broadcast_p
-
-LONGEST: Final = 4000
-"""Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
@@ -374,17 +365,6 @@ def _is_seen_by_user(eq: Equation) -> bool:
 
 
 @memoised
-def prepared(program: Program) -> Program:
-    """Return the program that is compiled: with loops where that is quicker."""
-    program = tidy(as_run(program))
-    looped = distribute(merge_neighbours(roll(program)))
-    many = len(program.equations) > LONGEST
-    if not many and estimated_time(looped) > estimated_time(program):
-        looped = distribute(merge_neighbours(program))
-    return merge_neighbours(looped)
-
-
-@memoised
 def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
     program = prepared(program)
@@ -392,33 +372,3 @@ def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     if code is None:
         return Kernel(program, Limits(), native=native)
     return Unrolled(code, lambda: Kernel(program, Limits(), native=native))
-
-
-def owns_results(program: Program) -> bool:
-    """Whether every result of the kernel is a number, or an array in nobody else's memory.
-
-    So it is if the program is interpreted, too.
-    """
-    return all(_owns_results(p) for p in {program, prepared(program)})
-
-
-def _owns_results(program: Program) -> bool:
-    owners: dict[Atom, Var] = {}
-    varying: set[Atom] = set(program.inputs)  # what does not vary, a kernel keeps
-    for eq in program.equations:
-        if not varying.isdisjoint(eq.operands):
-            varying.update(eq.results)
-        if is_fresh(eq):
-            owners.update((v, v) for v in eq.results if v in varying or v in program.outputs)
-        elif eq.primitive.facts.view and _is_most(eq):
-            owner = owners.get(eq.operands[0])
-            if owner is not None and owner in varying:
-                owners[eq.results[0]] = owner
-    found = [owners.get(atom) for atom in program.outputs]
-    return None not in found and len(set(found)) == len(found)
-
-
-def _is_most(eq: Equation) -> bool:
-    """Whether a view has most of the elements of its operand, each of them once."""
-    once = eq.primitive.facts.rearranges and eq.primitive is not broadcast_p
-    return once and 2 * eq.results[0].type.size > eq.operands[0].type.size
