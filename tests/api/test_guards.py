@@ -273,6 +273,7 @@ def test_what_is_closed_over_may_change_between_ways() -> None:
     assert g(1.0) == 2.0
     weight[0] = 3.0
     assert g(-1.0) == 3.0  # a new way, on which it is traced again
+    assert g(0.4) == 0.4 * 3.0  # not the way of one trace by what decided in another
     assert g(1.0) in (2.0, 3.0)
     first, second = np.array([1.0, 2.0]), np.array([5.0, 7.0])
     k = fd.jit(lambda x: np.sum(first * x) if x > 0 else np.sum(second * x))
