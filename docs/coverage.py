@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from docs import scipy_coverage
 from docs.declarations import declared, partial_derivatives, refused_keywords
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border import dispatch
@@ -238,6 +239,20 @@ def special_functions() -> str:
     )
 
 
+def scipy_sections() -> Iterator[str]:
+    """Yield the tables of the namespaces of SciPy."""
+    yield scipy_coverage.INTRODUCTION
+    for module in scipy_coverage.modules():
+        rows = list(scipy_coverage.covered_rows(module))
+        refused = list(scipy_coverage.refused_rows(module))
+        if rows or refused:
+            yield f"### {module}\n"
+        if rows:
+            yield table(["name", "kind", "notes"], rows)
+        if refused:
+            yield table(["refused", "why, and what to write instead"], refused)
+
+
 # ---- the page ----------------------------------------------------------------------------------
 
 
@@ -261,6 +276,7 @@ def document() -> str:
         parts.append(f"## {title}\n")
         parts.append(table(["function", "derivative", "keywords", "refused", "what it does"], rows))
     parts.append(special_functions())
+    parts += scipy_sections()
     parts.append("## Methods and attributes of arrays\n\nOperators, in-place ones too, and:\n")
     parts.append(f"{code(attribute_names())}.\n")
     parts.append("## Refused\n")

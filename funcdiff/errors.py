@@ -192,6 +192,15 @@ def raised_by_user(error: Exception) -> bool:
     return trace is not None and not trace.tb_frame.f_code.co_filename.startswith((_OURS, _NUMPYS))
 
 
+def is_librarys(error: Exception) -> bool:
+    """Whether an error is not ours, and was raised in code of NumPy's, SciPy's or Python's own."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    known = isinstance(error, FuncdiffError) or trace is None
+    return not known and not _is_users(trace.tb_frame, _others())  # type: ignore[union-attr]
+
+
 def installed_package(frame: FrameType) -> str:
     """Return the name of the installed package that a frame runs the code of, or an empty text."""
     if not frame.f_code.co_filename.startswith(_INSTALLED):

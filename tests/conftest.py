@@ -42,7 +42,8 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 def does_less_by_default(item: pytest.Function) -> bool:
     """Whether a test draws random examples or asks for derivatives of the default order."""
-    return is_hypothesis_test(item.obj) or hasattr(item.module, "assert_derivatives")
+    asked = ("assert_derivatives", "assert_agrees", "default")
+    return is_hypothesis_test(item.obj) or any(hasattr(item.module, name) for name in asked)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
 
     Which ones are left follows from the names of the cases, so that it is the same everywhere.
     Tests of random examples run by default with few of them, and tests of derivatives of NumPy's
-    functions to first order; with the slow tests they run once more, and do all.
+    and SciPy's functions to first order; with the slow tests they run once more, and do all.
     """
     again = not by_default(config)
     for item in items:

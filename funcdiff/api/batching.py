@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, is_numeric, refuse_foreign, type_of
 from funcdiff.api.calls.axes import batch_size, leaf_axes, move_from_front, move_to_front
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record, run
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, Y
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.builder import Builder
+from funcdiff.core.decisions import Decisions, type_of_variable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
 
 
-@explains_calls
+@transform
 def vmap(
     f: Callable[P, Y],
     in_axes: Any = 0,
@@ -55,6 +62,8 @@ def vmap(
     ------
     InputError
         If axes do not fit the arguments or the sizes disagree.
+    ConcreteValueError
+        If Python decides by a value, ``if x > 0``, that is not the same for all examples.
 
     Examples
     --------
@@ -101,7 +110,9 @@ def vmap(
                 error.add_note(f"funcdiff: vmap calls the function for one example, with {shown}")
                 raise
 
-        trace = record(f, moved, call, nested_policy(0, eager=False), types=types)
+        policy = nested_policy(0, eager=False)
+        agreed = partial(_Agreement, size)
+        trace = record(f, moved, call, policy, types=types, decisions=agreed)
         program, varies = _batched_program(trace.recording, size, len(moved))
         results = run(program, [*moved, *trace.captures], trace)
         value = rebuild(trace.structure, trace.numeric, results, trace.others)
@@ -110,6 +121,28 @@ def vmap(
         return _place_axes(value, out_axes, trace.numeric, varies)
 
     return batched
+
+
+class _Agreement(Decisions):
+    """The decisions of a function of one example: outcomes that all examples agree on."""
+
+    is_sure = False
+
+    def __init__(self, size: int, builder: Builder, operands: Sequence[Any]) -> None:
+        super().__init__(builder, [])
+        self._size, self._stacks = size, operands
+
+    def _outcome(self, atom: Ref) -> int | None:
+        if isinstance(atom, Literal):
+            return int(atom.array)
+        builder = self._builder
+        type_ = type_of_variable(builder, atom)
+        recording = builder.recording([Builder.handle(builder, atom, type_)])
+        program, _ = _batched_program(recording, self._size, len(self._stacks))
+        with recording_in(builder.parent):
+            (outcomes,) = run(program, [*self._stacks, *builder.captures])
+            agree = self._size > 0 and bool(np.all(outcomes == outcomes[0]))
+            return int(outcomes[0]) if agree else None
 
 
 def _place_axes(value: Any, out_axes: Any, numeric: Sequence[bool], varies: Mask) -> Any:

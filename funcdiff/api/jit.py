@@ -24,8 +24,10 @@ from funcdiff.api.calls.arguments import (
     FunctionName,
     check_function,
 )
+from funcdiff.api.calls.naming import shown_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
+from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.compiling.guarded import (
     Guarded,
@@ -41,6 +43,7 @@ from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
 from funcdiff.core.builder import builders, current_builder
+from funcdiff.core.decisions import Decisions
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
@@ -102,7 +105,7 @@ class JitInfo(NamedTuple):
     eager: int
 
 
-class JittedFunction(Generic[P, R]):
+class JittedFunction(ByParts, Generic[P, R]):
     """A function with its compiled programs; made by `jit`."""
 
     def __init__(
@@ -114,8 +117,12 @@ class JittedFunction(Generic[P, R]):
         guards: bool,  # noqa: FBT001
     ) -> None:
         _check_engine(engine)
+        self._options = {
+            "static_argnums": static_argnums, "static_argnames": static_argnames,
+            "engine": engine, "guards": guards,
+        }  # fmt: skip
         self._native = engine == "llvm"
-        functools.update_wrapper(self, f)
+        self._take_after(f)
         self._function = f
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
@@ -124,10 +131,10 @@ class JittedFunction(Generic[P, R]):
         self._warned = False
 
     def __repr__(self) -> str:
-        return f"<jitted {getattr(self._function, '__name__', 'function')}>"
+        return f"jit({shown_name(self._function)})"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> JittedFunction[P, R]:
-        return self  # as functions do
+    def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        return jit, (self._function,), self._options
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
@@ -258,7 +265,7 @@ class JittedFunction(Generic[P, R]):
             nested_policy(0, eager=False, lifts=False),
             types=whole.types,
             weak=whole.weak,
-            decides=decides,
+            decisions=Decisions if decides else None,
         )
 
     def _compile(

@@ -73,9 +73,10 @@ class Values:
         if found is _UNKNOWN:
             raise ConcreteValueError(
                 f"{self._name} was asked for a concrete value at {user_location()}, but it is "
-                "traced without values (inside vmap, cond, scan or jit). Write np.where(c, a, b) "
-                "or fd.cond(c, f, g, x) instead of if, fd.scan or fd.while_loop instead of while; "
-                "under jit, name what decides in static_argnames, or leave jit out."
+                "traced without values (inside cond, scan, jit, or vmap of examples that differ in "
+                "it). Write np.where(c, a, b) or fd.cond(c, f, g, x) instead of if, fd.scan or "
+                "fd.while_loop instead of while; under jit, name what decides in static_argnames, "
+                "or leave jit out."
             )
         return found
 

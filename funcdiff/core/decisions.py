@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,11 @@ class Decisions:
     ----------
     made
         The decisions.
+    is_sure
+        Whether there is an answer to every question about a value.
     """
+
+    is_sure: ClassVar[bool] = True
 
     def __init__(self, builder: Builder, operands: Sequence[Any]) -> None:
         self.made: list[Decision] = []
@@ -79,10 +83,16 @@ class Decisions:
         with recording_in(self._builder), np.errstate(all="ignore"):
             atom = self._builder.ref(predicate(here))
             if atom not in self._known:
-                outcome = int(self._values.of(atom, self._builder))
+                outcome = self._outcome(atom)
+                if outcome is None:
+                    return None
                 self._known[atom] = outcome
                 self.made.append(Decision(atom, outcome, user_location()))
         return self._known[atom]
+
+    def _outcome(self, atom: Ref) -> int | None:
+        """Return the value of a variable of the deciding trace, if it has one."""
+        return int(self._values.of(atom, self._builder))
 
     def _move(self, builder: Recorder | None, atom: Ref) -> Tracer | None:
         """Return what the deciding trace has in place of a variable of one within; None: nothing.
@@ -91,7 +101,9 @@ class Decisions:
         program is simplified.
         """
         if builder is self._builder or builder is None or isinstance(atom, Literal):
-            type_ = atom.type if isinstance(atom, Literal) else _type_of(self._builder, atom)
+            type_ = (
+                atom.type if isinstance(atom, Literal) else type_of_variable(self._builder, atom)
+            )
             return Builder.handle(None if isinstance(atom, Literal) else self._builder, atom, type_)
         moved = self._moved
         for number in operands_needed(builder.entries, atom, lambda n: (builder, n) in moved):
@@ -119,7 +131,8 @@ class Decisions:
         return self._builder.capture(np.asarray(value)[()] if np.ndim(value) == 0 else value)
 
 
-def _type_of(builder: Builder, number: int) -> Any:
+def type_of_variable(builder: Builder, number: int) -> Any:
+    """Return the type of a variable of a trace."""
     first = first_result(builder.entries, number)
     head = builder.entries[first][0]
     return head.results[number - first] if isinstance(head, Operation) else head
@@ -128,7 +141,7 @@ def _type_of(builder: Builder, number: int) -> Any:
 def decided(x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
     """Return the outcome of a predicate of a value that only a deciding trace knows.
 
-    None if there is no such trace around, or it cannot know the value, as inside `vmap`.
+    None if there is no such trace around, or it cannot know the value, as in the body of a loop.
     """
     for builder in builders():
         if builder.decisions is not None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from funcdiff.core.tracer import Tracer
 from funcdiff.nn.operands import Float, floating, of_floats
 from funcdiff.numpy.border.promotion import matched
-from funcdiff.scipy.normalization import log_of_sum, log_shares, shares
+from funcdiff.scipy.special.normalization import log_of_sum, log_shares, shares
 
 Axes: TypeAlias = int | tuple[int, ...] | None
 

@@ -18,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import current_builder
-from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.creation.concatenator import c_, r_
 from funcdiff.numpy.creation.construction import (
@@ -68,10 +67,6 @@ _OF_SEQUENCES: Final = frozenset(
 
 _OF_VECTORS: Final = frozenset({"histogram2d", "histogramdd"})
 """Functions of lists of arrays, which must not be joined, and of lists of numbers."""
-
-
-class UncoveredNameError(UnsupportedNumPyError, AttributeError):
-    """A name of SciPy's was asked of `funcdiff.scipy` that it does not have."""
 
 
 class Namespace(ModuleType):

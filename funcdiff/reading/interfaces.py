@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, name_of, type_of
 from funcdiff.api.calls.tracing import Trace
+from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
@@ -26,7 +27,6 @@ from funcdiff.reading.text.module import Interface, Operand
 from funcdiff.reading.text.names import free, identifier, is_plain
 from funcdiff.reading.text.uses import uses_of
 
-_OURS: Final = "funcdiff."
 _LONGEST: Final = 80
 """Characters that are shown of what a value prints."""
 _POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
@@ -213,10 +213,8 @@ def _chain(f: Callable[..., Any]) -> list[str]:
     """Return the names of the transforms around a function, the outermost first, and its own."""
     found = []
     while hasattr(f, "__wrapped__"):
-        module = str(getattr(f, "__globals__", {}).get("__name__"))
-        transform, applied, _ = f.__qualname__.partition("(")  # as `name_after` writes it
-        if applied and module.startswith(_OURS):
-            found.append(transform)
+        if isinstance(f, Transformed):
+            found.append(f.__qualname__.partition("(")[0])  # as `name_after` writes it
         f = f.__wrapped__
     words = [*found, name_of(f)]
     return [word if word.isidentifier() else "f" for word in words]

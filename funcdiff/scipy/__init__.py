@@ -1,5 +1,31 @@
-"""SciPy's functions for traced arrays: ``from funcdiff.scipy import special``."""
+"""SciPy for traced arrays: ``from funcdiff.scipy import linalg`` in place of SciPy's own.
 
+Its modules have SciPy's names, signatures and results.  Plain values give SciPy's own; a covered
+function takes traced arrays, too; every other one refuses them with a reason.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from funcdiff.numpy.messages.foreign import protocols
 from funcdiff.scipy import special
 
+_MODULES = (
+    "cluster", "constants", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
+    "signal", "sparse", "spatial", "special", "stats",
+)  # fmt: skip
+
 __all__ = ["special"]
+
+protocols["scipy.fft"] = "funcdiff.scipy.fft.protocol"
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module when it is first asked for."""
+    if name in _MODULES:
+        return import_module(f"funcdiff.scipy.{name}")
+    raise AttributeError(f"funcdiff.scipy has no attribute {name!r}: it has {', '.join(_MODULES)}")
+
+
+def __dir__() -> list[str]:
+    return [*_MODULES]

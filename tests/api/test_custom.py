@@ -188,7 +188,10 @@ def test_python_control_flow_sees_values() -> None:
     f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct if x > 0 else -2.0 * ct,))
     assert fd.grad(f)(-1.0) == -2.0
     with pytest.raises(ConcreteValueError):
-        fd.vmap(f)(X)
+        fd.vmap(f)(X - 0.5)
+    for sign, slope in ((1.0, 1.0), (-1.0, -2.0), (1.0, 1.0)):
+        assert fd.vmap(fd.grad(f))(sign * X).tolist() == [slope, slope]
+        assert fd.vmap(fd.jit(f))(sign * X).tolist() == (slope * sign * X).tolist()
 
 
 def test_opaque_code_sees_concrete_arrays_in_an_eager_trace() -> None:

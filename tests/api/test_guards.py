@@ -230,7 +230,7 @@ def test_without_guards_values_are_refused(f: Any) -> None:
 @pytest.mark.parametrize(
     "transform",
     [
-        lambda f: fd.vmap(fd.jit(f))(np.stack(POINTS)),
+        lambda f: fd.vmap(fd.jit(f))(np.stack(POINTS)),  # which differ
         lambda f: fd.jit(fd.vmap(f))(np.stack(POINTS)),
         lambda f: fd.scan(fd.jit(lambda c, x: (c + f(x), None)), 0.0, np.stack(POINTS)),
         lambda f: fd.jit(lambda x: fd.cond(x[1] > 0, f, np.sum, x))(X),
@@ -239,6 +239,38 @@ def test_without_guards_values_are_refused(f: Any) -> None:
 def test_bodies_and_batches_have_no_values_under_jit_either(transform: Any) -> None:
     with pytest.raises(ConcreteValueError, match=r"if|cond"):
         transform(branch)
+
+
+BATCHES: dict[str, Callable[..., Any]] = {
+    "vmap": lambda f, t: fd.vmap(t(f)),
+    "vmap of jit": lambda f, t: fd.vmap(fd.jit(t(f))),
+    "jit of vmap": lambda f, t: fd.jit(fd.vmap(t(f))),
+    "vmap of vmap": lambda f, t: lambda xs: fd.vmap(fd.vmap(t(f)))(xs[None])[0],
+    "grad of vmap": lambda f, t: fd.grad(lambda xs: np.sum(fd.vmap(t(f))(xs) ** 2)),
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("transform", [lambda f: f, fd.grad], ids=["value", "grad"])
+@pytest.mark.parametrize("f", [branch, early, masked, counted])
+def test_examples_that_agree_on_all_that_decides_are_one_batch(
+    f: Any, transform: Any, batch: str
+) -> None:
+    made = BATCHES[batch](f, transform)
+    agree = [x for x in POINTS for _ in range(3)]
+    for k in (0, 3, 0, 3):
+        rows = np.stack([(1 + 1e-6 * j) * x for j, x in enumerate(agree[k : k + 3])])
+        if batch == "grad of vmap":
+            pulled = [fd.grad(lambda x: np.sum(transform(f)(x) ** 2))(x) for x in rows]
+            np.testing.assert_allclose(made(rows), pulled, rtol=1e-12)
+        else:
+            expected = np.stack([transform(f)(x) for x in rows])
+            np.testing.assert_allclose(made(rows), expected, rtol=1e-12)
+
+
+def test_without_examples_nothing_is_agreed_on() -> None:
+    with pytest.raises(ConcreteValueError):
+        fd.vmap(branch)(np.ones((0, 3)))
 
 
 def test_a_derivative_that_would_be_lost_is_refused_in_whatever_way() -> None:
@@ -308,7 +340,9 @@ def test_who_takes_ever_new_ways_is_run_as_without_jit_and_told_once() -> None:
         return x * sum(1.0 for _ in range(math.floor(x)))
 
     g = fd.jit(lambda x: fd.grad(f)(x) + 0.0)
-    with pytest.warns(RecompilationWarning, match=r"33th way.*test_guards\.py") as caught_warnings:
+    with pytest.warns(
+        RecompilationWarning, match=r"more than 32 ways.*test_guards\.py"
+    ) as caught_warnings:
         found = [g(k + 0.5) for k in range(MOST_LEAVES + 20)]
     assert found == list(range(MOST_LEAVES + 20))
     assert len(caught_warnings) == 1

@@ -51,7 +51,7 @@ def _places(message: str) -> list[int]:
 
 
 def _branch_under_vmap() -> Any:
-    return fd.vmap(lambda x: x if x > 0 else -x)(X)
+    return fd.vmap(lambda x: x if x > 2 else -x)(X)
 
 
 def _while_in_scan() -> Any:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.custom_known import KnownTangent
+from funcdiff.ops.user.integral import Integral, integrate
 from funcdiff.ops.user.opaque import Opaque, function_of
+from funcdiff.ops.user.replay import Replay
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.literals import array, full_array, number
@@ -34,6 +37,7 @@ from funcdiff.reading.text.module import of_program
 from funcdiff.reading.text.names import identifier
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.templates import TEMPLATES
+from funcdiff.scipy.stats.draws import Draw
 from tests.backend.test_source import LAYOUTS
 from tests.reading.readable import KEPT, Kept, network
 from tests.rules.test_rules import NAMED
@@ -92,10 +96,28 @@ def outside(program: Program) -> dict[str, Any]:
         if isinstance(eq.params, KnownTangent):
             word = f"{eq.params.name}_{'cotangent' if eq.params.transposed else 'tangent'}"
             names[word] = eq.operation.function
+        if isinstance(eq.params, Draw):
+            names["random_variates"] = eq.operation.function
+        if isinstance(eq.params, Replay):
+            kinds = "".join(f"_{kind}" for kind, *_ in eq.params.steps)
+            one = replace(eq.params, batches=())
+            names[f"{eq.params.maker}{kinds}"] = eq.operation.primitive.impl(one)
+        if isinstance(eq.params, Integral):
+            names[eq.params.routine] = partial(_integral, eq.params)
         solver = getattr(eq.params, "solver", "")
         if solver:
             names[identifier(solver)] = SOLVERS[solver.split(".")[0]]
     return names
+
+
+def _integral(p: Integral, f: Any, a: Any, b: Any, points: Any) -> Any:
+    """Return what the operation computes of an integrand that a text has."""
+
+    def several(x: Any) -> Any:
+        ys = f(x)
+        return ys if isinstance(ys, tuple) else (ys,)
+
+    return tuple(integrate(replace(p, batches=()), several, (a, b, *points)))
 
 
 def one_by_one(run: Any) -> Any:

@@ -10,6 +10,7 @@ from scipy import special as scipy_special
 
 import funcdiff as fd
 from funcdiff.testing import check_grads
+from tests.numpy.agreement import default
 from tests.together import together
 
 POINTS: list[tuple[Any, ...]] = [
@@ -58,7 +59,7 @@ def ids(entry: tuple[Any, ...]) -> str:
 @pytest.mark.parametrize("entry", POINTS, ids=ids)
 def test_both_modes_to_second_order_equal_differences(entry: tuple[Any, ...]) -> None:
     name, *point = entry
-    check_grads(getattr(scipy_special, name), point, order=2)
+    check_grads(getattr(scipy_special, name), point, order=default.order)
 
 
 @together

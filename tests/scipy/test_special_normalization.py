@@ -12,6 +12,7 @@ from scipy import special as scipy_special
 import funcdiff as fd
 from funcdiff.scipy import special
 from funcdiff.testing import check_grads
+from tests.numpy.agreement import default
 
 INF = np.inf
 A = np.array([[0.3, -1.2, 0.7, 2.1], [1.4, 0.2, -0.6, 0.9], [-2.0, 0.1, 0.5, 1.4]])
@@ -66,7 +67,7 @@ def test_softmax_has_the_bits_of_scipy(f: Any, axis: Any) -> None:
     special.softplus,
 ])  # fmt: skip
 def test_derivatives_equal_differences_to_second_order(f: Any) -> None:
-    check_grads(f, (A,), order=2)
+    check_grads(f, (A,), order=default.order)
 
 
 @pytest.mark.parametrize(("x", "value", "shares"), [

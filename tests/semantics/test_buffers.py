@@ -192,7 +192,7 @@ MADE: dict[str, tuple[Callable[[Any], Any], str]] = {
     "random numbers": (lambda x: np.random.default_rng(0).normal(x), "not depend on x"),
     "vectorize": (lambda x: np.vectorize(abs)(x), r"fd\.vmap"),
     "a polynomial": (lambda x: np.polynomial.Polynomial([1, 2])(x), r"np\.polyval"),
-    "SciPy": (lambda x: scipy.special.softmax(x), r"fd\.scipy\.special"),
+    "SciPy": (lambda x: scipy.special.softmax(x), r".*funcdiff\.scipy\.special import softmax"),
     "a list": (lambda x: np.mean([x[0], x[1]]), r"that name in funcdiff\.numpy"),
 }
 

@@ -95,7 +95,9 @@ def test_a_branch_that_cannot_be_taken_is_not_taken_silently(decide: Any) -> Non
     assert fd.jit(fd.grad(f))(X).tolist() == [2.0, 2.0]
     with pytest.raises(ConcreteValueError, match="This error was caught while"):
         fd.jit(f, guards=False)(X)
-    for transform in ("vmap", "scan", "cond"):
+    with pytest.raises(ConcreteValueError, match="This error was caught while"):
+        fd.vmap(f)(np.stack([X, -X]))
+    for transform in ("scan", "cond"):
         with pytest.raises(ConcreteValueError, match="This error was caught while"):
             TRANSFORMS[transform](f)
 

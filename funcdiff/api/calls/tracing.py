@@ -34,9 +34,10 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, user_location
+from funcdiff.errors import OutputError, TracerError, is_librarys, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
+from funcdiff.numpy.messages.foreign import answer_protocols
 from funcdiff.numpy.messages.outsiders import note_cure
 
 
@@ -141,7 +142,7 @@ def record(
     types: Sequence[Any] | None = None,
     taps: dict[str, Any] | None = None,
     weak: Sequence[bool] = (),
-    decides: bool = False,
+    decisions: Callable[[Builder, Sequence[Any]], Decisions] | None = None,
 ) -> Trace:
     """Run ``call(tracers)``, which calls `f`, and record what happens to the tracers.
 
@@ -165,18 +166,18 @@ def record(
         Where names given to values are noted, if not where the enclosing trace does.
     weak
         Which operands, from the first on, stand for Python numbers (see `Tracer.weak`).
-    decides
-        Whether values that are asked for decide, where the policy gives none; the operands, which
-        are no tracers, are then the values.
+    decisions
+        ``decisions(builder, operands)`` answers what is asked for where the policy has no values.
     """
+    answer_protocols()
     name = FunctionName(f)
     outside = current_builder()
     policy = policy or nested_policy()
     if taps is None and outside is not None:
         taps = outside.taps
     builder = Builder(name, policy, taps=taps)
-    if decides:
-        builder.decisions = Decisions(builder, operands)
+    if decisions is not None:
+        builder.decisions = decisions(builder, operands)
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
@@ -197,31 +198,39 @@ def record(
                 outputs += parts[0]
                 aux_parts = Aux(*parts[1:])
             recording = builder.recording(outputs)
-            decisions = tuple(builder.decisions.made) if decides else ()
+            made = tuple(builder.decisions.made) if decisions is not None else ()
             builder.decisions = None  # which has the values
 
-        def located() -> Place | None:
-            reader.set(Reader())
-            with Builder(name, Policy(eager=True)) as again:
-                call(_inputs(again, given, operands, weak, operands))
-                return again.values.first_failure(again) if policy.eager else None
-
-        def locate() -> Place | None:
-            operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-            calls = builder.rule_calls or ()
-            if any(call.is_opaque for call in calls) or not is_repeatable(operations):
-                return None
-            with suppress(*([Exception] if calls else [])):  # what runs on values may be no NumPy
-                return copy_context().run(located)
-            return None
+        def repeat_call(again: Builder) -> None:
+            call(_inputs(again, given, operands, weak, operands))
 
         return Trace(
-            recording, builder.captures, structure, numeric, others, aux_parts, locate, outputs,
-            calls_made(builder), builder.rule_calls,
-            decisions,
+            recording, builder.captures, structure, numeric, others, aux_parts,
+            lambda: _place_of_failure(builder, recording, repeat_call), outputs,
+            calls_made(builder), builder.rule_calls, made,
         )  # fmt: skip
 
     return run_isolated(traced_call)
+
+
+def _place_of_failure(
+    builder: Builder, recording: Recording, repeat_call: Callable[[Builder], None]
+) -> Place | None:
+    """Return where the traced code fails to run, if it may be traced again; see `Trace.locate`."""
+    operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
+    calls = builder.rule_calls or ()
+    if any(call.is_opaque for call in calls) or not is_repeatable(operations):
+        return None
+
+    def located() -> Place | None:
+        reader.set(Reader())
+        with Builder(builder.name, Policy(eager=True)) as again:
+            repeat_call(again)
+            return again.values.first_failure(again) if builder.policy.eager else None
+
+    with suppress(*([Exception] if calls else [])):  # what runs on values may be no NumPy
+        return copy_context().run(located)
+    return None
 
 
 def _inputs(
@@ -248,6 +257,9 @@ def _call(call: Callable[[list[Tracer]], Any], tracers: list[Tracer], builder: B
     except Exception as error:
         if isinstance(error, ValueError | SystemError) and isinstance(error.__cause__, TracerError):
             raise error.__cause__ from None
+        if builder.refused is not None and is_librarys(error):
+            kind, message = builder.refused
+            raise kind(message) from error
         note_cure(error, builder.refused)
         raise
 

@@ -168,7 +168,7 @@ class Guarded:
         if not is_repeatable(way.program.equations):
             self._give_up("it calls code whose effects must happen once, and branches by values")
         elif len(ways) >= MOST_LEAVES:
-            self._give_up(f"it took its {len(ways) + 1}th way through what it decides by values")
+            self._give_up(f"it took more than {len(ways)} ways through what it decides by values")
         elif not self.is_eager:
             leaves = [*(runner.leaves if runner else ()), way.leaf]
             grown = Runner(leaves, native=self._native)

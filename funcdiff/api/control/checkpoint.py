@@ -15,7 +15,7 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, restore_kinds
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
@@ -28,7 +28,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@explains_calls
+@transform
 def checkpoint(f: Callable[P, R], *, keep: str | Sequence[str] = ()) -> Callable[P, R]:
     """Return the same function, of which reverse mode keeps the arguments, not what it computes.
 

@@ -12,12 +12,11 @@ from funcdiff.api.calls.arguments import check_function, check_optional_function
 from funcdiff.api.calls.differentiated import call_parts
 from funcdiff.api.calls.selection import Selection, is_single
 from funcdiff.api.derivatives.gradient import gradient_function
+from funcdiff.api.derivatives.linear_maps import check_count, tangents_per_argument
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.derivatives.products import (
-    check_count,
     check_tuples,
     jvp,
-    tangents_per_argument,
     vjp,
 )
 from funcdiff.api.signatures.products import GaussNewtonProduct, Hvp, Vhp

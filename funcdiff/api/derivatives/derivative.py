@@ -10,7 +10,7 @@ from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_o
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import arrange_results, rebuild, run
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.products import check_tuples, jvp
 from funcdiff.api.derivatives.programs import derivative_program
 from funcdiff.api.signatures.functions import Orders
@@ -25,7 +25,7 @@ from funcdiff.pytree import LEAF
 
 
 @typed_as[Orders]()
-@explains_calls
+@transform
 def derivative(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.signatures.functions import Elementwise
 from funcdiff.api.signatures.typed import typed_as
@@ -16,6 +17,7 @@ from funcdiff.api.signatures.variables import (
 
 
 @typed_as[Elementwise]()
+@transform
 def elementwise_grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

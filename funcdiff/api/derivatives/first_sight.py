@@ -165,6 +165,10 @@ class LinearMap:
         checking.compare(program, found, given, exact=False)
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        programs, _, residuals = self._derived
+        return _Applied, (self._kind is PULLBACK, programs, residuals)
+
     def _by_tape(self, tape: Tape, vectors: Sequence[Any]) -> list[Any]:
         found = self._kind.by_tape(tape, vectors)
         found = found[: len(found) if self._kind is PULLBACK else self._size[1]]
@@ -179,6 +183,18 @@ class LinearMap:
         results = run(programs.primal, self._operands, self._trace)
         outputs, residuals = split_residuals(results, self._trace)
         return _Derived(programs, outputs, residuals)
+
+
+class _Applied(NamedTuple):
+    """A linear map that came from elsewhere: its programs, and the residuals."""
+
+    is_pullback: bool
+    programs: Any
+    residuals: list[Any]
+
+    def __call__(self, vectors: Sequence[Any]) -> list[Any]:
+        kind = PULLBACK if self.is_pullback else PUSHFORWARD
+        return run(*kind.by_program(self.programs, self.residuals, vectors))
 
 
 def pushforward(

@@ -9,7 +9,7 @@ from funcdiff.api.calls.differentiated import check_holomorphic, like_inputs, tr
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, run
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import first_sight
 from funcdiff.api.derivatives.on_values import Computed, with_rules_on_values
 from funcdiff.api.derivatives.programs import gradient_program
@@ -29,7 +29,7 @@ _OF_SEVERAL: Final = {
 
 
 @typed_as[Grad]()
-@explains_calls
+@transform
 def grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -86,7 +86,7 @@ def grad(
 
 
 @typed_as[ValueAndGrad]()
-@explains_calls
+@transform
 def value_and_grad(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.blocks import jacobian_function
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
@@ -20,7 +20,7 @@ from funcdiff.api.signatures.variables import (
 
 
 @typed_as[Hessian]()
-@explains_calls
+@transform
 def hessian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -75,7 +75,7 @@ def hessian(
 
 
 @typed_as[ValueGradAndHessian]()
-@explains_calls
+@transform
 def value_grad_and_hessian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

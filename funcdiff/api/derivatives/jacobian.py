@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.blocks import jacobian_function
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.typed import typed_as
@@ -14,7 +14,7 @@ from funcdiff.api.signatures.variables import Argnames, Argnums, Mode
 
 
 @typed_as[Jacobian]()
-@explains_calls
+@transform
 def jacobian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -76,7 +76,7 @@ def jacobian(
 
 
 @typed_as[JacobianInOneMode]()
-@explains_calls
+@transform
 def jacfwd(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -104,7 +104,7 @@ def jacfwd(
 
 
 @typed_as[JacobianInOneMode]()
-@explains_calls
+@transform
 def jacrev(
     f: Callable[..., Any],
     argnums: Argnums | None = None,
@@ -132,7 +132,7 @@ def jacrev(
 
 
 @typed_as[ValueAndJacobian]()
-@explains_calls
+@transform
 def value_and_jacobian(
     f: Callable[..., Any],
     argnums: Argnums | None = None,

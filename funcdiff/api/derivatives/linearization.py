@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.api.calls.differentiated import trace_call
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.derivatives.first_sight import PUSHFORWARD, LinearMap
-from funcdiff.api.derivatives.products import (
-    check_point,
-    tangents_per_argument,
-    with_aux,
-)
+from funcdiff.api.derivatives.linear_maps import Pushforward
+from funcdiff.api.derivatives.products import check_point, with_aux
 from funcdiff.api.signatures.products import Linearize
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import Argnames, Argnums, Primals
@@ -76,8 +73,5 @@ def linearize(
     operands = [*inputs.operands, *trace.captures]
     derivative = LinearMap(PUSHFORWARD, trace, len(inputs.operands), operands)
 
-    def f_jvp(*tangents: Any) -> Any:
-        pushed = derivative(tangents_per_argument(tangents, inputs))
-        return rebuild(trace.structure, trace.numeric, pushed, trace.others)
-
-    return with_aux(trace, derivative.outputs, f_jvp)
+    pushforward = Pushforward(FunctionName(f), derivative, trace, inputs)
+    return with_aux(trace, derivative.outputs, pushforward)

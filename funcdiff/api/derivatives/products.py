@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff.api.calls.arguments import FunctionName
-from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
-from funcdiff.api.calls.differentiated import Inputs, call_parts, like_inputs
+from funcdiff.api.calls.differentiated import Inputs, call_parts
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap, pushforward
+from funcdiff.api.derivatives.linear_maps import Pullback, tangents_per_argument
 from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_on_values
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.signatures.products import Jvp, Vjp
@@ -20,7 +20,7 @@ from funcdiff.api.signatures.variables import (
     Argnums,
     Primals,
 )
-from funcdiff.errors import CotangentError, InputError, user_location
+from funcdiff.errors import InputError, user_location
 
 
 @typed_as[Vjp]()
@@ -91,17 +91,7 @@ def vjp(
         else RulesPullback(f, trace, operands, count, traced)
     )
 
-    def f_vjp(*cotangent: Any, **named: Any) -> tuple[Any, ...]:
-        if named:
-            raise CotangentError(
-                f"f_vjp takes the cotangent by position, but {', '.join(named)}= was given, at "
-                f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
-            )
-        types = [y.type for y in trace.outputs[: sum(trace.numeric)]]
-        cts = cotangent_operands(cotangent, trace, types, FunctionName(f))
-        return inputs.rebuild(like_inputs(pull(cts), inputs))
-
-    return with_aux(trace, pull.outputs, f_vjp)
+    return with_aux(trace, pull.outputs, Pullback(FunctionName(f), pull, trace, inputs))
 
 
 def _tracing(
@@ -218,18 +208,3 @@ def check_point(name: str, primals: Sequence[Any], kwargs: dict[str, Any]) -> No
         raise InputError(
             f"fd.{name} was called without a point, at {user_location()}: write fd.{name}(f, x)."
         )
-
-
-def check_count(vectors: Sequence[Any], count: int, what: str = "tangent") -> None:
-    """Refuse more or fewer tangents or cotangents than differentiated arguments."""
-    if len(vectors) != count:
-        raise InputError(
-            f"the number of differentiated arguments is {count}, but {len(vectors)} {what}s were "
-            f"given, at {user_location()}. Give one {what} per differentiated argument."
-        )
-
-
-def tangents_per_argument(tangents: Sequence[Any], inputs: Inputs) -> list[Any]:
-    """Return one operand per differentiated leaf for tangents, one per argument."""
-    check_count(tangents, len(inputs.structures))
-    return tangent_operands(tangents, inputs.structures, inputs.numeric, inputs.operands)

@@ -14,6 +14,7 @@ from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import nested_policy, rebuild, record
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
 from funcdiff.core.dependence import dependent
 from funcdiff.core.evaluate import executable
@@ -35,6 +36,7 @@ from funcdiff.transforms.linearize import linearize
 # ---- dependence ------------------------------------------------------------------------------
 
 
+@transform
 def depends_on(
     f: Callable[P, Any],
     argnums: Argnums | None = None,
@@ -127,6 +129,7 @@ def _moved_by(recording: Recording, flags: Mask) -> list[bool]:
 # ---- linearity -------------------------------------------------------------------------------
 
 
+@transform
 def is_linear(
     f: Callable[P, Any], argnums: Argnums | None = None, *, argnames: Argnames | None = None
 ) -> Callable[P, bool]:

@@ -7,13 +7,12 @@ becomes one equation that holds the programs.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
+from typing import Any, Final, Generic, ParamSpec, TypeVar, TypeVarTuple
 
 from funcdiff.api.calls.arguments import check_function, describe, ints_of, name_of
+from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
 from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
@@ -29,7 +28,7 @@ S = TypeVar("S")
 Fixed = TypeVarTuple("Fixed")
 
 
-class CustomFunction(Generic[P, R]):
+class CustomFunction(ByParts, Generic[P, R]):
     """A function with derivative rules of its own.
 
     Made by `custom_jvp` and `custom_vjp`, which say how it is used.  It may be given both rules:
@@ -42,7 +41,8 @@ class CustomFunction(Generic[P, R]):
         self, f: Callable[P, R], wanted: str, nondiff_argnums: int | Sequence[int] = ()
     ) -> None:
         check_function(f, wanted)
-        update_wrapper(self, f)
+        self._take_after(f)
+        self._options: dict[str, Any] = {"nondiff_argnums": nondiff_argnums}
         self._function = f
         self._wanted = wanted
         self._fixed = _positions(nondiff_argnums)
@@ -52,11 +52,16 @@ class CustomFunction(Generic[P, R]):
         self._name = name_of(f)
 
     def __repr__(self) -> str:
-        return f"<{self._name} with derivative rules of its own>"
+        return f"{self._wanted}({self._name})"
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Bind to an instance, so that methods can have rules; rules take it as an argument."""
-        return self if instance is None else functools.partial(self, instance)
+    def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        return _MADE_BY[self._wanted], (self._function,), self._options
+
+    def _state(self) -> Any:
+        return self._jvp, self._vjp
+
+    def __setstate__(self, rules: Any) -> None:
+        self._jvp, self._vjp = rules
 
     def defjvp(self, rule: Callable[Q, tuple[R, R]]) -> Callable[Q, tuple[R, R]]:
         """Set the rule of forward mode; works as a decorator.
@@ -263,3 +268,9 @@ def custom_vjp(
     np.float64(2.0)
     """
     return CustomFunction(f, "custom_vjp", nondiff_argnums)
+
+
+_MADE_BY: Final[dict[str, Callable[..., Any]]] = {
+    "custom_jvp": custom_jvp,
+    "custom_vjp": custom_vjp,
+}

@@ -127,6 +127,31 @@ def _root(
     return solve_directly(solve, f, x, name, has_aux=has_aux)
 
 
+def solution_of(
+    name: str,
+    f: Callable[[Any], Any],
+    x: Any,
+    tangent_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
+) -> Any:
+    """Return a solution x of f(x) = 0 that is known already, as a function of what f contains.
+
+    Parameters
+    ----------
+    name
+        What messages call the equation.
+    f, tangent_solve
+        As in `custom_root`.
+    x
+        Container of floating or complex arrays: the value; its derivative is not used.
+    """
+    start = unknowns(x, f"the solution of {name}")
+    return _root(name, f, start, _known, tangent_solve, fixed=False, has_aux=False)
+
+
+def _known(_f: Callable[[Any], Any], x: Any) -> Any:
+    return x
+
+
 def _tangent_solver(solve: Callable[..., Any] | None, x: Unknowns, name: str) -> str:
     if solve is None:
         return ""

@@ -66,11 +66,15 @@ class OpaqueFunction(CustomFunction[P, R]):
     ) -> None:
         super().__init__(f, "primitive", nondiff_argnums)
         check_optional_functions("primitive", result=result, batch=batch)
+        self._options |= {"result": result, "batch": batch}
         self._result = result
         self._batch = batch
         self._names: WeakValueDictionary[Any, Name[Function]] = WeakValueDictionary()
         self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
         self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
+
+    def _parts(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        return primitive, (self._function,), self._options
 
     def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function; what a rule gives it is read-only, and it may want memory to use."""

@@ -14,7 +14,7 @@ from funcdiff.api.calls.arguments import (
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record, run
-from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
 from funcdiff.core.builder import current_builder
@@ -97,7 +97,7 @@ def _tap_leaf(leaf: Any, p: Tap) -> Any:
     return views.view(x, tap_op(x, p), lambda same: same)
 
 
-@explains_calls
+@transform
 def tap_values(
     f: Callable[P, Any], *, names: str | Sequence[str] | None = None
 ) -> Callable[P, dict[str, Any]]:
@@ -147,7 +147,7 @@ def tap_values(
     return named_values
 
 
-@explains_calls
+@transform
 def tap_grads(
     f: Callable[P, RealScalar], *, names: str | Sequence[str] | None = None
 ) -> Callable[P, dict[str, Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
+from funcdiff.numpy.border.sparse import is_sparse
 
 _PLAIN: Final = ("pandas.",)
 """Packages whose objects hold plain arrays only, so that a traced array takes their values."""
@@ -28,6 +29,8 @@ class Stance(Enum):
     """It takes part in none, and has operators of its own: ``__array_ufunc__ = None``."""
     OVERRIDES = 2
     """It is asked first."""
+    SPARSE = 3
+    """It is a sparse array of SciPy's: its values are taken, but not by operators."""
 
 
 def _stance(kind: Any) -> Stance:
@@ -37,6 +40,8 @@ def _stance(kind: Any) -> Stance:
     """
     if issubclass(kind, np.ndarray | np.generic | Tracer):
         return Stance.NONE
+    if is_sparse(kind):
+        return Stance.SPARSE
     protocol = getattr(kind, "__array_ufunc__", _stance)
     if protocol is None:
         return Stance.REFUSES

@@ -117,10 +117,7 @@ def _conversion(value: Any) -> str:
     if isinstance(value, str):
         return ": decide by a text before it meets an array"
     if hasattr(value, "toarray"):
-        return (
-            ". Of a sparse matrix C, use C.toarray(), or declare the product with fd.primitive, "
-            "whose rule multiplies by C.T"
-        )
+        return ". Of a sparse matrix C, use the operators, C @ x and C * x, or C.toarray()"
     return f"; convert it with {'.astype(float)' if np.ndim(value) else 'float(v)'} first"
 
 

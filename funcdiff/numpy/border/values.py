@@ -82,8 +82,9 @@ def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
     assert x.builder is not None
     return ConcreteValueError(
         f"{what} needs the value of a traced array of type {x.type}, at {user_location()}, but "
-        f"{x.builder.name} is traced without values (inside vmap, cond, scan or jit). {cure} Under "
-        "jit, an argument that is named in static_argnames keeps its value."
+        f"{x.builder.name} is traced without values (inside cond, scan, jit, or vmap of "
+        f"examples that differ in it). {cure} Under jit, an argument that is named in "
+        "static_argnames keeps its value."
     )
 
 

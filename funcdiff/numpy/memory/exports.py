@@ -14,6 +14,7 @@ import numpy as np
 from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border import sparse
 from funcdiff.numpy.border.values import constant_value
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.regions import NDArray
@@ -37,6 +38,8 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
     ValueError
         If NumPy asks for the memory of the array itself.
     """
+    if sparse.asks_for_values():
+        return sparse.NO_VALUES
     value = np.asarray(
         constant_value(x, "np.asarray(x), or a function that NumPy cannot dispatch,")
     )

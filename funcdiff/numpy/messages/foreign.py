@@ -1,9 +1,10 @@
-"""Ufuncs of other libraries, found by name: they reach traced arrays as NumPy's own do."""
+"""Other libraries whose functions reach traced arrays: by ufuncs, or a protocol of their own."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,9 @@ from funcdiff.ops.special.family import by_name
 
 handlers: Final[dict[str, Callable[..., Any]]] = {}
 """Ufuncs of ``scipy.special`` that are not one elementwise operation: name -> ours."""
+
+protocols: Final[dict[str, str]] = {}
+"""Modules with a protocol -> the module of ours that answers to it, not imported yet."""
 
 _HOMES: Final = ("scipy.special", "scipy.special._ufuncs")
 """Where ufuncs live: the second has those that Python functions of the first call."""
@@ -39,3 +43,11 @@ def qualified(ufunc: np.ufunc) -> str:
 
 def _is_scipys(ufunc: np.ufunc) -> bool:
     return any(getattr(sys.modules.get(m), ufunc.__name__, None) is ufunc for m in _HOMES)
+
+
+def answer_protocols() -> None:
+    """Answer to the protocols of those modules that are imported: before a function is traced."""
+    for theirs, ours in list(protocols.items()):
+        if theirs in sys.modules:
+            protocols.pop(theirs, None)
+            import_module(ours)

@@ -11,13 +11,14 @@ import sys
 from contextlib import suppress
 from itertools import islice
 from textwrap import shorten
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.messages.refusals import refusal_of
+from funcdiff.numpy.messages.scipy_calls import cure_of_call
 
 IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
 MADE_INSIDE: Final = (
@@ -92,29 +93,6 @@ _ANY: Final = (
     f"{IMPORT_LINE} does both."
 )
 """Where the source text is not known."""
-_SCIPYS: Final = {
-    "fft": "use np.fft",
-    "fftpack": "use np.fft",
-    "integrate": "use np.trapezoid or a weighted sum for an integral; write the steps of a "
-    "differential equation in a loop, or with fd.scan",
-    "interpolate": "use np.interp(x, xp, fp), or declare the spline with fd.primitive, whose rule "
-    "may call its derivative",
-    "linalg": "use np.linalg, which has cholesky, solve, inv, det, eigh, svd, norm and others",
-    "ndimage": "use np.convolve, np.fft or fd.nn.conv",
-    "optimize": "give the solver to fd.custom_root, which differentiates the solution",
-    "signal": "use np.convolve, np.fft or fd.nn.conv",
-    "sparse": "compute with A.toarray(), declare the product with fd.primitive, whose rule "
-    "multiplies by A.T, or give the solver to fd.custom_linear_solve",
-    "spatial": "write it with broadcasting, as np.linalg.norm(x[:, None] - y, axis=-1)",
-    "special": "use the function of that name in fd.scipy.special or, if there is none, declare it "
-    "with fd.primitive",
-    "stats": "write the formula of the density with NumPy and the ufuncs of scipy.special",
-}
-"""What to write instead of a function of SciPy's, by its package."""
-_ANY_OF_SCIPYS: Final = (
-    "use fd.scipy.special, give solvers to fd.custom_root, or declare the function with "
-    "fd.primitive"
-)
 _OF_OTHERS: Final = (
     "It is {package} that makes a plain array, at {place}: give it plain numbers, and compute with "
     "NumPy's arrays (of a table, table.to_numpy()), or declare the function with fd.primitive."
@@ -166,9 +144,7 @@ def _seen(frame: FrameType) -> tuple[str, str]:
     code = _evaluated(frame)
     shown = _shown(code)
     if user_frame(or_scipys=True) is not frame:
-        package = _scipys_package(frame, code)
-        advice = _SCIPYS.get(package, _ANY_OF_SCIPYS)
-        return shown, f"SciPy's code that is no ufunc takes no traced array: {advice}."
+        return shown, cure_of_call(code, frame)
     if called_through("polynomial", frame):
         return shown, _POLYNOMIALS
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
@@ -227,29 +203,6 @@ def _cure(called: str) -> str:
         return _OF_A_UFUNC.format(called=called)
     refusal = refusal_of(re.sub(r"^(np|numpy)\.", "np.", called))
     return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
-
-
-def _scipys_package(frame: FrameType, code: str) -> str:
-    """Return the name of SciPy's package that was called there and has come to us, if one was."""
-    package = ""
-    inner: FrameType | None = sys._getframe(1)
-    while inner is not None and inner is not frame:
-        root, _, rest = str(inner.f_globals.get("__name__", "")).partition(".")
-        if root == "scipy" and not (package and rest.startswith("_")):
-            package = rest.partition(".")[0] or root
-        inner = inner.f_back
-    if package.startswith("_"):  # a decorator of SciPy's: the function itself was not entered
-        return _module_of(code.partition("(")[0], frame).partition(".")[2].partition(".")[0]
-    return package
-
-
-def _module_of(name: str, frame: FrameType) -> str:
-    """Return the module of what has that name in a frame."""
-    first, *rest = name.split(".")
-    found = frame.f_locals.get(first, frame.f_globals.get(first))
-    for part in rest:
-        found = getattr(found, part, None) if isinstance(found, ModuleType) else None
-    return str(getattr(found, "__module__", ""))
 
 
 def called_through(folder: str, frame: FrameType | None = None) -> bool:

@@ -153,7 +153,7 @@ functions: Final[tuple[Refusal, ...]] = (
 
 attributes: Final[tuple[Refusal, ...]] = (
     _group(
-        "base byteswap ctypes data flags getfield newbyteorder setfield setflags strides view",
+        "base byteswap ctypes data getfield newbyteorder setfield setflags strides view",
         "It is about the memory of an array; a traced array stands for a value without one.",
         "Use x.astype(dtype) to convert, x.reshape(shape) or x[index] to rearrange.",
         "ndarray.",
@@ -162,12 +162,6 @@ attributes: Final[tuple[Refusal, ...]] = (
         "dump dumps tobytes tofile tostring",
         "It takes the values out of the program, and their derivative would be lost.",
         _STOPPED,
-        "ndarray.",
-    ),
-    _group(
-        "device to_device",
-        "NumPy has one device.",
-        "Leave it out.",
         "ndarray.",
     ),
     _group(

@@ -15,14 +15,15 @@ import numpy as np
 from funcdiff.core import scope
 from funcdiff.core.builder import Builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.border import dispatch, sparse
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.border.deferring import Stance, deferred, overrides, stance_of
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, called_through
-from funcdiff.numpy.traced.classes import Absent, StandsFor
+from funcdiff.numpy.traced.classes import Absent, StandsFor, UnsupportedAttributeError
 from funcdiff.numpy.traced.methods import Methods
+from funcdiff.numpy.traced.standard import namespace_of_traced
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
 
 innermost: Final[Callable[[], Any]] = scope.innermost.get
@@ -91,6 +92,8 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 def _left(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
+    if stance is Stance.SPARSE:
+        return sparse.meet(ufunc, operands)
     if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
         return NotImplemented
     return deferred(ufunc, "__call__", operands, {})
@@ -162,7 +165,7 @@ class Array(Methods, metaclass=StandsFor):
         return exports.plain_array(self, dtype, copy)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
-        return np
+        return namespace_of_traced()
 
     # ---- attributes ------------------------------------------------------------------------
 
@@ -258,7 +261,7 @@ class Array(Methods, metaclass=StandsFor):
                 f"a matrix met a traced array at {user_location()}: its * is @, which would be "
                 "lost. Use np.asarray(x), and write @ for products."
             )
-        raise dispatch.unsupported(f"ndarray.{name}")
+        raise UnsupportedAttributeError(str(dispatch.unsupported(f"ndarray.{name}")))
 
     # ---- copies ----------------------------------------------------------------------------
 
@@ -312,7 +315,7 @@ class NDArray(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return np.ndarray
+        return NDArray if sparse.asks_for_class() else np.ndarray
 
     def __len__(self) -> int:
         if not self.type.shape:
@@ -363,7 +366,7 @@ class Scalar(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return self.type.dtype.type
+        return Scalar if sparse.asks_for_class() else self.type.dtype.type
 
     __len__ = Absent("a 0-d array has no len()", "Use np.size(x), or np.atleast_1d(x).")
     __setitem__ = Absent("a NumPy scalar does not support item assignment", "Write x = value.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
-from funcdiff.errors import user_frame, user_location
+from funcdiff.errors import UnsupportedNumPyError, user_frame, user_location
 
 
 class StandsFor(type):
@@ -47,6 +47,10 @@ class StandsFor(type):
 
 class NoSuchMethodError(TypeError, AttributeError):
     """A method of Python's protocols is not there: ``hasattr`` is false, and a use raises."""
+
+
+class UnsupportedAttributeError(UnsupportedNumPyError, AttributeError):
+    """A traced array has not an attribute that ndarrays have: ``hasattr`` is false."""
 
 
 class Absent:

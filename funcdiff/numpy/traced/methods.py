@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,8 +10,11 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.conversions import Convertible
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import mutation, views
+from funcdiff.numpy.memory.from_values import on_cpu
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.structure.structural import convert
+
+_FLAGS: Final = np.frombuffer(bytes(8)).flags
 
 
 def _method(function: Any) -> Any:
@@ -33,6 +36,21 @@ class Methods(Convertible):
     """What traced arrays and scalars have of ndarray's methods."""
 
     __slots__ = ()
+
+    @property
+    def device(self) -> str:
+        """Where the array is: NumPy has one device."""
+        return "cpu"
+
+    @property
+    def flags(self) -> Any:
+        """What NumPy says of memory that may not be written to: a traced array has none."""
+        return _FLAGS
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """Return the array, which is on the only device."""
+        on_cpu("ndarray.to_device", device)
+        return self
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))

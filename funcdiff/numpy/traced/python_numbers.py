@@ -18,6 +18,7 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, FLOAT, INT
 from funcdiff.errors import ConcreteValueError, user_location
+from funcdiff.numpy.border import sparse
 from funcdiff.numpy.border.promotion import as_number, is_weak, remember
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.traced.array import Array, innermost
@@ -187,7 +188,7 @@ class Number(Array):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return _CLASSES[self.type.dtype.kind]
+        return Number if sparse.asks_for_class() else _CLASSES[self.type.dtype.kind]
 
     def __copy__(self) -> Any:
         return as_number(self)

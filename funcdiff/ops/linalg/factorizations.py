@@ -7,12 +7,13 @@ gradients are symmetric, both triangles, whichever of them the value is computed
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
@@ -33,6 +34,7 @@ from funcdiff.ops.linalg.matrices import (
     matmul,
     square,
 )
+from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.linalg.systems import Triangle, triangular_inv
 from funcdiff.space import mul
 
@@ -69,16 +71,24 @@ def cholesky(a: Tracer, *, lower: bool) -> Tracer:
 # ---- Hermitian eigenproblem ----------------------------------------------------------------------
 
 
-def _abstract_eigvalsh(_p: Triangle, a: ArrayType) -> Types:
+@dataclass(frozen=True, slots=True)
+class Hermitian(Params):
+    """Which triangle of a matrix counts, and the name of SciPy's driver; none for NumPy's."""
+
+    lower: bool
+    driver: str
+
+
+def _abstract_eigvalsh(_p: Hermitian, a: ArrayType) -> Types:
     values = square(a).with_shape(a.shape[:-1])
     return (values.with_dtype(real_dtype(a.dtype)),)
 
 
-def _abstract_eigh(p: Triangle, a: ArrayType) -> Types:
+def _abstract_eigh(p: Hermitian, a: ArrayType) -> Types:
     return (*_abstract_eigvalsh(p, a), a)
 
 
-def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
+def _eigh_jvp(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
     """Follow the direction: it says how equal eigenvalues part, and with which eigenvectors.
 
     Those are the eigenvectors of the projected perturbation; they are chosen among all that `a`
@@ -86,7 +96,7 @@ def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """
     (a,), (t,) = xs, ts
     assert t is not None
-    w, v = eigh(a, lower=p.lower)
+    w, v = eigh(a, lower=p.lower, driver=p.driver)
     same = equal_pairs(w)
     inner = in_basis(v, hermitian(t))
     slopes, rotation = blocks(inner, same)
@@ -94,7 +104,7 @@ def _eigh_jvp(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     return [w, v], [slopes, matmul(v, mul(reciprocal_gaps(w, same, v.dtype), inner))]
 
 
-def _eigh_linearize(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
+def _eigh_linearize(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
     """dw = diag(Vᴴ·dA·V), averaged over equal eigenvalues, and dV = V·(F∘Vᴴ·dA·V).
 
     F[i, j] = 1/(w[j] - w[i]), and 0 between equal eigenvalues: there the derivative exists only
@@ -104,7 +114,7 @@ def _eigh_linearize(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     """
     (a,), (t,) = xs, ts
     assert t is not None
-    w, v = eigh(a, lower=p.lower)
+    w, v = eigh(a, lower=p.lower, driver=p.driver)
     same = equal_pairs(w)
     inner = in_basis(v, hermitian(t))
     rotation = generic_rotation(v.type, same)
@@ -113,23 +123,32 @@ def _eigh_linearize(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
     return [w, matmul(v, rotation)], [slopes, matmul(matmul(v, generator), rotation)]
 
 
+def _eigh_impl(p: Hermitian) -> Callable[..., Any]:
+    if p.driver:
+        return routine("eigh", lower=p.lower, driver=p.driver)
+    return lambda a: tuple(np.linalg.eigh(a, "L" if p.lower else "U"))
+
+
 eigh_p: Final = Primitive(
     "eigh",
-    Triangle,
+    Hermitian,
     abstract=_abstract_eigh,
-    impl=lambda p: lambda a: tuple(np.linalg.eigh(a, "L" if p.lower else "U")),
+    impl=_eigh_impl,
     jvp=_eigh_jvp,
     linearize=_eigh_linearize,
 )
 
 
-def eigh(a: Tracer, *, lower: bool) -> tuple[Tracer, ...]:
-    """Return the eigenvalues, ascending, and eigenvectors of the Hermitian matrix of a triangle."""
-    return bind(eigh_p, Triangle(lower), a)
+def eigh(a: Tracer, *, lower: bool, driver: str = "") -> tuple[Tracer, ...]:
+    """Return the eigenvalues, ascending, and eigenvectors of the Hermitian matrix of a triangle.
+
+    Which of the possible eigenvectors depends on the driver.
+    """
+    return bind(eigh_p, Hermitian(lower, driver), a)
 
 
 def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
-    def forward(p: Triangle, xs: Tracers, ts: Tangents) -> Pushed:
+    def forward(p: Hermitian, xs: Tracers, ts: Tangents) -> Pushed:
         _, (slopes, _) = rule(p, xs, ts)
         return [eigvalsh(xs[0], lower=p.lower)], [slopes]
 
@@ -138,7 +157,7 @@ def _eigvalsh_rule(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 eigvalsh_p: Final = Primitive(
     "eigvalsh",
-    Triangle,
+    Hermitian,
     abstract=_abstract_eigvalsh,
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
     jvp=_eigvalsh_rule(_eigh_jvp),
@@ -148,4 +167,4 @@ eigvalsh_p: Final = Primitive(
 
 def eigvalsh(a: Tracer, *, lower: bool) -> Tracer:
     """Return the eigenvalues, ascending, of the Hermitian matrix of a triangle."""
-    return bind(eigvalsh_p, Triangle(lower), a)[0]
+    return bind(eigvalsh_p, Hermitian(lower, ""), a)[0]

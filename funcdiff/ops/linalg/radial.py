@@ -264,7 +264,7 @@ def spread(body: Program, xs: Tracers, shape: tuple[int, ...]) -> Tracer:
         values = [splat(x) for x in operands]
         if any(value is None for value in values):
             return bind(eq.primitive, eq.params, *(_everywhere(x, shape) for x in operands))
-        (type_,) = eq.primitive.abstract(eq.params, *(x.type for x in operands))
+        (type_,) = eq.primitive.abstract(eq.params, *(x.type.with_shape(()) for x in operands))
         with np.errstate(all="ignore"):
             return [constant(eq.primitive.impl(eq.params)(*values), type_)]
 

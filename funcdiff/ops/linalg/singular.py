@@ -53,6 +53,7 @@ from funcdiff.ops.linalg.matrices import (
     scaled_columns,
 )
 from funcdiff.ops.linalg.null_space import normal_component, polar_alignment
+from funcdiff.ops.linalg.routines import routine
 from funcdiff.ops.products.contract import contract
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
@@ -145,9 +146,13 @@ def svdvals(a: Tracer) -> Tracer:
 
 @dataclass(frozen=True, slots=True)
 class Vectors(Params):
-    """Whether there are as many singular vectors as rows, and as columns."""
+    """Whether there are as many singular vectors as rows, and as columns; SciPy's driver, or none.
+
+    NumPy's is gesdd.
+    """
 
     full: bool
+    driver: str
 
 
 def _abstract_svd(p: Vectors, a: ArrayType) -> Types:
@@ -294,7 +299,7 @@ def _rule(
     def forward(p: Vectors, xs: Tracers, ts: Tangents) -> Pushed:
         (a,), (t,) = xs, ts
         assert t is not None
-        u, s, vh = svd(a, full=p.full)
+        u, s, vh = svd(a, full=p.full, driver=p.driver)
         if a.shape[-2] >= a.shape[-1]:
             (u, v), (du, ds, dv) = follow(u, s, adjoint(vh), t)
         else:
@@ -304,16 +309,22 @@ def _rule(
     return forward
 
 
+def _svd_impl(p: Vectors) -> Callable[..., Any]:
+    if p.driver:
+        return routine("svd", full_matrices=p.full, lapack_driver=p.driver)
+    return lambda a: tuple(np.linalg.svd(a, full_matrices=p.full))
+
+
 svd_p: Final = Primitive(
     "svd",
     Vectors,
     abstract=_abstract_svd,
-    impl=lambda p: lambda a: tuple(np.linalg.svd(a, full_matrices=p.full)),
+    impl=_svd_impl,
     jvp=_rule(_along_direction),
     linearize=_rule(_linear),
 )
 
 
-def svd(a: Tracer, *, full: bool) -> tuple[Tracer, ...]:
+def svd(a: Tracer, *, full: bool, driver: str = "") -> tuple[Tracer, ...]:
     """Return U, s and Vᴴ with A = U·s·Vᴴ, s descending; `full` U and V are square."""
-    return bind(svd_p, Vectors(full), a)
+    return bind(svd_p, Vectors(full, driver), a)

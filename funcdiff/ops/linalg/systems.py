@@ -48,12 +48,22 @@ def solver(
     params: type[P],
     impl: Callable[[P], Callable[..., Any]],
     *,
-    part: Callable[[P, Tracer], Tracer],
-    flipped: Callable[[P], P],
+    product: Callable[[P, Tracer, Tracer], Tracer],
+    turned: Callable[[P, Tracer], tuple[P, Tracer]],
+    abstract: Callable[..., Types] = _abstract_solve,
 ) -> Primitive[P]:
     """Declare X = A⁻¹·B, with dX = A⁻¹·(dB - dA·X).
 
-    `part` is what counts of the matrix, and `flipped` gives the parameters for its transpose.
+    The first operand tells A, of which it may be a part, or the elements in an order of their own.
+
+    Parameters
+    ----------
+    name, params, impl, abstract
+        As of a `Primitive`.
+    product
+        ``product(p, a, x)``: A·X, linear in `a`.
+    turned
+        ``turned(p, a)``: the parameters and the operand that tell Aᵀ.
     """
 
     def solution(p: P, a: Tracer, b: Tracer) -> Tracer:
@@ -62,7 +72,7 @@ def solver(
     def forward(p: P, xs: Tracers, ts: Tangents) -> Pushed:
         (a, b), (ta, tb) = xs, ts
         x = solution(p, a, b)
-        moved = None if ta is None else neg(matmul(part(p, ta), x))
+        moved = None if ta is None else neg(product(p, ta, x))
         rest = sum_tangents([tb, moved])
         assert rest is not None
         return [x], [solution(p, a, rest)]
@@ -70,7 +80,7 @@ def solver(
     def transpose(p: P, _types: Types, cts: Sequence[Any], xs: Tangents) -> Tangents:
         (ct,), (a, _) = cts, xs
         assert a is not None, "solving is linear in the right-hand side alone"
-        return [None, solution(flipped(p), transposed(a), ct)]
+        return [None, solution(*turned(p, a), ct)]
 
     def batch(p: P, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
         if batched[0]:
@@ -81,7 +91,7 @@ def solver(
         x = solution(p, a, reshape(wide, (*b.shape[1:-1], size * b.shape[-1])))
         return [permute(reshape(x, wide.shape), (row, *range(row), column))]
 
-    primitive = Primitive(name, params, _abstract_solve, impl, forward, transpose, batch)
+    primitive = Primitive(name, params, abstract, impl, forward, transpose, batch)
     return primitive
 
 
@@ -89,8 +99,8 @@ solve_p: Final = solver(
     "solve",
     Params,
     lambda _p: np.linalg.solve,
-    part=lambda _p, a: a,
-    flipped=lambda p: p,
+    product=lambda _p, a, x: matmul(a, x),
+    turned=lambda p, a: (p, transposed(a)),
 )
 
 
@@ -138,8 +148,8 @@ triangular_solve_p: Final = solver(
     "triangular_solve",
     Triangle,
     _substitute,
-    part=lambda p, a: triangle(a, lower=p.lower),
-    flipped=lambda p: Triangle(not p.lower),
+    product=lambda p, a, x: matmul(triangle(a, lower=p.lower), x),
+    turned=lambda p, a: (Triangle(not p.lower), transposed(a)),
 )
 
 

@@ -14,18 +14,59 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.ops.special.family import Op, special, with_complement
 from funcdiff.ops.special.gamma import gammaln, poch
-from funcdiff.ops.special.incomplete import gamma_density
+from funcdiff.ops.special.incomplete import (
+    betainc_first,
+    betainc_second,
+    gamma_density,
+    gammainc_shape,
+)
+
+
+def inverse(name: str, *slopes: Op, sign: int = 1) -> Op:
+    """Declare the inverse in the last operand of a distribution function, or of its complement.
+
+    Of its parameters it is an implicit function.
+    """
+    *in_parameters, density = slopes
+
+    def in_parameter(slope: Op) -> Op:
+        return lambda *xs: -slope(*xs[:-2], xs[-1], None) / density(*xs[:-2], xs[-1], None)
+
+    return special(
+        name,
+        *map(in_parameter, in_parameters),
+        lambda *xs: sign / density(*xs[:-2], xs[-1], None),
+    )
+
 
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
 
-chdtr, chdtrc = with_complement("chdtr", "v", lambda v, x, y: gamma_density(v / 2, x / 2) / 2)
+def _chi_freedom(v: Any, x: Any, _y: Any) -> Any:
+    return gammainc_shape(v / 2, x / 2) / 2
+
+
+def _chi_density(v: Any, x: Any, _y: Any) -> Any:
+    return gamma_density(v / 2, x / 2) / 2
+
+
+def _gamma_shape(a: Any, b: Any, x: Any, _y: Any) -> Any:
+    return gammainc_shape(b, a * x)
+
+
+def _gamma_density(a: Any, b: Any, x: Any, _y: Any) -> Any:
+    return a * gamma_density(b, a * x)
+
+
+chdtr, chdtrc = with_complement("chdtr", _chi_freedom, _chi_density)
 gdtr, gdtrc = with_complement(
-    "gdtr",
-    lambda a, b, x, y: x * gamma_density(b, a * x),
-    "b",
-    lambda a, b, x, y: a * gamma_density(b, a * x),
+    "gdtr", lambda a, b, x, y: x * gamma_density(b, a * x), _gamma_shape, _gamma_density
 )
+chdtri: Op = inverse("chdtri", _chi_freedom, _chi_density, sign=-1)
+gdtrix: Op = inverse(
+    "gdtrix", lambda a, b, x, y: x * gamma_density(b, a * x), _gamma_shape, _gamma_density
+)
+pdtri: Op = special("pdtri", lambda k, y, m: -1 / gamma_density(k + 1, m), whole=("k",))
 pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), whole=("k",))
 
 # ---- beta, F, binomial and Student ---------------------------------------------------------------
@@ -67,7 +108,33 @@ def _student_density(df: Any, t: Any, _y: Any) -> Any:
     return np.where(normal, np.exp(-t * t / 2) / math.sqrt(2 * math.pi), density)
 
 
-fdtr, fdtrc = with_complement("fdtr", "dfn", "dfd", _f_density)
+def _f_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
+    """Return ∂/∂m of I(z; m/2, n/2) with z = m·x/(n + m·x), equation 26.6.2."""
+    total = n + m * x
+    return betainc_first(m / 2, n / 2, m * x / total) / 2 + _f_density(m, n, x, _y) * x / m
+
+
+def _f_other_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
+    total = n + m * x
+    return betainc_second(m / 2, n / 2, m * x / total) / 2 - _f_density(m, n, x, _y) * x / n
+
+
+def _student_freedom(df: Any, t: Any, _y: Any) -> Any:
+    """Return ∂/∂ν of 1 - I(z; ν/2, 1/2)/2 with z = ν/(ν + t²), odd in t; 26.7.1."""
+    trivial = np.logical_or(t == 0, np.isinf(df))
+    v, x = np.where(trivial, 1, df), np.where(trivial, 1, t)
+    first = betainc_first(v / 2, np.full_like(v, 0.5), v / (v + x * x))
+    slope = -np.sign(x) * first / 4 - x / (2 * v) * _student_density(v, x, _y)
+    return np.where(trivial, 0, slope)
+
+
+fdtr, fdtrc = with_complement("fdtr", _f_freedom, _f_other_freedom, _f_density)
+fdtri: Op = inverse("fdtri", _f_freedom, _f_other_freedom, _f_density)
 bdtr, bdtrc = with_complement("bdtr", _binomial_slope, whole=("k", "n"))
 nbdtr, nbdtrc = with_complement("nbdtr", _negative_binomial_slope, whole=("k", "n"))
-stdtr: Op = special("stdtr", "df", _student_density)
+bdtri: Op = special("bdtri", lambda k, n, y, p: 1 / _binomial_slope(k, n, p, y), whole=("k", "n"))
+nbdtri: Op = special(
+    "nbdtri", lambda k, n, y, p: 1 / _negative_binomial_slope(k, n, p, y), whole=("k", "n")
+)
+stdtr: Op = special("stdtr", _student_freedom, _student_density)
+stdtrit: Op = inverse("stdtrit", _student_freedom, _student_density)

@@ -35,15 +35,15 @@ def _apart(m: Any, quotient: Any, series: Any) -> Any:
     return np.where(np.abs(m) < 0.5, series, quotient)
 
 
-def _first_kind_slope(m: Any, complement: Any, first: Any, second: Any) -> Any:
+def complete_slope(m: Any, complement: Any, first: Any, second: Any) -> Any:
     """K' = (E / (1 - m) - K) / 2m; infinite with K."""
     quotient = (second / complement - first) / (2 * m)
     slope = _apart(m, quotient, np.pi / 8 * _series(1.5, 1.5, m))
     return np.where(np.isinf(first), first, slope)
 
 
-ellipk: Op = special("ellipk", lambda m, y: _first_kind_slope(m, 1 - m, y, ellipe(m)))
-ellipkm1: Op = special("ellipkm1", lambda p, y: -_first_kind_slope(1 - p, p, y, ellipe(1 - p)))
+ellipk: Op = special("ellipk", lambda m, y: complete_slope(m, 1 - m, y, ellipe(m)))
+ellipkm1: Op = special("ellipkm1", lambda p, y: -complete_slope(1 - p, p, y, ellipe(1 - p)))
 ellipe: Op = special(
     "ellipe",
     lambda m, y: _apart(m, (y - ellipk(m)) / (2 * m), -np.pi / 8 * _series(0.5, 1.5, m)),
@@ -128,7 +128,7 @@ def _next(orders: tuple[int, ...]) -> tuple[int, ...]:
     return (p + 1, q + 1)
 
 
-def _first_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
+def incomplete_slope(phi: Any, m: Any, y: Any) -> Any:
     """∂F/∂m = E / (2m(1 - m)) - F / 2m - sin φ cos φ / (2(1 - m)Δ)."""
     at_zero = np.abs(m) < _SMALL
     steepness = np.abs(1 - m) * np.maximum(1, np.tan(phi) ** 2)
@@ -149,5 +149,5 @@ def _second_kind_in_parameter(phi: Any, m: Any, y: Any) -> Any:
     return np.where(at_zero, elliptic_sines((1, 0), phi, np.where(at_zero, m, 0)) / -2, quotient)
 
 
-ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), _first_kind_in_parameter)
+ellipkinc: Op = special("ellipkinc", lambda phi, m, y: 1 / _delta(phi, m), incomplete_slope)
 ellipeinc: Op = special("ellipeinc", lambda phi, m, y: _delta(phi, m), _second_kind_in_parameter)

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from funcdiff.errors import MissingDependencyError, NotDifferentiableError, user_location
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver
 from funcdiff.ops.structure.structural import convert
 
@@ -23,26 +24,6 @@ Op: TypeAlias = Callable[..., Any]
 
 by_name: Final[dict[str, Elementwise]] = {}
 """The elementwise operation that a function of ``scipy.special`` becomes."""
-
-
-@cache
-def scipy_function(name: str) -> Callable[..., Any]:
-    """Return that function of ``scipy.special``.
-
-    Raises
-    ------
-    MissingDependencyError
-        If SciPy is not installed.
-    """
-    try:
-        module = import_module("scipy.special")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{name} is a function of scipy.special, and SciPy is not installed, at "
-            f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
-        ) from error
-    found: Callable[..., Any] = getattr(module, name)
-    return found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.ops.special.family import Op, Routine, scipy_function, special, undefined
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.ops.special.family import Op, Routine, special, undefined
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)

@@ -61,7 +61,7 @@ gamma_moments: Op = numbered(
 )
 
 
-def _gammainc_shape(a: Any, x: Any) -> Any:
+def gammainc_shape(a: Any, x: Any) -> Any:
     """∂P/∂a, from P(a, x) = P(a+1, x) + xᵃe⁻ˣ/Γ(a+1)."""
     inside, z = _positive(x)
     term = _gamma_kernel(a, z, gammaln(a + 1)) * (np.log(z) - psi(a + 1))
@@ -70,17 +70,17 @@ def _gammainc_shape(a: Any, x: Any) -> Any:
 
 gammainc, gammaincc = with_complement(
     "gammainc",
-    lambda a, x, y: _gammainc_shape(a, x),
+    lambda a, x, y: gammainc_shape(a, x),
     lambda a, x, y: gamma_density(a, x),
 )
 gammaincinv: Op = special(
     "gammaincinv",
-    lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
+    lambda a, p, y: -gammainc_shape(a, y) / gamma_density(a, y),
     lambda a, p, y: 1 / gamma_density(a, y),
 )
 gammainccinv: Op = special(
     "gammainccinv",
-    lambda a, p, y: -_gammainc_shape(a, y) / gamma_density(a, y),
+    lambda a, p, y: -gammainc_shape(a, y) / gamma_density(a, y),
     lambda a, p, y: -1 / gamma_density(a, y),
 )
 
@@ -136,7 +136,7 @@ beta_moments: Op = numbered(
 )
 
 
-def _betainc_first(a: Any, b: Any, x: Any) -> Any:
+def betainc_first(a: Any, b: Any, x: Any) -> Any:
     """∂I/∂a, from I(a, b) = I(a+1, b+1) + D·(b/(a+b) - x) with D = xᵃ(1-x)ᵇ/(a+b+1)/B(a+1, b+1)."""
     inside, z = _within(x)
     slope = np.log(z) + psi(a + b + 1) - psi(a + 1)
@@ -145,7 +145,7 @@ def _betainc_first(a: Any, b: Any, x: Any) -> Any:
     return step + beta_moments((1, 0), a + 1, b + 1, x)
 
 
-def _betainc_second(a: Any, b: Any, x: Any) -> Any:
+def betainc_second(a: Any, b: Any, x: Any) -> Any:
     """∂I/∂b, from the same."""
     inside, z = _within(x)
     slope = np.log1p(-z) + psi(a + b + 1) - psi(b + 1)
@@ -161,19 +161,19 @@ def _beta_step(a: Any, b: Any, x: Any) -> Any:
 
 betainc, betaincc = with_complement(
     "betainc",
-    lambda a, b, x, y: _betainc_first(a, b, x),
-    lambda a, b, x, y: _betainc_second(a, b, x),
+    lambda a, b, x, y: betainc_first(a, b, x),
+    lambda a, b, x, y: betainc_second(a, b, x),
     lambda a, b, x, y: _beta_density(a, b, x),
 )
 betaincinv: Op = special(
     "betaincinv",
-    lambda a, b, p, y: -_betainc_first(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: -_betainc_second(a, b, y) / _beta_density(a, b, y),
+    lambda a, b, p, y: -betainc_first(a, b, y) / _beta_density(a, b, y),
+    lambda a, b, p, y: -betainc_second(a, b, y) / _beta_density(a, b, y),
     lambda a, b, p, y: 1 / _beta_density(a, b, y),
 )
 betainccinv: Op = special(
     "betainccinv",
-    lambda a, b, p, y: -_betainc_first(a, b, y) / _beta_density(a, b, y),
-    lambda a, b, p, y: -_betainc_second(a, b, y) / _beta_density(a, b, y),
+    lambda a, b, p, y: -betainc_first(a, b, y) / _beta_density(a, b, y),
+    lambda a, b, p, y: -betainc_second(a, b, y) / _beta_density(a, b, y),
     lambda a, b, p, y: -1 / _beta_density(a, b, y),
 )

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.types import real_dtype
-from funcdiff.ops.special.family import Op, scipy_function, special
+from funcdiff.ops.special.family import Op, special
 from funcdiff.ops.structure.structural import convert
 
 

@@ -23,7 +23,7 @@ from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import imag, join, real
 from funcdiff.ops.elementwise.mathematics import div
-from funcdiff.ops.linalg.matrices import identity, transposed
+from funcdiff.ops.linalg.matrices import identity, matmul, transposed
 from funcdiff.ops.linalg.systems import solver
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, convert, reshape
@@ -126,7 +126,9 @@ def _factorize(p: Named) -> Callable[..., Any]:
         except np.linalg.LinAlgError as error:
             error.add_note(
                 f"funcdiff: the linear map of {p.name}, for a root or a fixed point the Jacobian "
-                "there, is singular: there is no derivative, or no solution."
+                "there, for a minimum the Hessian, is singular: there is no derivative, or no "
+                "solution. Where solutions are not isolated, single one out: add a small penalty, "
+                "or leave out equations and constraints that follow from the others."
             )
             raise
 
@@ -134,7 +136,11 @@ def _factorize(p: Named) -> Callable[..., Any]:
 
 
 named_solve_p: Final = solver(
-    "named_solve", Named, _factorize, part=lambda _p, a: a, flipped=lambda p: p
+    "named_solve",
+    Named,
+    _factorize,
+    product=lambda _p, a, x: matmul(a, x),
+    turned=lambda p, a: (p, transposed(a)),
 )
 
 

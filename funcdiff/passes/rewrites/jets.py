@@ -18,6 +18,7 @@ from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Operation, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, modulus_p, real_p
@@ -134,15 +135,18 @@ def jet_of_result(op: Operation, jets: Sequence[Jet], *, kinked: bool) -> Jet | 
 def _derivatives(
     primitive: Primitive[Any], types: tuple[ArrayType, ...], values: tuple[Any, ...]
 ) -> tuple[Any, list[Any]] | None:
-    """Return value and slopes of an operation, if it and two derivatives are finite."""
+    """Return value and slopes of an operation, if it and two derivatives are known and finite."""
     numbers = [t.with_shape(()) for t in types]
     if not all(t.differentiable for t in numbers):
         return None
     with Builder("radius", SHARED) as builder:
         program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
         xs = [constant(x, t) for x, t in zip(values, numbers, strict=True)]
-        first = [partial(program, k) for k in range(len(xs))]
-        second = [partial(f, k) for k, f in enumerate(first)]
+        try:
+            first = [partial(program, k) for k in range(len(xs))]
+            second = [partial(f, k) for k, f in enumerate(first)]
+        except NotDifferentiableError:
+            return None
         found = [splat(spread(f, xs, ())) for f in (program, *first, *second)]
     if any(x is None or not np.isfinite(x) for x in found):
         return None

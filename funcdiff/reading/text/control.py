@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Var
+from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
 from funcdiff.errors import ProgramError
@@ -22,9 +23,11 @@ from funcdiff.ops.structure.structural import convert_p
 from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_known import KnownTangent, known_tangent_p
 from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
+from funcdiff.ops.user.integral import Integral, integral_p
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.ops.user.looped_batch import Batch, Batches
 from funcdiff.ops.user.opaque import Opaque, function_of, opaque_p
+from funcdiff.ops.user.replay import Replay, replay_p
 from funcdiff.ops.user.root import Root, root_p
 from funcdiff.ops.user.solvers import known
 from funcdiff.reading.labels import label_of
@@ -38,7 +41,7 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.literals import allocation
-from funcdiff.reading.text.writer import Body, Statements, Writing
+from funcdiff.reading.text.writer import Body, Writing
 
 # ---- functions -----------------------------------------------------------------------------------
 
@@ -287,6 +290,48 @@ def _solver(b: Body, eq: Equation) -> None:
     _examples(b, eq, p.batches, one)
 
 
+def _integral(b: Body, eq: Equation) -> None:
+    """Call a routine of SciPy's with the integrand, its ends and break points."""
+    p = eq.params_as(Integral)
+    integrand = b.writer.module.function(p.program, "integrand")
+    options = ", ".join(f"{key}={value!r}" for key, value in p.options)
+    meaning = f"(f, a, b, points) -> (*integrals, error), scipy.integrate.{p.routine}({options})"
+    routine = b.writer.module.need((p.routine, p.options), p.routine, meaning)
+
+    def one(xs: list[ast.expr]) -> ast.expr:
+        x = b.writer.new("x")
+        function = build(f"lambda {x}: y", y=call(integrand, *xs[: p.known], name(x)))
+        first, last, *points = xs[p.known :]
+        return call(routine, function, first, last, items(points))
+
+    _examples(b, eq, p.batches, one)
+
+
+def _replay(b: Body, eq: Equation) -> None:
+    """Call a solver, or the derivative of its steps."""
+    p = eq.params_as(Replay)
+    kinds = "".join(f"_{kind}" for kind, *_ in p.steps)
+    meaning = "(*operands) -> results, the solver"
+    if kinds:
+        meaning = (
+            f"(*operands) -> results, by the derivative of its steps:{kinds.replace('_', ' ')}"
+        )
+    key = p.maker, p.steps, p.results
+    function = b.writer.module.need(key, f"{p.maker}{kinds}", meaning)
+    _examples(b, eq, p.batches, lambda xs: call(function, *xs))
+
+
+def from_outside(meaning: Callable[[Any], str]) -> Callable[[Body, Equation], None]:
+    """Return how to write an operation that needs what a text cannot hold, such as a generator."""
+
+    def write(b: Body, eq: Equation) -> None:
+        wanted = eq.operation.primitive.name
+        function = b.writer.module.need(eq.params, wanted, meaning(eq.params))
+        b.assign(eq, call(function, *(b.simple(atom) for atom in eq.operands)))
+
+    return write
+
+
 _UNPACKED: Final = '''\
 def _unpacked(found):
     """Return a solution and what comes with it as one tuple."""
@@ -326,7 +371,7 @@ def _places(b: Body, eq: Equation) -> None:
     b.assign(eq, places)
 
 
-STATEMENTS: Final[Statements] = {
+STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
     guard_p: _guard,
     places_p: _places,
     custom_p: _call_of_body(lambda p: p.body, lambda p: p.name),
@@ -340,6 +385,8 @@ STATEMENTS: Final[Statements] = {
     opaque_p: _opaque,
     known_tangent_p: _known_tangent,
     root_p: _solver,
+    integral_p: _integral,
+    replay_p: _replay,
     linear_solve_p: _solver,
 }
-"""How equations that hold programs, or functions of the user's, are written."""
+"""How equations that hold programs, or functions of the user's, are written; others add theirs."""

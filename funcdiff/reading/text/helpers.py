@@ -21,10 +21,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.dependencies import scipy_function
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Equation
 from funcdiff.errors import FuncdiffError
-from funcdiff.ops.special.family import Routine, scipy_function
+from funcdiff.ops.linalg.routines import scipy_linalg
+from funcdiff.ops.special.family import Routine
 from funcdiff.pytree.statics import static_key
 from funcdiff.reading.text.expressions import call, name, public_name, text_of
 from funcdiff.reading.text.layout import wrap
@@ -44,11 +46,19 @@ _HEAD: Final = re.compile(
 
 _WRITTEN: Final[dict[Any, tuple[str, str]]] = {
     inspect.unwrap(scipy_function): (
-        "import scipy.special",
+        "import importlib",
         '''\
-def scipy_function(name):
-    """Return that function of ``scipy.special``."""
-    return getattr(scipy.special, name)
+def scipy_function(name, module="scipy.special"):
+    """Return a function of SciPy's."""
+    return getattr(importlib.import_module(module), name)
+''',
+    ),
+    scipy_linalg: (
+        "import scipy.linalg",
+        '''\
+def scipy_linalg(name):
+    """Return that function of ``scipy.linalg``."""
+    return getattr(scipy.linalg, name)
 ''',
     ),
 }

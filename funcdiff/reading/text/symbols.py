@@ -133,6 +133,8 @@ def expression_of(value: Any) -> ast.expr:
         return value.value
     if isinstance(value, np.dtype):
         return dtype_of(value)
+    if isinstance(value, str):
+        return ast.Constant(value)
     if isinstance(value, type) and issubclass(value, np.generic | float | int | complex):
         return dtype_of(np.dtype(value))
     if isinstance(value, tuple | list):

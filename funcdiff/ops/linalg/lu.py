@@ -1,0 +1,127 @@
+"""The LU factorization with row exchanges, which are constant; both factors in one array.
+
+Of P·A = L·U and X = L⁻¹·P·dA·U⁻¹, what is below the diagonal belongs to L, the rest to U
+(F. de Hoog, R. Anderssen, M. Lukas, "Differentiation of matrix functionals using triangular
+factorization", Math. Comp. 80, 2011):
+
+    dL = L·tril(X, -1),   dU = triu(X)·U.
+
+A matrix with more rows than columns, or more columns than rows, is one that is square with the
+columns of the unit matrix, or the rows, added; what they add is left out again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import bind, constant
+from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.ops.axes.indexing import take_along
+from funcdiff.ops.elementwise.logic import logical_and
+from funcdiff.ops.families import constant_op
+from funcdiff.ops.linalg.matrices import (
+    columns,
+    factorizable,
+    identity,
+    matmul,
+    on_diagonal,
+    pad,
+    per_row,
+    rows,
+    strictly_lower,
+    transposed,
+    triangle,
+)
+from funcdiff.ops.linalg.routines import over_stack, routine
+from funcdiff.ops.linalg.systems import triangular_solve
+from funcdiff.ops.structure.structural import iota, select
+from funcdiff.space import add
+
+_PIVOT: Final = np.dtype(np.int32)
+
+
+def _abstract(_p: Params, a: ArrayType) -> Types:
+    *stack, height, width = factorizable(a).shape
+    return a, ArrayType((*stack, min(height, width)), _PIVOT)
+
+
+def _jvp(_p: Params, xs: Tracers, ts: Tangents) -> Pushed:
+    (a,), (t,) = xs, ts
+    assert t is not None
+    lu, pivots = lu_factor(a)
+    if a.type.size == 0:
+        return [lu, pivots], [None, None]
+    height, width = a.shape[-2:]
+    size = max(height, width)
+    moved = permuted_rows(t, permutation(pivots, height))
+    square, moved = (pad(pad(x, x.ndim - 1, size), x.ndim - 2, size) for x in (lu, moved))
+    place: Any = iota(square.shape, square.ndim - 1)
+    added = logical_and(on_diagonal(square.type), place >= min(height, width))
+    square = select(added, constant(1, square.type), square)
+    left, right = unit_lower(square), triangle(square, lower=False)
+    inner = triangular_solve(left, moved, lower=True)
+    inner = transposed(triangular_solve(transposed(right), transposed(inner), lower=True))
+    turned = add(matmul(left, strictly_lower(inner)), matmul(triangle(inner, lower=False), right))
+    return [lu, pivots], [columns(rows(turned, 0, height), 0, width), None]
+
+
+lu_factor_p: Final = Primitive(
+    "lu_factor",
+    Params,
+    abstract=_abstract,
+    impl=lambda _p: routine("lu_factor"),
+    jvp=_jvp,
+)
+
+
+def lu_factor(a: Tracer) -> tuple[Tracer, ...]:
+    """Return L, without its diagonal of ones, and U in one matrix, and LAPACK's row exchanges."""
+    return bind(lu_factor_p, NONE, a)
+
+
+def unit_lower(lu: Tracer) -> Tracer:
+    """Return the lower triangle with ones on the diagonal."""
+    return add(strictly_lower(lu), identity(lu.type))
+
+
+# ---- row exchanges -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Height(Params):
+    """How many rows there are."""
+
+    height: int
+
+
+def _permutation(p: Height) -> Any:
+    def one(pivots: Any) -> Any:
+        order = np.arange(p.height)
+        for k, other in enumerate(pivots):
+            order[[k, other]] = order[[other, k]]
+        return order
+
+    return over_stack(one, 1)
+
+
+permutation_p: Final = constant_op(
+    "permutation",
+    Height,
+    abstract=lambda p, x: (ArrayType((*x.shape[:-1], p.height), INT),),
+    impl=_permutation,
+)
+
+
+def permutation(pivots: Tracer, height: int) -> Tracer:
+    """Return which row comes to each place by the exchanges, one after the other."""
+    return bind(permutation_p, Height(height), pivots)[0]
+
+
+def permuted_rows(x: Tracer, order: Tracer) -> Tracer:
+    """Return the rows of matrices in an order."""
+    return take_along(x, per_row(order, x.shape), x.ndim - 2)

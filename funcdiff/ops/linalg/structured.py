@@ -1,0 +1,98 @@
+"""Systems and inverses of matrices of which SciPy is told the structure.
+
+The other solves of a derivative have that structure, too.  Of a matrix that is Hermitian or
+symmetric by convention, tangents are, so that gradients are symmetric, whichever triangle counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from funcdiff.core.builder import bind, constant
+from funcdiff.core.primitive import Params
+from funcdiff.core.tracer import Tracer
+from funcdiff.ops.elementwise.logic import logical_and
+from funcdiff.ops.families import unary
+from funcdiff.ops.linalg.matrices import (
+    diagonal_part,
+    hermitian,
+    matmul,
+    square,
+    transposed,
+    triangle,
+)
+from funcdiff.ops.linalg.routines import routine
+from funcdiff.ops.linalg.systems import solver
+from funcdiff.ops.structure.structural import iota, select
+from funcdiff.space import add, mul, neg, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Structure(Params):
+    """What ``assume_a`` says of a matrix, in full, and which triangle of a symmetric one counts."""
+
+    kind: str
+    lower: bool
+
+
+def part(p: Structure, t: Tracer) -> Tracer:
+    """Return what a change of all elements is to a matrix of that structure."""
+    if p.kind in ("positive definite", "hermitian"):
+        return hermitian(t)
+    if p.kind == "symmetric":
+        return mul(add(t, transposed(t)), constant(0.5, t.type))
+    if p.kind == "diagonal":
+        return diagonal_part(t)
+    if p.kind == "tridiagonal":
+        return _band(t)
+    if p.kind.endswith("triangular"):
+        return triangle(t, lower=p.kind.startswith("lower"))
+    return t
+
+
+def _band(t: Tracer) -> Tracer:
+    """Return what is on the diagonal and next to it."""
+    row, column = (iota(t.shape, t.ndim - k) for k in (2, 1))
+    one = constant(1, row.type)
+    near = logical_and(row <= add(column, one), column <= add(row, one))  # type: ignore[operator]
+    return select(near, t, zeros(t.type))
+
+
+_TURNED: Final = {
+    "lower triangular": "upper triangular",
+    "upper triangular": "lower triangular",
+}
+
+structured_solve_p: Final = solver(
+    "structured_solve",
+    Structure,
+    lambda p: routine("solve", assume_a=p.kind, lower=p.lower),
+    product=lambda p, a, x: matmul(part(p, a), x),
+    turned=lambda p, a: (
+        Structure(_TURNED.get(p.kind, p.kind), not p.lower),
+        transposed(a),
+    ),
+)
+
+
+def structured_solve(a: Tracer, b: Tracer, *, kind: str, lower: bool) -> Tracer:
+    """Return A⁻¹·B for stacks of matrices of one depth."""
+    return bind(structured_solve_p, Structure(kind, lower), a, b)[0]
+
+
+_SHORT: Final = {"positive definite": "pos", "symmetric": "sym", "hermitian": "her"}
+"""Names that `inv` has for structures."""
+
+structured_inv_p: Final = unary(
+    "structured_inv",
+    Structure,
+    abstract=lambda _p, a: (square(a),),
+    impl=lambda p: routine("inv", assume_a=_SHORT.get(p.kind, p.kind), lower=p.lower),
+    tangent=lambda p, _a, y, t: neg(matmul(matmul(y, part(p, t)), y)),
+)
+
+
+def structured_inv(a: Tracer, *, kind: str, lower: bool) -> Tracer:
+    """Return A⁻¹; that of a symmetric matrix is symmetric, of a triangular one triangular."""
+    return bind(structured_inv_p, Structure(kind, lower), a)[0]

@@ -1,0 +1,330 @@
+"""Integrals of programs by adaptive quadrature: `integral`, whose derivative is an integral again.
+
+By Leibniz' rule I = ∫ₐᵇ f(θ, x) dx has the tangent ∫ₐᵇ ∂f/∂θ·t dx + f(b)·t_b - f(a)·t_a and, where
+f jumps at a break point p, (f(p-) - f(p+))·t_p more.  The integrals of derivatives are found by the
+routine that found the first one, to the same tolerances; the operands in which they are linear are
+scaled to 1, so that an absolute tolerance means as much for small tangents.
+
+Reference: H. Flanders, "Differentiation Under the Integral Sign", Amer. Math. Monthly 80 (1973).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.ops.elementwise.logic import isfinite
+from funcdiff.ops.elementwise.mathematics import nextafter
+from funcdiff.ops.families import several
+from funcdiff.ops.structure.structural import convert, select
+from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
+from funcdiff.space import Maybe, align, broadcast, instantiate, mul, neg, sum_tangents, zeros
+from funcdiff.transforms.jvp import Mask, present, spread
+from funcdiff.transforms.linearize import linearize
+from funcdiff.transforms.transpose import transpose
+from funcdiff.transforms.vmap import vmap
+
+Options: TypeAlias = tuple[tuple[str, Any], ...]
+Vector: TypeAlias = Callable[[float], Any]
+
+_NUMBER: Final = ArrayType((), FLOAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Integral(Params):
+    """The integral of a program over its last input.
+
+    Operands are those of the program but for the last, both ends, and the break points.  Results
+    are the integrals of its outputs, in double precision, and an estimate of the error.
+
+    Attributes
+    ----------
+    program
+        ``(*known, x) -> ys``: floating or complex arrays.
+    ends
+        The same, times the weight that the options name: what Leibniz' rule takes at the ends.
+    points
+        How many break points there are.
+    linear
+        In how many of the last known operands the program is linear.
+    has_errors
+        Whether the last output is no integrand, but an estimate of an error of the others.
+    routine
+        The name of a routine of ``scipy.integrate``.
+    options
+        Its keywords.
+    batches
+        The batch axes of the operands.
+    """
+
+    program: Program
+    ends: Program
+    points: int
+    linear: int
+    has_errors: bool
+    routine: str
+    options: Options
+    batches: Batches
+
+    @property
+    def known(self) -> int:
+        """How many operands come before the ends."""
+        return len(self.program.inputs) - 1
+
+    @property
+    def results(self) -> Types:
+        """The types of the results of one example."""
+        given = self.program.output_types
+        found = given[:-1] if self.has_errors else given
+        return (*(t.with_dtype(np.result_type(t.dtype, FLOAT)) for t in found), _NUMBER)
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def _abstract(p: Integral, *types: ArrayType) -> Types:
+    single = (*p.program.input_types[:-1], *(_NUMBER,) * (2 + p.points))
+    wanted = tuple(
+        t.with_shape((*(size for size, flags in p.batches if flags[k]), *t.shape))
+        for k, t in enumerate(single)
+    )
+    if types != wanted:
+        raise TypeError(f"an integral with {p.routine} takes {wanted}, got {types}")
+    return batched_types(p.results, p.batches)
+
+
+def _impl(p: Integral) -> Callable[..., Any]:
+    return several(
+        lambda *xs: map_batches(lambda one: _integrate(p, one), p.results, p.batches, xs)
+    )
+
+
+def _integrate(p: Integral, operands: Sequence[Any]) -> list[Any]:
+    """Integrate all elements of the outputs as one vector of real numbers."""
+    first = p.known
+    known = list(operands[:first])
+    moving = known[first - p.linear :]
+    scale = max((float(np.max(np.abs(t), initial=0.0)) for t in moving), default=1.0)
+    if scale == 0:
+        return [np.zeros(t.shape, t.dtype)[()] for t in p.results]
+    if p.linear and np.isfinite(scale):
+        known[first - p.linear :] = [np.asarray(t / scale, t.dtype)[()] for t in moving]
+    else:
+        scale = 1.0
+    run = executable(p.program)
+    return integrate(p, lambda x: run(*known, x), operands[first:], scale)
+
+
+def integrate(
+    p: Integral, f: Callable[[Any], Sequence[Any]], places: Sequence[Any], scale: float = 1.0
+) -> list[Any]:
+    """Return the integrals of ``scale·f(x)`` between the first two places, and their error."""
+    types, worst = p.results[:-1], 0.0
+    a, b, *points = map(float, places)
+
+    def values(x: float) -> Any:
+        nonlocal worst
+        ys = f(np.float64(x))
+        if p.has_errors:
+            worst = max(worst, float(ys[-1]))
+        given = zip(ys, types, strict=False)
+        return np.concatenate([np.ravel(np.asarray(y, t.dtype)).view(FLOAT) for y, t in given])
+
+    size = sum(map(_real_size, types))
+    vector, error = ROUTINES[p.routine](values, size, a, b, points, dict(p.options))
+    vector, found, start = np.asarray(scale * vector), [], 0
+    for t in types:
+        stop = start + _real_size(t)
+        found.append(vector[start:stop].view(t.dtype).reshape(t.shape)[()])
+        start = stop
+    return [*found, np.float64(max(scale * float(error), worst))]
+
+
+def _real_size(type_: ArrayType) -> int:
+    return type_.size * type_.dtype.itemsize // FLOAT.itemsize
+
+
+def _quad(f: Vector, size: int, a: float, b: float, points: Any, options: Any) -> Any:
+    """Integrate one element after the other; they share what is computed at the same points."""
+    quad = import_module("scipy.integrate").quad
+    seen: dict[float, Any] = {}
+
+    def at(x: float) -> Any:
+        if x not in seen:
+            seen[x] = f(x)
+        return seen[x]
+
+    given = {"points": points} if points else {}
+    found, errors = [], [0.0]
+    for k in range(size):
+        value, error = quad(lambda x, k=k: at(x)[k], a, b, **given, **options)
+        found.append(value)
+        errors.append(error)
+    return np.array(found), max(errors)
+
+
+def _quad_vec(f: Vector, _size: int, a: float, b: float, points: Any, options: Any) -> Any:
+    given = {"points": points} if points else {}
+    value, error = import_module("scipy.integrate").quad_vec(f, a, b, **given, **options)
+    return value, error
+
+
+ROUTINES: Final[dict[str, Callable[..., Any]]] = {"quad": _quad, "quad_vec": _quad_vec}
+"""``routine(f, size, a, b, points, options) -> (vector, error)``, where f gives vectors."""
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _jvp(p: Integral, xs: Tracers, ts: Tangents) -> Pushed:
+    ys = integral(p, xs)
+    first = p.known
+    linear = ts[first - p.linear : first]
+    if all(t is None for t in (*ts[: first - p.linear], *ts[first:])):
+        moved = [
+            instantiate(t, x.type) for t, x in zip(linear, xs[first - p.linear :], strict=False)
+        ]
+        pushed = integral(p, [*xs[: first - p.linear], *moved, *xs[first:]])
+        return ys, [*pushed[:-1], None]
+    active = tuple(t is not None for t in ts)
+    rule = _tangent(p.program, replace(p, batches=()), active)
+    flags = [[*on, *(flag for flag, t in zip(on, ts, strict=True) if t is not None)]
+             for _, on in p.batches]  # fmt: skip
+    for (size, _), marked in zip(reversed(p.batches), reversed(flags), strict=True):
+        rule, _ = vmap(rule, size, tuple(marked), (True,) * len(rule.outputs))
+    return ys, [*inline(rule, [*xs, *present(ts)]), None]
+
+
+@memoised
+def _tangent(program: Program, p: Integral, active: Mask) -> Program:
+    """Return ``(*known, a, b, *points, *ts) -> tangents of the integrals``."""
+    count, first = len(p.results) - 1, len(program.inputs) - 1
+    types = [*program.input_types[:first], *(_NUMBER,) * (2 + p.points)]
+    with Builder("integral", SHARED) as builder:
+        xs = [builder.input(t) for t in types]
+        ts = spread([builder.input(t) for t, on in zip(types, active, strict=True) if on], active)
+        terms: list[list[Maybe]] = [[] for _ in range(count)]
+        moved = present(ts[:first])
+        if moved:
+            pushed = _pushed(program, active[:first], count)
+            inner = replace(
+                p, program=pushed, linear=len(moved), has_errors=False,
+                ends=pushed if p.ends == program else _pushed(p.ends, active[:first], count),
+            )  # fmt: skip
+            _gather(terms, integral(inner, [*xs[:first], *moved, *xs[first:]]))
+        a, b, *points = xs[first:]
+        ta, tb, *tpoints = ts[first:]
+        _gather(terms, _flow(p, xs, b, tb))
+        _gather(terms, _flow(p, xs, a, None if ta is None else neg(ta)))
+        for x, t in zip(points, tpoints, strict=True):
+            for side in (-np.inf, np.inf) if t is not None else ():
+                beside = nextafter(x, constant(side, _NUMBER))
+                _gather(terms, _flow(p, xs, beside, t if side < 0 else neg(t)))
+        pairs = zip(terms, p.results, strict=False)
+        return builder.program([instantiate(sum_tangents(term), t) for term, t in pairs])
+
+
+def _gather(terms: list[list[Maybe]], found: Sequence[Tracer]) -> None:
+    for term, y in zip(terms, found, strict=False):
+        term.append(y)
+
+
+def _flow(p: Integral, xs: Tracers, x: Tracer, t: Maybe) -> list[Tracer]:
+    """Return f(x)·t, nothing of it at an infinite end."""
+    if t is None:
+        return []
+    found = []
+    for y, to in zip(inline(p.ends, [*xs[: p.known], x]), p.results[:-1], strict=False):
+        moved = mul(convert(y, to.dtype), broadcast(convert(t, to.dtype), to.shape, ()))
+        found.append(select(broadcast(isfinite(x), to.shape, ()), moved, zeros(to)))
+    return found
+
+
+@memoised
+def _pushed(program: Program, active: Mask, count: int) -> Program:
+    """Return ``(*known, *ts, x) -> tangents of the first outputs``, linear in ts."""
+    *known, last = program.input_types
+    wanted = tuple(k < count for k in range(len(program.outputs)))
+    split = linearize(program, (*active, False), wanted)
+    with Builder("integral", SHARED) as builder:
+        xs = [builder.input(t) for t in known]
+        ts = [builder.input(t) for t, on in zip(known, active, strict=True) if on]
+        x = builder.input(last)
+        residuals = inline(split.primal, [*xs, x])[len(wanted) :]
+        return builder.program(inline(split.linear, [*ts, *residuals])[:count])
+
+
+def _transpose(p: Integral, types: Types, cts: Tangents, xs: Tangents) -> Tangents:
+    """Return ∫ (∂f/∂t)ᵀ·ct dx."""
+    sizes = tuple(size for size, _ in p.batches)
+    first, last = p.known - p.linear, p.known
+    linear = tuple(x is None for x in xs[first:last])
+    if not any(linear) or any(x is None for x in (*xs[:first], *xs[last:])):
+        raise NotDifferentiableError(f"an integral with {p.routine} is not linear in its ends")
+    present_cts = tuple(ct is not None for ct in cts[:-1])
+    arrived = [instantiate(ct, t) for ct, t in zip(cts, p.results, strict=True) if ct is not None]
+    flags = [
+        (*on[:first], *_kept(on[first:last], linear), *(True for _ in arrived), *on[last:])
+        for _, on in p.batches
+    ]
+    rule = replace(
+        p, linear=len(arrived), program=_turned(p.program, linear, present_cts),
+        ends=_turned(p.ends, linear, present_cts), batches=tuple(zip(sizes, flags, strict=True)),
+    )  # fmt: skip
+    given = [x for x in (*xs[:last],) if x is not None]
+    pulled = integral(rule, [*given, *arrived, *present(xs[last:])])
+    found = [
+        convert(ct, t.dtype)
+        for ct, t in zip(pulled, _kept(types[first:last], linear, True), strict=False)
+    ]
+    return [*(None for _ in range(first)), *spread(found, linear), *(None for _ in xs[last:])]
+
+
+def _kept(values: Sequence[Any], linear: Mask, wanted: bool = False) -> list[Any]:  # noqa: FBT001, FBT002
+    return [x for x, flag in zip(values, linear, strict=True) if flag == wanted]
+
+
+@memoised
+def _turned(program: Program, linear: Mask, arrived: Mask) -> Program:
+    """Return ``(*known, *cts, x) -> cotangents``, for cotangents in double precision."""
+    *known, last = program.input_types
+    flags = (*(False for _ in range(len(known) - len(linear))), *linear, False)
+    pulled = transpose(program, flags, arrived)
+    with Builder("integral", SHARED) as builder:
+        xs = [builder.input(t) for t, flag in zip(known, flags, strict=False) if not flag]
+        types = [t for t, on in zip(program.output_types, arrived, strict=True) if on]
+        cts = [builder.input(t.with_dtype(np.result_type(t.dtype, FLOAT))) for t in types]
+        x = builder.input(last)
+        narrow = [convert(ct, t.dtype) for ct, t in zip(cts, types, strict=True)]
+        return builder.program(inline(pulled, [*xs, x, *narrow]))
+
+
+def _batch(p: Integral, size: int, xs: Tracers, flags: Sequence[bool]) -> Tracers:
+    """Integrate one example after the other; what it is linear in always has the axis."""
+    first, last = p.known - p.linear, p.known
+    moving = align(size, xs[first:last], flags[first:last])
+    every = (*flags[:first], *(True for _ in moving), *flags[last:])
+    wider = replace(p, batches=((size, every), *p.batches))
+    return integral(wider, [*xs[:first], *moving, *xs[last:]])
+
+
+integral_p: Final = Primitive("integral", Integral, _abstract, _impl, _jvp, _transpose, _batch)
+
+
+def integral(p: Integral, operands: Tracers) -> list[Tracer]:
+    """Return the integrals, then an estimate of the error."""
+    return list(bind(integral_p, p, *operands))

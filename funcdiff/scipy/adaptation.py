@@ -1,0 +1,252 @@
+"""SciPy's Python code, changed where it asks what a traced array cannot answer.
+
+- ``if np.any(x <= 0): raise ...``, where nobody knows the values, inside `vmap` say: a branch that
+  only raises or warns decides nothing about the result, so such a condition counts as false.
+- ``if np.any(mask): y[mask] = 0``: without values the branch is taken, which changes nothing where
+  the mask is false.
+- ``x.view(float)`` of a complex array, and back: its real and imaginary parts, in turn.
+- ``x.setflags(...)``: it does nothing to a traced array.
+- ``float(x)``: a traced number stays one; ``int(x)`` has no derivative.
+- ``np.asarray_chkfinite(x)``: a traced array is not checked.
+- ``np.may_share_memory(x, y)``: it may, so that results go to another array first.
+
+What a function imports when it is called is borrowed, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from bisect import bisect
+from collections.abc import Callable
+from copy import copy
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff.numpy
+from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import ConcreteValueError
+from funcdiff.ops.structure.structural import stop_gradient
+
+BORROW: Final = "borrow_what_is_imported"
+"""The name by which changed code borrows."""
+
+_OUTER: Final = "closing_over"
+
+
+def is_known_to_hold(condition: Callable[[], Any]) -> bool:
+    """Return whether a condition is true, and false where nobody knows its values."""
+    return _holds(condition, otherwise=False)
+
+
+def may_hold(condition: Callable[[], Any]) -> bool:
+    """Return whether a condition is true, and true where nobody knows its values."""
+    return _holds(condition, otherwise=True)
+
+
+def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
+    """Return whether a condition is true, and `otherwise` where nobody knows its values."""
+    builder = current_builder()
+    before = None if builder is None else builder.refused
+    try:
+        return bool(condition())
+    except ConcreteValueError:
+        if builder is not None:
+            builder.refused = before
+        return otherwise
+
+
+def _view(array: Any, *dtypes: Any, **keywords: Any) -> Any:
+    """Return ``x.view(dtype)``, of a traced array a copy with the same content."""
+    if not isinstance(array, Tracer) or keywords or len(dtypes) != 1:
+        return array.view(*dtypes, **keywords)
+    x: Any = array
+    dtype = np.dtype(dtypes[0])
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "c" and dtype == x.dtype.type().real.dtype:
+        parts: Any = np.stack([x.real, x.imag], axis=-1)
+        return parts.reshape(*x.shape[:-1], 2 * x.shape[-1]) if x.ndim else parts
+    if dtype.kind == "c" and x.dtype == dtype.type().real.dtype:
+        return x[..., ::2] + 1j * x[..., 1::2]
+    return x.view(dtype)  # which says why not
+
+
+def _array_of(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    if isinstance(a, Tracer):
+        return funcdiff.numpy.asarray(a, dtype)
+    return np.asarray_chkfinite(a, dtype, order)
+
+
+def _float(x: Any) -> Any:
+    """Return ``float(x)``, of a traced array of one element that element."""
+    if not isinstance(x, Tracer):
+        return float(x)
+    given: Any = x
+    number = given.reshape(())
+    return number if x.dtype.kind == "f" else number.astype(float)
+
+
+def _int(x: Any) -> int:
+    given: Any = stop_gradient(x) if isinstance(x, Tracer) else x
+    return int(given.astype(int) if isinstance(x, Tracer) else given)
+
+
+def _set_flags(x: Any, **flags: Any) -> None:
+    if not isinstance(x, Tracer):
+        x.setflags(**flags)
+
+
+def _may_share(a: Any, b: Any) -> bool:
+    return isinstance(a, Tracer) or isinstance(b, Tracer) or np.may_share_memory(a, b)
+
+
+ANSWERS: Final[dict[str, Callable[..., Any]]] = {
+    "is_known_to_hold": is_known_to_hold,
+    "may_hold": may_hold,
+    "view_of": _view,
+    "array_of": _array_of,
+    "may_share": _may_share,
+    "float_of": _float,
+    "int_of": _int,
+    "set_flags_of": _set_flags,
+}
+"""What the changed code calls, by name."""
+
+
+_ANSWERED: Final = {
+    "asarray_chkfinite": "array_of",
+    "may_share_memory": "may_share",
+    "shares_memory": "may_share",
+}
+"""Functions of NumPy's -> what is called in their place."""
+
+
+def adapted_code(plain: FunctionType) -> CodeType:
+    """Return the code of a function, in which these questions are answered."""
+    code = plain.__code__
+    found = _changed_functions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    if found is None:
+        return code
+    owner = plain.__qualname__.split(".")[-2:][0]
+    # names that begin with two underscores are mangled by the class around, by its name without
+    # the first ones, which hide no name that the function knows
+    name = "____" + owner * owner.isidentifier()
+    outer = f"def {_OUTER}({', '.join(code.co_freevars)}):\n class {name}: pass"
+    tree = ast.parse(outer)
+    bare = copy(found)
+    bare.decorator_list = []  # of functions within they stay
+    tree.body[0].body[0].body = [bare]  # type: ignore[attr-defined]
+    changed = compile(tree, code.co_filename, "exec", dont_inherit=True)
+    for inner in (_OUTER, name, code.co_name):
+        parts = (part for part in changed.co_consts if isinstance(part, CodeType))
+        changed = next(part for part in parts if part.co_name == inner)
+    return changed if changed.co_freevars == code.co_freevars else code
+
+
+@lru_cache(maxsize=64)
+def _changed_functions(path: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Return the functions in a file that ask such questions, by name and first line."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return {}
+    change = _Change()
+    tree = change.visit(tree)
+    lines = sorted(change.lines)
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if bisect(lines, node.end_lineno or 0) > bisect(lines, first):
+                found[node.name, first] = node
+    return found
+
+
+class _Change(ast.NodeTransformer):
+    """Changes the questions into calls of the answers, and notes their lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        kind = _kind_of_branch(node)
+        self.generic_visit(node)
+        if kind is not None:
+            nothing = ast.arguments([], [], None, [], [], None, [])
+            node.test = self._call(kind, node.test, [ast.Lambda(nothing, node.test)])
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
+        names = [alias.asname or alias.name for alias in node.names]
+        assigned = [
+            ast.Assign(
+                [ast.Name(n, ast.Store())], self._call(BORROW, node, [ast.Name(n, ast.Load())])
+            )
+            for n in names
+            if n != "*"
+        ]
+        return [node, *(ast.fix_missing_locations(ast.copy_location(a, node)) for a in assigned)]
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        called = node.func
+        if isinstance(called, ast.Attribute) and called.attr == "view":
+            return self._call("view_of", node, [called.value, *node.args], node.keywords)
+        if isinstance(called, ast.Attribute) and called.attr == "setflags":
+            return self._call("set_flags_of", node, [called.value], node.keywords)
+        is_name = isinstance(called, ast.Name) and len(node.args) == 1
+        if is_name and called.id in ("float", "int"):  # type: ignore[attr-defined]
+            return self._call(f"{called.id}_of", node, node.args)  # type: ignore[attr-defined]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr in _ANSWERED:
+            self.lines.append(node.lineno)
+            return ast.copy_location(_read(_ANSWERED[node.attr]), node)
+        return node
+
+    def _call(
+        self, name: str, old: ast.expr | ast.stmt, args: list[ast.expr], keywords: Any = ()
+    ) -> ast.Call:
+        self.lines.append(old.lineno)
+        called = ast.Call(ast.Name(name, ast.Load()), args, list(keywords))
+        return ast.fix_missing_locations(ast.copy_location(called, old))
+
+
+def _read(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _kind_of_branch(node: ast.If) -> str | None:
+    """Return which question a condition is, if it is one of these."""
+    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+        return None
+    *before, last = node.body
+    if isinstance(last, ast.Raise) or _warns(last):
+        return "is_known_to_hold" if all(isinstance(s, ast.Assign) for s in before) else None
+    asked = node.test
+    if isinstance(asked, ast.Call) and ast.unparse(asked.func) == "np.any" and asked.args:
+        mask = ast.unparse(asked.args[0])
+        if not node.orelse and all(_writes_at(mask, s) for s in node.body):
+            return "may_hold"
+    return None
+
+
+def _warns(statement: ast.stmt) -> bool:
+    """Return whether a statement calls a function of that name."""
+    called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    return called and ast.unparse(statement.value.func).endswith("warn")  # type: ignore[attr-defined]
+
+
+def _writes_at(mask: str, statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Subscript)
+        and ast.unparse(statement.targets[0].slice) == mask
+    )

@@ -1,0 +1,102 @@
+"""What SciPy's code asks of array libraries beyond their standard, for traced arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff.numpy
+from funcdiff.core.builder import builders
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import ConcreteValueError
+from funcdiff.numpy.border.values import concrete_value
+from funcdiff.scipy.covered import cover
+
+_ALL: Final = np.True_
+
+
+def is_lazy_array(x: Any) -> bool:
+    """Return whether an array is traced without values, or with many, as under `vmap`.
+
+    SciPy's code then leaves out what looks at values: warnings, errors and shortcuts.
+    """
+    if not isinstance(x, Tracer):
+        return False
+    try:
+        concrete_value(x)
+    except ConcreteValueError:
+        deciding = (b.decisions for b in builders() if b.decisions is not None)
+        return not any(decisions.is_sure for decisions in islice(deciding, 1))
+    return False
+
+
+@dataclass(frozen=True)
+class at:  # noqa: N801 (its name in SciPy's library)
+    """``at(x)[i].set(y)``: a copy of `x` with other entries, also of a scalar."""
+
+    x: Any
+    index: Any = _ALL
+
+    def __getitem__(self, index: Any) -> at:
+        """Return the same with an index."""
+        return at(self.x, index)
+
+    def _changed(self, change: Callable[[Any, Any], Any], value: Any) -> Any:
+        x = funcdiff.numpy.asarray(self.x)
+        if _is_mask(self.index) and np.ndim(value) == 0:
+            mask = np.reshape(self.index, np.shape(self.index) + (1,) * (x.ndim - self.index.ndim))
+            return np.where(mask, change(x, value), x).astype(x.dtype)
+        y = x.copy()
+        y[self.index] = change(y[self.index], value)
+        return y
+
+    def set(self, value: Any, **_options: Any) -> Any:
+        """Return ``x[i] = value``."""
+        return self._changed(lambda _old, new: new, value)
+
+    def add(self, value: Any, **_options: Any) -> Any:
+        """Return ``x[i] += value``."""
+        return self._changed(operator.add, value)
+
+    def subtract(self, value: Any, **_options: Any) -> Any:
+        """Return ``x[i] -= value``."""
+        return self._changed(operator.sub, value)
+
+    def multiply(self, value: Any, **_options: Any) -> Any:
+        """Return ``x[i] *= value``."""
+        return self._changed(operator.mul, value)
+
+    def divide(self, value: Any, **_options: Any) -> Any:
+        """Return ``x[i] /= value``."""
+        return self._changed(operator.truediv, value)
+
+
+def _is_mask(index: Any) -> bool:
+    return getattr(index, "dtype", None) == np.bool_
+
+
+def apply_where(
+    cond: Any,
+    args: Any,
+    f1: Callable[..., Any],
+    f2: Callable[..., Any] | None = None,
+    /,
+    *,
+    fill_value: Any = None,
+    **_options: Any,
+) -> Any:
+    """Return ``f1(*args)`` where a condition holds and `fill_value` or ``f2(*args)`` elsewhere."""
+    args = args if isinstance(args, list | tuple) else (args,)
+    with np.errstate(all="ignore"):
+        other = fill_value if f2 is None else f2(*args)
+        return np.where(cond, f1(*args), other)
+
+
+for _name, _ours in (("at", at), ("apply_where", apply_where)):
+    for _module in ("scipy._lib.array_api_extra", "scipy._external.array_api_extra"):
+        cover(_module, _name, _ours)

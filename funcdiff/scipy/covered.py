@@ -1,0 +1,278 @@
+"""The table of SciPy's functions that traced arrays know, by module and name, and its namespaces.
+
+A namespace has SciPy's names.  A covered function is ours where something is traced and SciPy's own
+otherwise; every other function is SciPy's, and refuses traced arrays with a reason and a cure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import MissingDependencyError, UnsupportedNumPyError, user_location
+from funcdiff.numpy.creation.construction import array, is_traced
+from funcdiff.numpy.messages.scipy_calls import cures
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+table: Final[dict[str, dict[str, Any]]] = {}
+"""Module of SciPy's -> name -> ours, which is SciPy's own where nothing is traced."""
+
+notes: Final[dict[tuple[str, str], str]] = {}
+"""(Module, name) -> what the page of coverage says of it: what has no derivative, and where."""
+
+refused: Final[dict[str, dict[str, str]]] = {}
+"""Module -> name -> why it takes no traced array, and what to write instead: two sentences."""
+
+opened: Final[dict[str, str]] = {}
+"""Modules of SciPy's that have a namespace -> its name."""
+
+
+class Holder:
+    """An object of ours that stands for one of SciPy's and may hold traced arrays."""
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+def covers(
+    module: str, *names: str, note: str = "", closures: bool = False, joins: bool = True
+) -> Callable[[F], F]:
+    """Enter the decorated function as what functions of SciPy's do where something is traced.
+
+    Lists and tuples of traced numbers among its arguments are joined to arrays.
+
+    Parameters
+    ----------
+    module
+        Where they are: ``"scipy.linalg"``, or a private module with compiled code.
+    *names
+        By default the name of the function.
+    note
+        A sentence for the page of coverage: what has no derivative, which keyword is refused.
+    closures
+        Whether its arguments are functions, which may close over traced arrays: ours is called
+        whenever something is being traced.  Tuples stay as they are: they hold the arguments of
+        these functions.
+    joins
+        Whether tuples of traced numbers are joined; where they hold several arrays, not so.
+    """
+
+    def enter(function: F) -> F:
+        for name in names or (function.__name__,):
+            chosen = _chosen(module, name, function, closures=closures, joins=joins)
+            cover(module, name, chosen, note=note)
+        return cast(F, chosen)
+
+    return enter
+
+
+def cover(module: str, name: str, found: Any, *, note: str = "") -> None:
+    """Enter a function or class that is right for plain arrays, too, as it is."""
+    table.setdefault(module, {})[name] = found
+    if note:
+        notes[module, name] = note
+
+
+def _chosen(
+    module: str, name: str, ours: Callable[..., Any], *, closures: bool, joins: bool
+) -> Any:
+    """Return a function that is SciPy's where nothing is traced."""
+
+    @wraps(ours)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        if current_builder() is None or not (
+            closures or holds_traced(args) or holds_traced(kwargs)
+        ):
+            return getattr(load(module, name), name)(*args, **kwargs)
+        kinds = (list, tuple) if joins and not closures else (list,)
+        named = {k: _joined(v, kinds) for k, v in kwargs.items()}
+        return ours(*[_joined(x, kinds) for x in args], **named)
+
+    chosen.__name__ = chosen.__qualname__ = name
+    return chosen
+
+
+def holds_traced(value: Any) -> bool:
+    """Return whether a value is traced, or a container or an object of ours that may hold such."""
+    if isinstance(value, list | tuple):
+        return any(map(holds_traced, value))
+    if isinstance(value, Mapping):
+        return any(map(holds_traced, value.values()))
+    return isinstance(value, Tracer | Holder)
+
+
+def _joined(value: Any, kinds: tuple[type, ...]) -> Any:
+    joins = type(value) in kinds and is_traced(value) and _is_regular(value)
+    return array(value) if joins else value
+
+
+def _is_regular(value: Any) -> bool:
+    """Return whether nested lists can be an array of numbers."""
+    try:
+        array(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def load(module: str, name: str = "") -> ModuleType:
+    """Return a module of SciPy's, of which something of that name is wanted.
+
+    Raises
+    ------
+    MissingDependencyError
+        If SciPy is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{module}{name and '.'}{name} needs SciPy, and SciPy is not installed, at "
+            f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
+        ) from error
+
+
+def replacement_of(plain: Any) -> Any:
+    """Return what stands for a function or class of SciPy's where something is traced, or None."""
+    _open(str(getattr(plain, "__module__", "")))
+    name = str(getattr(plain, "__name__", None)).removeprefix("function ")  # as f2py has it
+    for module, known in table.items():
+        if name in known and getattr(sys.modules.get(module), name, None) is plain:
+            return known[name]
+    return None
+
+
+def _open(module: str) -> None:
+    """Import the namespaces around a module of SciPy's, which fill the table."""
+    parts = module.split(".")
+    for end in range(2, len(parts) + 1):
+        ours = ".".join(["funcdiff", *parts[:end]])
+        if ours not in sys.modules and parts[0] == "scipy":
+            with suppress(ModuleNotFoundError):
+                import_module(ours)
+
+
+# ---- namespaces ----------------------------------------------------------------------------------
+
+
+class UncoveredNameError(UnsupportedNumPyError, AttributeError):
+    """A name was asked of `funcdiff.scipy` that neither it nor SciPy has."""
+
+
+def namespace(
+    module: str, uncovered: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of the module of ours that stands for one of SciPy's.
+
+    Parameters
+    ----------
+    module
+        ``"scipy.linalg"``, say.
+    uncovered
+        Names, with spaces between, -> why these functions and classes take no traced array, and
+        what to write instead: two sentences.
+    """
+    ours = module.replace("scipy", "funcdiff.scipy", 1)
+    opened[module] = ours
+    table.setdefault(module, {})
+    reasons = (uncovered or {}).items()
+    refused[module] = {name: why for names, why in reasons for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        found = table[module].get(name)
+        if found is None:
+            plain = load(module)
+            if not hasattr(plain, name):
+                raise _missing(module, name)
+            found = _passed_through(module, name, getattr(plain, name))
+        setattr(sys.modules[ours], name, found)
+        return found
+
+    def names() -> list[str]:
+        return sorted({*public_names(load(module)), *public(table[module])})
+
+    return get, names
+
+
+def public(names: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names without an underscore in front."""
+    return (name for name in names if not name.startswith("_"))
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return the public names of a module of SciPy's."""
+    return sorted(getattr(module, "__all__", None) or public(vars(module)))
+
+
+def _missing(module: str, name: str) -> AttributeError:
+    near = difflib.get_close_matches(name, public_names(load(module)), n=3, cutoff=0.6)
+    hint = f" Did you mean {', '.join(near)}?" if near else ""
+    return UncoveredNameError(
+        f"{opened[module]} has no attribute {name!r}, nor has {module}.{hint}"
+    )
+
+
+def _passed_through(module: str, name: str, plain: Any) -> Any:
+    """Return what is not covered: SciPy's own, which refuses traced arrays if it is a function."""
+    ours = f"{opened[module]}.{name}"
+    if isinstance(plain, ModuleType) and find_spec(ours) is not None:
+        return import_module(ours)
+    if not (inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
+        return plain
+
+    @wraps(plain)
+    def refusing(*args: Any, **kwargs: Any) -> Any:
+        if holds_traced(args) or holds_traced(kwargs):
+            raise refusal(module, name)
+        return plain(*args, **kwargs)
+
+    return refusing
+
+
+def refusal(module: str, name: str) -> UnsupportedNumPyError:
+    """Return the error of a function of SciPy's that traced arrays do not know."""
+    why = refused.get(module, {}).get(name) or (
+        "Call it on values that need no derivative, outside the function or on "
+        "fd.stop_gradient(x); or declare it with fd.primitive."
+    )
+    return UnsupportedNumPyError(
+        f"{module}.{name} of a traced array is not supported, at {user_location()}. {why}"
+    )
+
+
+def cure(module: str, name: str, code: str) -> str:
+    """Return what to write instead of code that gave SciPy's own function a traced array."""
+    ours = module.replace("scipy", "funcdiff.scipy", 1)
+    with suppress(ImportError):
+        import_module(ours)
+    why = refused.get(module, {}).get(name)
+    if why is not None:
+        return why
+    found = table.get(module, {}).get(name)
+    of_class: str | None = getattr(found, "cure", None)
+    if of_class is not None:
+        return of_class
+    if found is not None:
+        call = re.search(rf"\b{name}\b.*", code)
+        again = f", and {call[0]} as it is" if call else ""
+        return f"Use funcdiff's, which takes them: `from {ours} import {name}`{again}."
+    return f"Declare {module}.{name} with fd.primitive, or write it with NumPy's functions."
+
+
+cures.append(cure)

@@ -1,0 +1,127 @@
+"""Functions of the user's as programs: what they close over comes first among the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.tracing import nested_policy, record, run
+from funcdiff.core.builder import Builder, builders, current_builder
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import CLOSED
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.numpy.border.promotion import array
+from funcdiff.scipy.covered import cover, load
+
+NUMBER = ArrayType((), FLOAT)
+"""The type of a time, or of a point on a line."""
+
+
+class Closure(NamedTuple):
+    """A function as a program.
+
+    Attributes
+    ----------
+    program
+        ``(*captures, *arguments) -> outputs``.
+    captures
+        What it closes over: arrays, or tracers of an enclosing trace.
+    structure
+        The container of the outputs.
+    """
+
+    program: Program
+    captures: list[Any]
+    structure: pytree.Structure
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether its values depend on something that is traced."""
+        return any(isinstance(x, Tracer) for x in self.captures)
+
+
+def closure(f: Callable[..., Any], *types: ArrayType) -> Closure:
+    """Trace a function of arrays of these types, without values."""
+    operands = [np.zeros(t.shape, t.dtype)[()] for t in types]
+    trace = record(
+        f, operands, lambda xs: f(*xs), nested_policy(0, eager=False, lifts=False), types=types
+    )
+    program = program_of(*trace.recording)
+    return Closure(_captures_first(program, len(types)), trace.captures, trace.structure)
+
+
+def attempt(trace: Callable[[], Any], *others: Any) -> Any:
+    """Trace a function, or return why that failed if nothing else is traced.
+
+    What cannot be traced may still be a plain function of plain values, which `untraced` is for.
+    """
+    enclosing = list(builders())
+    refused = [b.refused for b in enclosing]
+    try:
+        return trace()
+    except Exception as error:
+        if has_tracer(*others):
+            raise
+        for builder, before in zip(enclosing, refused, strict=True):
+            builder.refused = before
+        return error
+
+
+def untraced(f: Callable[..., Any], error: Exception) -> Callable[..., Any]:
+    """Return a function that could not be traced; it raises why if its values are traced."""
+
+    @wraps(f)
+    def plain(*args: Any) -> Any:
+        y = f(*args)
+        if has_tracer(y):
+            raise error
+        return y
+
+    return plain
+
+
+@memoised
+def _captures_first(program: Program, count: int) -> Program:
+    types = program.input_types
+    with Builder("closure", CLOSED) as builder:
+        captures = [builder.input(t) for t in types[count:]]
+        own = [builder.input(t) for t in types[:count]]
+        return builder.program(inline(program, [*own, *captures]))
+
+
+def entry(module: str, name: str, *, note: str = "") -> Callable[[Any], Any]:
+    """Cover a function that takes functions: ours is called whenever something is traced.
+
+    Its arguments come as they are, containers of arguments of functions among them.
+    """
+
+    def enter(ours: Callable[..., Any]) -> Any:
+        @wraps(ours)
+        def chosen(*args: Any, **kwargs: Any) -> Any:
+            if current_builder() is None:
+                return getattr(load(module), name)(*args, **kwargs)
+            return ours(*args, **kwargs)
+
+        cover(module, name, chosen, note=note)
+        return chosen
+
+    return enter
+
+
+def has_tracer(*values: Any) -> bool:
+    """Return whether numbers or arrays in containers are traced."""
+    return any(isinstance(x, Tracer) for x in Operands(values).leaves)
+
+
+def rate_of(program: Program, captures: Any) -> Callable[[Any, Any], Any]:
+    """Return the function ``f(t, y)`` that a program ``(*captures, t, y)`` is of."""
+    return lambda t, y: run(program, [*captures, array(t), array(y)])[0]

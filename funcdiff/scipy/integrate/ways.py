@@ -1,0 +1,160 @@
+"""Functions that decide by values, ``if x < 1``, as one program with a branch for each outcome.
+
+Such a function has no program of its own.  Where values are known it is called by the solver that
+is to integrate it, and traced for each way that Python takes through it; the program then chooses
+among these.  Where none of them was taken it gives nan.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.tracing import nested_policy, record, run
+from funcdiff.api.control.branching import cond
+from funcdiff.core.builder import builders
+from funcdiff.core.decisions import Decisions
+from funcdiff.core.evaluate import executable
+from funcdiff.core.program import Program
+from funcdiff.core.recording import program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.errors import ConcreteValueError, FuncdiffError
+from funcdiff.numpy.border.values import known
+from funcdiff.numpy.creation.construction import array
+from funcdiff.scipy.integrate.closures import Closure, closure
+
+
+class Way(NamedTuple):
+    """A way through a function.
+
+    Attributes
+    ----------
+    program
+        ``(*arguments, *captures) -> (*results, *what decided)``.
+    captures
+        What is closed over.
+    structure
+        The container of the results.
+    outcomes
+        For which the program holds.
+    """
+
+    program: Program
+    captures: list[Any]
+    structure: pytree.Structure
+    outcomes: tuple[int, ...]
+
+    def results(self, xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the results of traced arguments, and what decides whether they hold."""
+        found = run(self.program, [*xs, *self.captures])
+        count = len(found) - len(self.outcomes)
+        return found[:count], found[count:]
+
+    def at(self, xs: Sequence[Any]) -> list[Any] | None:
+        """Return the results for values, or None where another way is taken."""
+        found = executable(self.program)(*xs, *map(known, self.captures))
+        count = len(found) - len(self.outcomes)
+        return found[:count] if tuple(map(int, found[count:])) == self.outcomes else None
+
+
+class Ways:
+    """The ways through a function of arrays of these types, as far as it was called.
+
+    Parameters
+    ----------
+    f
+        The function.  What it closes over has values.
+    *types
+        Of its arguments.
+    """
+
+    def __init__(self, f: Callable[..., Any], *types: ArrayType) -> None:
+        self._f = f
+        self._types = types
+        self._known: list[Way] = []
+
+    def __call__(self, *xs: Any) -> Any:
+        """Return the results for values."""
+        xs = tuple(np.asarray(x, t.dtype)[()] for x, t in zip(xs, self._types, strict=True))
+        found: Any
+        for way in self._known:
+            found = way.at(xs)
+            if found is not None:
+                break
+        else:
+            way = self._traced(xs)
+            self._known.append(way)
+            found = way.at(xs) or []
+        return pytree.unflatten(way.structure, found)
+
+    def _traced(self, xs: Sequence[Any]) -> Way:
+        policy = nested_policy(0, eager=False, lifts=False)
+        trace = record(
+            self._f,
+            xs,
+            lambda tracers: self._f(*tracers),
+            policy,
+            types=self._types,
+            decisions=Decisions,
+        )
+        entries, outputs, origins = trace.recording
+        decided = tuple(decision.atom for decision in trace.decisions)
+        return Way(
+            program_of(entries, (*outputs, *decided), origins), trace.captures, trace.structure,
+            tuple(decision.outcome for decision in trace.decisions),
+        )  # fmt: skip
+
+    def program(self) -> Closure:
+        """Return the program that chooses among the ways."""
+        return closure(lambda *xs: self._chosen(self._known, xs), *self._types)
+
+    def _chosen(self, ways: Sequence[Way], xs: Sequence[Any]) -> Any:
+        first, *others = ways
+        results, decided = first.results(xs)
+        pairs = zip(decided, first.outcomes, strict=True)
+        holds = np.all(np.stack([array(d == outcome) for d, outcome in pairs]))
+
+        def other(*xs: Any) -> Any:
+            if others:
+                return self._chosen(others, xs)
+            return pytree.unflatten(first.structure, [y * np.nan for y in results])
+
+        return cond(holds, lambda *_xs: pytree.unflatten(first.structure, results), other, *xs)
+
+
+def closures(
+    functions: Sequence[Callable[..., Any]],
+    types: Sequence[ArrayType],
+    explore: Callable[..., Any],
+) -> list[Closure]:
+    """Trace functions of the same arguments, by their ways if they decide by values.
+
+    Parameters
+    ----------
+    functions
+        The functions.
+    types
+        Of their arguments.
+    explore
+        ``explore(*functions)`` calls functions of values as the solver will; it raises
+        ConcreteValueError where values are not known.
+    """
+    enclosing = list(builders())
+    refused = [builder.refused for builder in enclosing]
+    try:
+        return [closure(f, *types) for f in functions]
+    except ConcreteValueError as error:
+        for builder, before in zip(enclosing, refused, strict=True):
+            builder.refused = before
+        ways = [Ways(f, *types) for f in functions]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they come again with the result
+                explore(*ways)
+        except FuncdiffError:
+            raise error from None
+        return [way.program() for way in ways]

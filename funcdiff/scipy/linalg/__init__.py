@@ -1,0 +1,44 @@
+"""``scipy.linalg`` for traced arrays: ``from funcdiff.scipy import linalg``."""
+
+import funcdiff.scipy.linalg.banded
+import funcdiff.scipy.linalg.equations
+import funcdiff.scipy.linalg.factors
+import funcdiff.scipy.linalg.functions
+import funcdiff.scipy.linalg.matrices
+import funcdiff.scipy.linalg.shift_structured
+import funcdiff.scipy.linalg.spectra
+import funcdiff.scipy.linalg.systems  # noqa: F401
+from funcdiff.scipy.covered import namespace
+
+__getattr__, __dir__ = namespace(
+    "scipy.linalg",
+    {
+        "dft hadamard helmert hilbert invhilbert invpascal pascal": (
+            "Its size is a whole number, which has no derivative. Pass an int: its elements are "
+            "constants."
+        ),
+        "find_best_blas_type get_blas_funcs get_lapack_funcs": (
+            "It looks for compiled code, which takes plain arrays. Call what is above it, "
+            "scipy.linalg.solve or eigh, say."
+        ),
+        "hessenberg schur rsf2csf cdf2rdf": (
+            "Its factors depend on choices that algorithms make, of signs, phases and orders. Use "
+            "what does not: eigvals, eig, sqrtm, logm, or fd.stop_gradient(a)."
+        ),
+        "qz ordqz cossin": (
+            "Its factors depend on choices that algorithms make, of signs, phases and orders. Use "
+            "eigvals(a, b), svdvals of a block, or fd.stop_gradient(a)."
+        ),
+        "ldl": (
+            "Its blocks of two rows come and go with the values. Use cho_factor or lu_factor, or "
+            "solve(a, b, assume_a='sym')."
+        ),
+        "qr_delete qr_insert qr_update": (
+            "It turns factors that are known into those of another matrix. Call qr on that matrix, "
+            "whose derivative costs no less."
+        ),
+        "clarkson_woodruff_transform": (
+            "Its sketch is a random sparse matrix. Make that outside, and multiply by it."
+        ),
+    },
+)

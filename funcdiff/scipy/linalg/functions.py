@@ -1,0 +1,247 @@
+"""Functions of square matrices: exponential, logarithm, roots, powers, circular functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, complex_dtype
+from funcdiff.numpy.border.promotion import Traced, array
+from funcdiff.ops.linalg import eigen
+from funcdiff.ops.linalg.functions.general import general_function
+from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.scipy.adaptation import is_known_to_hold, may_hold
+from funcdiff.scipy.covered import covers
+from funcdiff.scipy.linalg.stacks import inexact, squares
+
+# ---- one function --------------------------------------------------------------------------------
+
+
+def _function(name: str, a: Traced, *numbers: float) -> Any:
+    """Return a function of matrices, complex where that of a real one is.
+
+    Where the values are not known, that of a real matrix is taken to be real.
+    """
+    if a.size == 0:
+        return a
+    y, is_complex = _raw(name, a, numbers)
+    if a.dtype.kind == "c" or name == "expm":
+        return y
+    if is_known_to_hold(lambda: np.any(is_complex)):
+        return _beside_the_cut(name, a, numbers)
+    known = is_known_to_hold(lambda: not np.any(is_complex))
+    return y if known else general_function(name, a, numbers=numbers, strict=True)[0]
+
+
+def _raw(name: str, a: Any, numbers: tuple[float, ...]) -> Any:
+    return general_function(name, a, numbers=numbers)
+
+
+def _beside_the_cut(name: str, a: Traced, numbers: tuple[float, ...]) -> Any:
+    """Return a root, power or logarithm of real matrices with negative eigenvalues.
+
+    These are on the cut of the function, where rounding errors decide on a branch: the matrices are
+    turned in the complex plane, half as far as no other eigenvalue comes to the cut.
+    """
+    w: Any = stop_gradient(eigen.eigvals(a))
+    rounding = 1e3 * np.finfo(w.real.dtype).eps * np.max(np.abs(w), axis=-1, keepdims=True)
+    distance = np.where(w.imag < -rounding, np.pi + np.angle(w), np.pi)
+    turn = np.min(distance, axis=-1)[..., None, None] / 2
+    y = general_function(name, np.exp(-1j * turn) * a, numbers=numbers)[0]
+    if name == "logm":
+        return y + 1j * turn * np.eye(a.shape[-1], dtype=a.dtype)
+    (power,) = numbers or (0.5,)
+    return np.exp(1j * power * turn) * y
+
+
+def _matrices(A: Any) -> Traced:
+    """Return a stack of square matrices, a number as a matrix of one element.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        For other arrays.
+    """
+    a = inexact(A)
+    if a.size == 1 and a.ndim < 2:
+        return a.reshape(1, 1)
+    if a.ndim < 2:
+        raise LinAlgError("The input array must be at least two-dimensional")
+    if a.shape[-1] != a.shape[-2]:
+        raise LinAlgError("Last 2 dimensions of the array must be square")
+    return a
+
+
+def _wide(a: Traced) -> Traced:
+    """Return matrices in double precision, which logarithms and powers have of single ones."""
+    return a.astype(complex_dtype(FLOAT) if a.dtype.kind == "c" else FLOAT)
+
+
+_REAL = (
+    "Inside vmap, where values are not known, the result for a real matrix has to be real: "
+    "pass a complex one otherwise."
+)
+
+
+@covers("scipy.linalg")
+def expm(A: Any) -> Any:
+    """Return the exponential; derivatives of every order are blocks of larger ones.
+
+    L(A, E) is the block beside the diagonal of exp([[A, E], [0, A]]) (N. Higham, "Functions of
+    Matrices", SIAM 2008, section 3.2).
+    """
+    return _function("expm", _matrices(A))
+
+
+@covers("scipy.linalg", note=_REAL)
+def sqrtm(A: Any, **deprecated: Any) -> Any:
+    """Return the principal square root, which a singular matrix may not have.
+
+    Its derivative solves X·dX + dX·X = dA.
+    """
+    if deprecated:
+        raise TypeError(f"sqrtm of a traced array takes no keyword {', '.join(deprecated)}")
+    return _function("sqrtm", _matrices(A))
+
+
+@covers("scipy.linalg", note=_REAL)
+def logm(A: Any, **deprecated: Any) -> Any:
+    """Return the principal logarithm; derivatives are blocks of those of larger matrices."""
+    if deprecated:
+        raise TypeError(f"logm of a traced array takes no keyword {', '.join(deprecated)}")
+    (a,) = squares(A)
+    return _function("logm", _wide(a))
+
+
+@covers("scipy.linalg", note=_REAL)
+def fractional_matrix_power(A: Any, t: Any) -> Any:
+    """Return Aᵗ; the derivative by a traced exponent is log(A)·Aᵗ."""
+    (a,) = squares(A)
+    if isinstance(t, Tracer) and t.type.differentiable:
+        return expm(t * logm(a))
+    if t == int(t):
+        return np.linalg.matrix_power(a, int(t))
+    return _function("fractional_matrix_power", _wide(a), float(t))
+
+
+@covers("scipy.linalg", note="A matrix with an eigenvalue on the imaginary axis has no derivative.")
+def signm(A: Any, **deprecated: Any) -> Any:
+    """Return the sign of a matrix, A·(A²)^(-1/2), with its derivative.
+
+    N. Higham, "Functions of Matrices", SIAM 2008, chapter 5.
+    """
+    if deprecated:
+        raise TypeError(f"signm of a traced array takes no keyword {', '.join(deprecated)}")
+    (a,) = squares(A)
+    return np.linalg.solve(sqrtm(a @ a), a)
+
+
+@covers("scipy.linalg", note="The matrix needs a basis of eigenvectors.")
+def funm(A: Any, func: Any, disp: bool = True) -> Any:
+    """Return V·f(w)·V⁻¹ by eigenvalues and eigenvectors, which have no derivative at equal ones.
+
+    The function takes and returns arrays of complex numbers.
+    """
+    (a,) = squares(A)
+    if not disp:
+        raise TypeError("funm of a traced array takes no keyword disp: it estimates no errors")
+    w, v = np.linalg.eig(a.astype(complex_dtype(a.dtype)))
+    found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * func(w)[..., None, :], -1, -2))
+    return _real_if_close(a, np.swapaxes(found, -1, -2))
+
+
+def _real_if_close(a: Traced, found: Traced) -> Any:
+    """Return a function of real matrices, real if its imaginary part is a rounding error."""
+    if a.dtype.kind == "c":
+        return found
+    tolerance = np.finfo(a.dtype).eps * (1e3 if a.dtype == np.float32 else 1e6)
+    return found.real if may_hold(lambda: np.all(np.abs(found.imag) <= tolerance)) else found
+
+
+# ---- by the exponential --------------------------------------------------------------------------
+
+
+@covers("scipy.linalg")
+def cosm(A: Any) -> Any:
+    """Return the cosine, (exp(iA) + exp(-iA))/2."""
+    (a,) = squares(A)
+    if a.dtype.kind == "c":
+        return 0.5 * (expm(1j * a) + expm(-1j * a))
+    return expm(1j * a).real
+
+
+@covers("scipy.linalg")
+def sinm(A: Any) -> Any:
+    """Return the sine, (exp(iA) - exp(-iA))/(2i)."""
+    (a,) = squares(A)
+    if a.dtype.kind == "c":
+        return -0.5j * (expm(1j * a) - expm(-1j * a))
+    return expm(1j * a).imag
+
+
+@covers("scipy.linalg")
+def tanm(A: Any) -> Any:
+    """Return the tangent, cos(A)⁻¹·sin(A)."""
+    return np.linalg.solve(cosm(A), sinm(A))
+
+
+@covers("scipy.linalg")
+def coshm(A: Any) -> Any:
+    """Return the hyperbolic cosine, (exp(A) + exp(-A))/2."""
+    (a,) = squares(A)
+    return 0.5 * (expm(a) + expm(-a))
+
+
+@covers("scipy.linalg")
+def sinhm(A: Any) -> Any:
+    """Return the hyperbolic sine, (exp(A) - exp(-A))/2."""
+    (a,) = squares(A)
+    return 0.5 * (expm(a) - expm(-a))
+
+
+@covers("scipy.linalg")
+def tanhm(A: Any) -> Any:
+    """Return the hyperbolic tangent, cosh(A)⁻¹·sinh(A)."""
+    return np.linalg.solve(coshm(A), sinhm(A))
+
+
+@covers("scipy.linalg")
+def expm_frechet(
+    A: Any,
+    E: Any,
+    method: str | None = None,
+    compute_expm: bool = True,
+    check_finite: bool = True,
+) -> Any:
+    """Return the exponential and its derivative along E, linear in E, which have derivatives.
+
+    Both methods are one here: a block of the exponential of a larger matrix.
+    """
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(f"Unknown implementation {method}")
+    a, e = map(_wide, squares(A, E))
+    if a.shape != e.shape:
+        raise ValueError("expected A and E to be the same shape")
+    along = general_function("expm", a, e)[0]
+    return (expm(a), along) if compute_expm else along
+
+
+@covers("scipy.linalg")
+def expm_cond(A: Any, check_finite: bool = True) -> Any:
+    """Return the relative condition number of the exponential in the Frobenius norm."""
+    (a,) = squares(A)
+    a = _wide(a)
+    n = a.shape[-1]
+    units = np.eye(n * n).reshape(n, n, n, n)
+    columns: list[Any] = [
+        general_function("expm", a, array(np.broadcast_to(unit, a.shape).astype(a.dtype)))[0]
+        for row in units
+        for unit in row
+    ]
+    kronecker: Any = np.stack(columns, axis=-1).reshape(*a.shape[:-2], n * n, n * n)
+    norm = np.linalg.norm
+    ratio = norm(a, axis=(-2, -1)) / norm(expm(a), axis=(-2, -1))
+    return norm(kronecker, 2, axis=(-2, -1)) * ratio

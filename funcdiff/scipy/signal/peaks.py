@@ -1,0 +1,68 @@
+"""Peaks: where they are follows from known values; how high and wide they are is differentiable.
+
+Places are integers without a derivative, found by SciPy's compiled functions in the values.
+Heights, prominences and interpolated widths are formulas of the samples at these places.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import known
+from funcdiff.scipy.covered import covers, load
+
+_COMPILED: Final = "scipy.signal._peak_finding_utils"
+
+
+def _by_value(name: str, *operands: Any) -> Any:
+    """Call a compiled function with the values of arrays."""
+    values = [np.array(known(x)) if np.ndim(x) else known(x)[()] for x in operands]
+    return getattr(load(_COMPILED), name)(*values)
+
+
+@covers(_COMPILED)
+def _local_maxima_1d(x: Any) -> Any:
+    """Return the middles and edges of local maxima."""
+    return _by_value("_local_maxima_1d", x)
+
+
+@covers(_COMPILED)
+def _select_by_peak_distance(peaks: Any, priority: Any, distance: Any) -> Any:
+    """Return which peaks are far enough from higher ones."""
+    return _by_value("_select_by_peak_distance", peaks, priority, distance)
+
+
+@covers(_COMPILED)
+def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> Any:
+    """Return how far peaks rise above the higher one of their two bases, and these bases."""
+    _, left, right = _by_value("_peak_prominences", x, peaks, wlen)
+    x, peaks = array(x), np.array(known(peaks))
+    return x[peaks] - np.maximum(x[left], x[right]), left, right
+
+
+@covers(_COMPILED)
+def _peak_widths(
+    x: Any, peaks: Any, rel_height: Any, prominences: Any, left_bases: Any, right_bases: Any
+) -> Any:
+    """Return widths at a height below the peaks, the heights, and where lines meet them."""
+    given = (x, peaks, rel_height, prominences, left_bases, right_bases)
+    _, _, left, right = _by_value("_peak_widths", *given)
+    x, peaks = array(x), np.array(known(peaks))
+    heights = x[peaks] - prominences * rel_height
+    ends = [_crossing(x, heights, place, side) for place, side in ((left, 1), (right, -1))]
+    return ends[1] - ends[0], heights, *ends
+
+
+def _crossing(x: Any, heights: Any, places: Any, side: int) -> Any:
+    """Return where the line between two samples meets a height; at a base, the base itself.
+
+    `side` leads from the sample below the height to that above it.
+    """
+    below = (np.floor(places) if side > 0 else np.ceil(places)).astype(int)
+    above = np.clip(below + side, 0, len(x) - 1)
+    lower = np.asarray(known(x))[below] < known(heights)
+    rise = np.where(lower, x[above] - x[below], 1.0)
+    return below + side * np.where(lower, (heights - x[below]) / rise, 0.0)

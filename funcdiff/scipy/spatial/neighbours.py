@@ -1,0 +1,90 @@
+"""Trees of points: a search finds the neighbours, which are constants, NumPy their distances."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from funcdiff.api.rules.opaque import primitive
+from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.scipy.covered import Holder, cover, holds_traced, load, refusal
+from funcdiff.scipy.spatial.distance.metrics import minkowski
+
+_MODULE: Final = "scipy.spatial"
+_OTHERS: Final = (
+    "query_ball_point", "query_ball_tree", "query_pairs", "count_neighbors",
+    "sparse_distance_matrix",
+)  # fmt: skip
+
+
+def _tree(name: str) -> Any:
+    """Return a class of SciPy's trees, whose points and queries may be traced."""
+    plain: Any = getattr(load(_MODULE), name)
+
+    class Tree(plain, Holder):  # type: ignore[misc]
+        """SciPy's tree; of traced points there are distances of neighbours alone."""
+
+        def __init__(self, data: Any, *args: Any, **kwargs: Any) -> None:
+            self._points: Any = array(data) if holds_traced(data) else None
+            self._options = (args, kwargs)
+            if self._points is None:
+                super().__init__(data, *args, **kwargs)
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in _OTHERS and self._points is not None:
+                _refuse(name)
+            return super().__getattribute__(name)
+
+        def query(
+            self,
+            x: Any,
+            k: Any = 1,
+            eps: float = 0.0,
+            p: float = 2.0,
+            distance_upper_bound: float = np.inf,
+            workers: int = 1,
+        ) -> Any:
+            """Return distances of neighbours, which are differentiable, and their numbers."""
+            if self._points is None and not holds_traced(x):
+                return super().query(x, k, eps, p, distance_upper_bound, workers)
+            points = array(self.data if self._points is None else self._points)
+            queries = array(x)
+            args, kwargs = self._options
+
+            def search(data: Any, x: Any) -> Any:
+                found = plain(data, *args, **kwargs)
+                return found.query(x, k, eps, p, distance_upper_bound, workers)[1]
+
+            def shape(_data: Any, x: Any) -> Any:
+                counts = () if np.ndim(k) == 0 and k == 1 else np.shape(_ranks(k))
+                return np.zeros((*x.shape[:-1], *counts), np.intp)
+
+            opaque: Any = primitive
+            numbers = opaque(search, result=shape)(stop_gradient(points), stop_gradient(queries))
+            is_missing = numbers == points.shape[0]
+            nearest = points[np.where(is_missing, 0, numbers)]
+            others = queries if numbers.ndim == queries.ndim - 1 else queries[..., None, :]
+            distances = minkowski(others, nearest, p)
+            return np.where(is_missing, np.inf, distances), numbers
+
+    Tree.__name__ = Tree.__qualname__ = name
+    return Tree
+
+
+def _ranks(k: Any) -> Any:
+    return range(k) if np.ndim(k) == 0 else k
+
+
+def _refuse(name: str) -> NoReturn:
+    raise refusal(_MODULE, f"KDTree.{name}")
+
+
+for _name in ("KDTree", "cKDTree"):
+    cover(
+        _MODULE,
+        _name,
+        _tree(_name),
+        note="query: the numbers of the neighbours are constants. Of traced points, query alone.",
+    )

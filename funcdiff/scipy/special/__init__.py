@@ -1,0 +1,116 @@
+"""``scipy.special`` for traced arrays: ``from funcdiff.scipy import special``.
+
+Its ufuncs (``scipy.special.gammaln(x)``) reach traced arrays by themselves, and are here, too.
+Its Python functions (`logsumexp`, `softmax`, `polygamma`, ...) cannot; here they are under the
+same names and signatures, and SciPy's own where nothing is traced.
+
+Examples
+--------
+>>> import funcdiff as fd
+>>> from funcdiff.scipy import special
+>>> print(fd.grad(special.gammaln)(1.0).round(12))
+-0.577215664902
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import funcdiff.ops.special.bessel
+import funcdiff.ops.special.distributions
+import funcdiff.ops.special.elliptic
+import funcdiff.ops.special.entropy
+import funcdiff.ops.special.gamma
+import funcdiff.ops.special.hypergeometric
+import funcdiff.ops.special.incomplete
+import funcdiff.ops.special.jacobi
+import funcdiff.ops.special.kelvin
+import funcdiff.ops.special.logistic
+import funcdiff.ops.special.normal
+import funcdiff.ops.special.parabolic
+import funcdiff.ops.special.polynomials
+import funcdiff.ops.special.powers
+import funcdiff.ops.special.struve
+import funcdiff.ops.special.voigt
+import funcdiff.ops.special.wright
+import funcdiff.scipy.special.elementary
+import funcdiff.scipy.special.results  # noqa: F401
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.errors import MissingDependencyError
+from funcdiff.numpy.border.dispatch import functions, ufuncs
+from funcdiff.numpy.messages.foreign import handlers, operation_of
+from funcdiff.numpy.namespace import numpy
+from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.special.family import by_name
+from funcdiff.scipy.covered import cover, load, namespace
+from funcdiff.scipy.special.gammas import comb, multigammaln, polygamma, zeta
+from funcdiff.scipy.special.lambert import lambertw
+from funcdiff.scipy.special.normalization import log_softmax, logsumexp, softmax, softplus
+from funcdiff.scipy.special.refusals import REFUSED
+from funcdiff.scipy.special.spherical import spherical_in, spherical_jn, spherical_kn, spherical_yn
+
+__all__ = [
+    "comb",
+    "lambertw",
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "polygamma",
+    "softmax",
+    "softplus",
+    "spherical_in",
+    "spherical_jn",
+    "spherical_kn",
+    "spherical_yn",
+    "zeta",
+]
+
+
+vars(numpy)["special"] = sys.modules[__name__]
+"""The namespace of traced arrays has it, for code that is written for any array library."""
+
+_ALIASES = ("digamma", "jn", "sinc")
+"""Second names of ufuncs, and a function of NumPy's."""
+
+_found, _names = namespace("scipy.special", REFUSED)
+
+
+@cache
+def _enter_ufuncs() -> None:
+    """Enter SciPy's ufuncs, which are as they are, in the table of what is covered."""
+    for name in {*by_name, *handlers, *_ALIASES} & set(vars(load("scipy.special"))):
+        if not name.startswith("_") and _is_covered(scipy_function(name)):
+            cover("scipy.special", name, scipy_function(name))
+
+
+def _is_covered(value: Any) -> bool:
+    if isinstance(value, np.ufunc):
+        return value in by_ufunc or value in ufuncs or operation_of(value) is not None
+    return callable(value) and not isinstance(value, type) and value in functions
+
+
+def __getattr__(name: str) -> Any:
+    """Return the function of that name in SciPy, which refuses traced arrays it does not know."""
+    if not name.startswith("__"):
+        try:
+            _enter_ufuncs()
+        except MissingDependencyError:
+            if name in by_name or name in handlers or name in _ALIASES:
+                raise
+            raise AttributeError(name) from None
+    return _found(name)
+
+
+def __dir__() -> list[str]:
+    try:
+        _enter_ufuncs()
+    except MissingDependencyError:
+        return __all__
+    return _names()
+
+
+cover("scipy.special", "softplus", softplus)

@@ -1,0 +1,105 @@
+"""Python functions of SciPy's made of its ufuncs: factorials, slopes of Bessel functions, sums."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.dependencies import scipy_function
+from funcdiff.numpy.border.dispatch import unsupported
+from funcdiff.scipy.covered import covers
+from funcdiff.scipy.special.calls import floating, for_traced, widened
+
+
+@for_traced
+def factorial(n: Any, exact: Any = False, extend: str = "zero") -> Any:
+    """Return Γ(n + 1), and 0 for negative n if it is not extended.
+
+    Exact numbers are integers, and refused.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(special.factorial)(0.0).round(12))
+    -0.577215664902
+    """
+    if exact:
+        raise unsupported(
+            "scipy.special.factorial(exact=True)", "Leave exact out, or pass integers from outside."
+        )
+    x: Any = widened(n)
+    value = scipy_function("gamma")(x + 1)
+    return value if extend == "complex" else np.where(x < 0, 0, value)
+
+
+@for_traced
+def perm(N: Any, k: Any, exact: Any = False) -> Any:
+    """Return the number of ordered ways to take k of N things, as a function of real numbers.
+
+    Exact numbers are integers, and refused.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(lambda n: special.perm(n, 2))(4.0).round(12))
+    7.0
+    """
+    if exact:
+        raise unsupported(
+            "scipy.special.perm(exact=True)", "Leave exact out, or pass integers from outside."
+        )
+    x, y = floating(N), floating(k)
+    within = np.logical_and(y <= x, np.logical_and(x >= 0, y >= 0))
+    return np.where(within, scipy_function("poch")(np.where(within, x - y + 1, 1), y), 0)
+
+
+@for_traced
+def diric(x: Any, n: Any) -> Any:
+    """Return sin(n·x/2)/(n·sin(x/2)), which is smooth at multiples of 2π, too.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> from funcdiff.scipy import special
+    >>> print(fd.grad(fd.grad(lambda x: special.diric(x, 3)))(0.0).round(12))
+    -0.666666666667
+    """
+    x = floating(x)
+    turns = np.round(x / (2 * np.pi))
+    rest = x / (2 * np.pi) - turns
+    whole = np.logical_and(n > 0, n == np.floor(n))
+    sign = np.where(turns * (n - 1) % 2 == 0, 1, -1)
+    return np.where(whole, sign * np.sinc(n * rest) / np.sinc(rest), np.nan)
+
+
+@for_traced
+def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
+    """Return the generalized Laguerre polynomial of degree n and parameter k."""
+    return scipy_function("eval_genlaguerre")(n, k, x)
+
+
+def _slopes_of(name: str, function: str, sign: int, outer: int) -> None:
+    """Cover the n-th derivative of a Bessel function, NIST DLMF 10.6.7 and 10.29.5."""
+
+    def slope(v: Any, z: Any, n: Any = 1) -> Any:
+        ufunc = scipy_function(function)
+        terms = (sign**k * comb(n, k) * ufunc(v - n + 2 * k, z) for k in range(n + 1))
+        return outer**n * sum(terms) / 2**n
+
+    slope.__doc__ = f"Return the n-th derivative of `{function}` in z."
+    covers("scipy.special", name)(slope)
+
+
+for _row in (
+    ("jvp", "jv", -1, 1),
+    ("yvp", "yv", -1, 1),
+    ("kvp", "kv", 1, -1),
+    ("ivp", "iv", 1, 1),
+    ("h1vp", "hankel1", -1, 1),
+    ("h2vp", "hankel2", -1, 1),
+):
+    _slopes_of(*_row)

@@ -1,0 +1,68 @@
+"""Why the other functions of ``scipy.special`` take no traced array, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_WHOLE = (
+    "Its arguments are whole numbers. Pass them from outside, as integers: its result is a "
+    "constant."
+)
+_TABLES = (
+    "It returns tables of functions of whole orders, with their slopes. Write the functions "
+    "themselves, which are differentiable."
+)
+_WAVES = (
+    "No rule is known for these functions of several separated variables. Declare it with "
+    "fd.primitive, and a rule made of its own slopes."
+)
+_INVERSES = (
+    "It inverts a distribution function in a parameter. Solve the equation of the distribution "
+    "function by fd.custom_root."
+)
+_DISTRIBUTIONS = (
+    "No closed rule is known for this distribution function. Declare it with fd.primitive, and a "
+    "rule made of its density."
+)
+_POLYNOMIALS = (
+    "Its degree is a whole number; it returns a polynomial. Pass the degree from outside; the "
+    "functions eval_legendre, eval_jacobi and so on take traced arrays."
+)
+_FAMILIES = "legendre chebyt chebyu chebyc chebys jacobi laguerre genlaguerre hermite hermitenorm "
+_SHORT = "c cg h he j js l la p ps s t ts u us"
+
+REFUSED: Final = {
+    "bernoulli euler stirling2 ai_zeros bi_zeros ber_zeros bei_zeros ker_zeros kei_zeros "
+    "berp_zeros beip_zeros kerp_zeros keip_zeros kelvin_zeros erf_zeros fresnel_zeros "
+    "fresnelc_zeros fresnels_zeros jn_zeros jnp_zeros jnjnp_zeros jnyn_zeros y0_zeros y1_zeros "
+    "y1p_zeros yn_zeros ynp_zeros factorial2 factorialk mathieu_even_coef "
+    "mathieu_odd_coef": _WHOLE,
+    "lmbda lqn lqmn lpn lpmn clpmn pbdn_seq pbdv_seq pbvv_seq riccati_jn riccati_yn kelvin "
+    "legendre_p legendre_p_all "
+    "assoc_legendre_p assoc_legendre_p_all sph_legendre_p sph_legendre_p_all "
+    "sph_harm sph_harm_y sph_harm_y_all": _TABLES,
+    "ellip_harm ellip_harm_2 ellip_normal mathieu_a mathieu_b mathieu_cem mathieu_sem "
+    "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv "
+    "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "
+    "pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv besselpoly modfresnelm modfresnelp zetac": _WAVES,
+    "itairy": (
+        "SciPy's values of these integrals have seven digits, which differ from those of their "
+        "derivatives. Integrate airy by a rule of quadrature."
+    ),
+    "elliprc elliprd elliprf elliprg elliprj": (
+        "Carlson's integrals have no rule. Write Legendre's, ellipkinc and ellipeinc, which are "
+        "differentiable in amplitude and parameter."
+    ),
+    "bdtrik bdtrin btdtria btdtrib chdtriv chndtridf chndtrinc chndtrix fdtridfd gdtria gdtrib "
+    "kolmogi nbdtrik nbdtrin ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit "
+    "nrdtrimn nrdtrisd pdtrik smirnovi stdtridf": _INVERSES,
+    "chndtr kolmogorov ncfdtr nctdtr smirnov tklmbda": _DISTRIBUTIONS,
+    f"{_FAMILIES} gegenbauer sh_chebyt sh_chebyu sh_jacobi sh_legendre "
+    "roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre "
+    "roots_hermite roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt "
+    "roots_sh_chebyu roots_sh_jacobi roots_sh_legendre "
+    + " ".join(f"{name}_roots" for name in _SHORT.split()): _POLYNOMIALS,
+    "errstate geterr seterr": (
+        "It sets how errors are shown, and takes no arrays. Call it outside, with texts."
+    ),
+}

@@ -1,0 +1,58 @@
+"""The distributions of ``scipy.stats``: SciPy's classes, with leaves and methods of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.scipy.borrowed import copy_of, stand_in
+from funcdiff.scipy.covered import Holder, cover, load
+from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
+from funcdiff.scipy.stats.frames import Continuous, Discrete
+from funcdiff.scipy.stats.leaves import objects
+
+
+def _lazyselect(
+    condlist: Sequence[Any], choicelist: Sequence[Any], arrays: Any, default: Any = 0
+) -> Any:
+    """Choose among functions of all elements; of several conditions that hold the last counts."""
+    found = default
+    with np.errstate(all="ignore"):
+        for condition, choice in zip(condlist, choicelist, strict=True):
+            found = np.where(condition, choice(*arrays), found)
+    return found
+
+
+def cover_distributions() -> None:
+    """Enter every distribution of SciPy's that is an object of its own."""
+    stats = load("scipy.stats")
+    known = load("scipy.stats._continuous_distns")
+    for function in (_lazyselect, _log_gauss_mass):
+        stand_in(getattr(known, function.__name__), function)
+    infrastructure = load("scipy.stats._distn_infrastructure")
+    for kind, frame, frozen in (
+        (infrastructure.rv_continuous, Continuous, infrastructure.rv_continuous_frozen),
+        (infrastructure.rv_discrete, Discrete, infrastructure.rv_discrete_frozen),
+    ):
+        frozen_kind = type(frozen.__name__, (frozen, Holder), {})
+        for name, plain in vars(stats).items():
+            if isinstance(plain, kind):
+                found = _made(name, plain, frame)
+                found._frozen_kind = frozen_kind
+                objects[name] = found
+                stand_in(plain, found)
+                cover("scipy.stats", name, found)
+
+
+def _made(name: str, plain: Any, frame: type) -> Any:
+    borrowed = copy_of(type(plain))
+    kind: Any = type(type(plain).__name__, (frame, borrowed), dict(formulas.get(name, {})))
+    found = object.__new__(kind)
+    vars(found).update(vars(plain))
+    found._plain, found._key = plain, name
+    return found
+
+
+cover_distributions()

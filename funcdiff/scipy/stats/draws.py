@@ -1,0 +1,166 @@
+"""Random variates whose derivatives in the parameters are those at the same random numbers.
+
+A variate is x = F⁻¹(u; θ)·scale + loc for some u that does not depend on the parameters, however it
+was drawn, so that dx = -F_θ(z) dθ·scale/f(z) + z dscale + dloc at z = (x - loc)/scale: implicit
+reparameterization (M. Figurnov, S. Mohamed, A. Mnih, "Implicit Reparameterization Gradients",
+NeurIPS 2018).  Variates are SciPy's own; those of discrete distributions are constant.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import bind
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.types import FLOAT, INT, ArrayType
+from funcdiff.errors import ConcreteValueError, ProgramError, user_location
+from funcdiff.numpy.border.promotion import array, shape_of
+from funcdiff.numpy.border.values import known
+from funcdiff.ops.user.named_code import Entered
+from funcdiff.reading.text.control import STATEMENTS, from_outside
+from funcdiff.scipy.stats.leaves import scipys
+from funcdiff.scipy.stats.methods import density, shape_slope
+from funcdiff.space import sum_tangents
+
+
+@dataclass(frozen=True)
+class Source:
+    """The state of a generator from which a draw starts, or a seed."""
+
+    state: Any
+
+
+sources: Final = Entered[Source]()
+"""States of generators of random numbers, from which a draw starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Params):
+    """A draw of variates: of which distribution and shape, from which state of a generator.
+
+    Behind `batches` axes in front each example is drawn from the same state.
+    """
+
+    distribution: str
+    size: tuple[int, ...]
+    source: str
+    batches: tuple[int, ...] = ()
+
+    def batched(self, size: int) -> Draw:
+        """Return the same for operands with one more axis in front."""
+        return replace(self, batches=(size, *self.batches))
+
+
+def draw(distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random_state: Any) -> Any:
+    """Draw as SciPy does, and let the generator go on as SciPy would."""
+    plain = scipys(distribution)
+    given = [array(x) for x in (*shapes, loc, scale)]
+    generator = plain.random_state if random_state is None else random_state
+    if isinstance(generator, int | np.integer):
+        source = sources.enter("seed", Source(int(generator)))
+    else:
+        source = sources.enter("generator", Source(copy.deepcopy(generator)))
+        _go_on(plain, given, size, generator)
+    shape = np.broadcast_shapes(*map(shape_of, given)) if size is None else size
+    shape = tuple(int(n) for n in np.atleast_1d(shape)) if shape != () else ()
+    return bind(draw_p, Draw(distribution, shape, source), *given)[0]
+
+
+def _go_on(plain: Any, given: list[Any], size: Any, generator: Any) -> None:
+    try:
+        values = list(map(known, given))
+    except ConcreteValueError as error:
+        raise ConcreteValueError(
+            f"scipy.stats.{plain.name}.rvs moves its generator on by what it draws, which is not "
+            f"known inside vmap, cond or scan, at {user_location()}. Give a number as "
+            "random_state, or draw outside."
+        ) from error
+    _call(plain, values, size, generator)
+
+
+def _call(plain: Any, values: Any, size: Any, generator: Any) -> Any:
+    *shapes, loc, scale = values
+    given = {} if hasattr(plain, "pmf") else {"scale": scale}
+    return plain.rvs(*shapes, loc=loc, **given, size=size, random_state=generator)
+
+
+def _implementation(p: Draw) -> Callable[..., Any]:
+    def one(*values: Any) -> Any:
+        plain = scipys(p.distribution)
+        found = _call(plain, values, p.size, _state_of(p))
+        return np.asarray(found, _dtype(p))[()]
+
+    def run(*values: Any) -> Any:
+        if not p.batches:
+            return one(*values)
+        found = np.empty((*p.batches, *p.size), _dtype(p))
+        for index in np.ndindex(*p.batches):
+            found[index] = one(*(x[index] for x in values))
+        return found
+
+    return run
+
+
+def _state_of(p: Draw) -> Any:
+    """Return a state of its own, so that each run draws the same."""
+    source = sources.find(p.source)
+    if source is None:
+        raise ProgramError(
+            f"the random numbers named {p.source!r} are not in use here: a program that was "
+            "stored has no generator. Trace the function again."
+        )
+    return copy.deepcopy(source.state)
+
+
+def _dtype(p: Draw) -> np.dtype[Any]:
+    return np.dtype(INT if hasattr(scipys(p.distribution), "pmf") else FLOAT)
+
+
+def _abstract(p: Draw, *_types: ArrayType) -> Types:
+    return (ArrayType((*p.batches, *p.size), _dtype(p)),)
+
+
+def _forward(p: Draw, xs: Tracers, ts: Tangents) -> Pushed:
+    y = bind(draw_p, p, *xs)[0]
+    if y.dtype.kind != "f":
+        return [y], [None]
+    count = len(p.batches)
+
+    def spread(x: Any) -> Any:
+        """Return a parameter, or its tangent, in the shape of the variates."""
+        if x is None:
+            return None
+        own = x.type.shape[count:]
+        while len(own) > len(p.size):
+            own = own[1:]
+        ones = (1,) * (len(p.size) - len(own))
+        return np.broadcast_to(np.reshape(x, (*p.batches, *ones, *own)), y.type.shape)
+
+    *shapes, loc, scale = map(spread, xs)
+    *t_shapes, t_loc, t_scale = map(spread, ts)
+    z = (y - loc) / scale
+    at = [z, *shapes]
+    moved = shape_slope(p.distribution, "_cdf", at, [None, *t_shapes])
+    if moved is not None:
+        height: Any = density(p.distribution, "pdf", at)
+        moved = moved * (-scale / height)
+    return [y], [sum_tangents([moved, t_loc, None if t_scale is None else z * t_scale])]
+
+
+draw_p: Final = Primitive(
+    "random_variates",
+    Draw,
+    _abstract,
+    impl=_implementation,
+    jvp=_forward,
+    facts=Facts(fresh=True),
+)
+
+STATEMENTS[draw_p] = from_outside(
+    lambda p: f"(*parameters) -> variates of {p.distribution}, of the generator {p.source}"
+)

@@ -1,0 +1,248 @@
+"""Leaves of SciPy's distributions that are compiled or look at values, as formulas in NumPy.
+
+SciPy gives the values; these are for their derivatives.  They are exact where the distribution is
+known by a series of elementary steps, and integrals by the trapezoidal rule where it is a mixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.scipy import special
+from funcdiff.scipy.stats.quadrature import grid, integral
+
+_ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
+
+# ---- beta ----------------------------------------------------------------------------------------
+
+
+def _beta_pdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
+    """xᵃ⁻¹(1-x)ᵇ⁻¹/B(a, b), by logarithms inside and as powers at the ends."""
+    edge = (x <= 0) | (x >= 1)
+    z = np.where(edge, 0.5, x)
+    scale = special.betaln(a, b)
+    ends = x ** (a - 1) * (1 - x) ** (b - 1) * np.exp(-scale)
+    return np.where(edge, ends, np.exp((a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - scale))
+
+
+# ---- Student's t and its noncentral kind ---------------------------------------------------------
+
+
+def _t_entropy(_self: Any, df: Any) -> Any:
+    """(ν+1)/2·(ψ((ν+1)/2) - ψ(ν/2)) + ln(√ν·B(ν/2, ½)), and its expansion for large ν."""
+    half = df / 2
+    gap = special.digamma(half + 0.5) - special.digamma(half)
+    near = (half + 0.5) * gap + np.log(df) / 2 + special.betaln(half, 0.5)
+    u = 1 / df
+    normal = (np.log(2 * np.pi) + 1) / 2
+    series = u + u**2 / 4 - u**3 / 6 - u**4 / 8 + 3 / 10 * u**5 + u**6 / 4
+    return np.where(df >= 100, normal + series, near)
+
+
+def _over_chi(function: Callable[[Any], Any], df: Any) -> Any:
+    """Return E[function(s)] for s² = V/ν with V ~ χ² of ν degrees of freedom.
+
+    Over w = ln s the density is log-concave, exp(νw - νe²ʷ/2) up to a factor; the points have its
+    width 1/√(2ν), and go far to the left, where it falls slowly.
+    """
+    u = grid(-6.0, 1 / 32, 512, np.ndim(df))
+    width = 1 / np.sqrt(2 * df)
+    w = width * (u - np.exp(-u))
+    half = df / 2
+    scale = half * np.log(half) - special.gammaln(half) + np.log(2 * width)
+    chi = np.exp(df * w - half * np.exp(2 * w) + scale)
+    return np.sum((1 + np.exp(-u)) * chi * function(np.exp(w)), axis=0) / 32
+
+
+def _nct_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    """P(Z + δ <= xs) = E[Φ(xs - δ)]."""
+    return _over_chi(lambda s: special.ndtr(x * s - nc), df + 0 * x)
+
+
+def _nct_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    return _over_chi(lambda s: special.ndtr(nc - x * s), df + 0 * x)
+
+
+def _nct_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    """E[s·φ(xs - δ)], the derivative."""
+    return _over_chi(lambda s: s * np.exp(-((x * s - nc) ** 2) / 2) / _ROOT_TWO_PI, df + 0 * x)
+
+
+def _nct_munp(_self: Any, n: int, df: Any, nc: Any) -> Any:
+    """E[(Z + δ)ⁿ]·(ν/2)ⁿᐟ²·Γ((ν-n)/2)/Γ(ν/2), which exists for n < ν.
+
+    N. L. Johnson, S. Kotz, N. Balakrishnan, "Continuous Univariate Distributions", volume 2,
+    chapter 31.
+    """
+    normal = sum(
+        comb(n, 2 * k) * float(np.prod(np.arange(2 * k - 1, 0, -2))) * nc ** (n - 2 * k)
+        for k in range(n // 2 + 1)
+    )
+    ratio = np.exp(special.gammaln((df - n) / 2) - special.gammaln(df / 2))
+    return normal * (df / 2) ** (n / 2) * ratio
+
+
+# ---- normal distributions with a twist -----------------------------------------------------------
+
+
+def _skewnorm_cdf(_self: Any, x: Any, a: Any) -> Any:
+    """Φ(x) - 2T(x, a), with Owen's function."""
+    return special.ndtr(x) - 2 * special.owens_t(x, a)
+
+
+def _skewnorm_sf(_self: Any, x: Any, a: Any) -> Any:
+    return special.ndtr(-x) + 2 * special.owens_t(x, a)
+
+
+def _log_gauss_mass(a: Any, b: Any) -> Any:
+    """Return ln(Φ(b) - Φ(a)), of the two equal differences that with smaller numbers."""
+    right = a > 0
+    low, high = np.where(right, -b, a), np.where(right, -a, b)
+    far = high <= 0
+    upper = special.log_ndtr(np.where(far, high, 0.0))
+    lower = special.log_ndtr(np.where(far, low, -1.0))
+    tail = upper + np.log(-np.expm1(lower - upper))
+    inner = np.where(far, 0.0, low), np.where(far, 1.0, high)
+    return np.where(far, tail, np.log1p(-special.ndtr(inner[0]) - special.ndtr(-inner[1])))
+
+
+def _truncnorm_logpdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
+    return -(x**2) / 2 - np.log(2 * np.pi) / 2 - _log_gauss_mass(a, b)
+
+
+def _truncnorm_pdf(self: Any, x: Any, a: Any, b: Any) -> Any:
+    return np.exp(self._logpdf(x, a, b))
+
+
+def _truncnorm_logcdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
+    return _log_gauss_mass(a, x) - _log_gauss_mass(a, b)
+
+
+def _truncnorm_logsf(_self: Any, x: Any, a: Any, b: Any) -> Any:
+    return _log_gauss_mass(x, b) - _log_gauss_mass(a, b)
+
+
+def _truncnorm_cdf(self: Any, x: Any, a: Any, b: Any) -> Any:
+    return np.exp(self._logcdf(x, a, b))
+
+
+def _truncnorm_sf(self: Any, x: Any, a: Any, b: Any) -> Any:
+    return np.exp(self._logsf(x, a, b))
+
+
+def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
+    """Mₙ = (n-1)·Mₙ₋₂ + aⁿ⁻¹f(a) - bⁿ⁻¹f(b), by parts; an infinite end adds nothing."""
+    low, high = np.isinf(a), np.isinf(b)
+    a_, b_ = np.where(low, 0.0, a), np.where(high, 0.0, b)
+    at_a = np.where(low, 0.0, self._pdf(a_, a, b))
+    at_b = np.where(high, 0.0, self._pdf(b_, a, b))
+    moments: list[Any] = [0.0, 1.0]
+    for k in range(1, n + 1):
+        moments.append((k - 1) * moments[-2] + a_ ** (k - 1) * at_a - b_ ** (k - 1) * at_b)
+    return moments[-1]
+
+
+def _nothing_stated(_self: Any, *_shapes: Any, **_moments: Any) -> tuple[None, ...]:
+    return None, None, None, None
+
+
+# ---- the circle ----------------------------------------------------------------------------------
+
+
+def _vonmises_cdf(_self: Any, x: Any, kappa: Any) -> Any:
+    """½ + ∫₀ˣ eᵏ⁽ᶜᵒˢ ᵗ⁻¹⁾ dt / (2π·e⁻ᵏI₀(k)) within a period, up to where it is complete."""
+    turns = np.round(x / (2 * np.pi))
+    far = 12 / np.sqrt(kappa + 1)
+    end = np.clip(x - 2 * np.pi * turns, -far, far)
+    part = integral(lambda t: np.exp(-2 * kappa * np.sin(t / 2) ** 2), 0 * end, end, 0.0, 1.0)
+    return turns + 0.5 + part / (2 * np.pi * special.i0e(kappa))
+
+
+def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
+    end = np.pi + 0 * kappa
+    return integral(lambda t: t**n * self._pdf(t, kappa), -end, end, 0.0, 1.0)
+
+
+def _vonmises_sf(self: Any, x: Any, kappa: Any) -> Any:
+    return 1 - self._cdf(x, kappa)
+
+
+# ---- discrete ------------------------------------------------------------------------------------
+
+
+def _from_logarithm(self: Any, k: Any, *shapes: Any) -> Any:
+    return np.exp(self._logpmf(k, *shapes))
+
+
+def _binom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    """I of 1 - p, in n - k and k + 1: equation 26.5.24 of Abramowitz and Stegun."""
+    k = np.floor(k)
+    last = k >= n
+    return np.where(last, 1.0, special.betainc(np.where(last, 1.0, n - k), k + 1, 1 - p))
+
+
+def _binom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    k = np.floor(k)
+    last = k >= n
+    return np.where(last, 0.0, special.betainc(k + 1, np.where(last, 1.0, n - k), p))
+
+
+def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return special.betainc(n, np.floor(k) + 1, p)
+
+
+def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return special.betaincc(n, np.floor(k) + 1, p)
+
+
+def _nbinom_stats(_self: Any, n: Any, p: Any) -> tuple[Any, ...]:
+    q = 1 - p
+    return n * q / p, n * q / p**2, (2 - p) / np.sqrt(n * q), 6 / n + p**2 / (n * q)
+
+
+def _bernoulli_stats(_self: Any, p: Any) -> tuple[Any, ...]:
+    v = p * (1 - p)
+    return p, v, (1 - 2 * p) / np.sqrt(v), 1 / v - 6
+
+
+def _betabinom_cdf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
+    """Integrate that of the binomial distribution over p, which is beta distributed."""
+    return _over_beta(lambda p: _binom_cdf(None, k, n, p), k, a, b)
+
+
+def _betabinom_sf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
+    return _over_beta(lambda p: _binom_sf(None, k, n, p), k, a, b)
+
+
+def _over_beta(function: Callable[[Any], Any], k: Any, a: Any, b: Any) -> Any:
+    zero = 0.0 * (k + a + b)
+    return integral(lambda p: function(p) * _beta_pdf(None, p, a, b), zero, zero + 1, 0.0, 1.0)
+
+
+def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, k, p: function(self, k, 1.0, p)
+
+
+formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+    "beta": {"_pdf": _beta_pdf},
+    "t": {"_entropy": _t_entropy},
+    "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
+            "_stats": _nothing_stated},
+    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf},
+    "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf, "_cdf": _truncnorm_cdf,
+                  "_sf": _truncnorm_sf, "_logcdf": _truncnorm_logcdf, "_logsf": _truncnorm_logsf,
+                  "_munp": _truncnorm_munp, "_stats": _nothing_stated},
+    "vonmises": {"_cdf": _vonmises_cdf, "_sf": _vonmises_sf, "_munp": _vonmises_munp},
+    "vonmises_line": {"_cdf": _vonmises_cdf, "_sf": _vonmises_sf, "_munp": _vonmises_munp},
+    "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
+    "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
+    "bernoulli": {"_stats": _bernoulli_stats,
+                  "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
+    "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
+               "_stats": _nbinom_stats},
+}  # fmt: skip
+"""Distribution -> leaf -> what computes it, with the distribution in front."""

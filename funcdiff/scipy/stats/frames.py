@@ -1,0 +1,246 @@
+"""SciPy's distributions for traced arrays: location, scale and what is outside of the support.
+
+A distribution here is an object of SciPy's class, with these methods in front.  Where nothing is
+traced they are SciPy's own.  Elsewhere they bring the argument to standard form, and choose by
+masks what lies outside of the support or has parameters that are not valid, so that a batch may
+hold both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from math import comb
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+import funcdiff.numpy
+from funcdiff.api.inspection import stop_gradient
+from funcdiff.core.builder import current_builder
+from funcdiff.core.types import FLOAT
+from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.creation.construction import is_traced
+from funcdiff.ops.structure.structural import convert
+from funcdiff.scipy.covered import Holder, holds_traced
+from funcdiff.scipy.stats.draws import draw
+from funcdiff.scipy.stats.leaves import scipys
+from funcdiff.scipy.stats.methods import density, method
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def for_traced(function: F) -> F:
+    """Let SciPy's method of the same name answer where nothing is traced."""
+    name = function.__name__
+
+    @wraps(function)
+    def chosen(self: Any, *args: Any, **kwds: Any) -> Any:
+        if current_builder() is None or not (holds_traced(args) or holds_traced(kwds)):
+            return getattr(self._plain, name)(*args, **kwds)
+        return function(self, *map(_joined, args), **{k: _joined(v) for k, v in kwds.items()})
+
+    return cast(F, chosen)
+
+
+def _joined(value: Any) -> Any:
+    joins = type(value) in (list, tuple) and is_traced(value)
+    return funcdiff.numpy.array(value) if joins else value
+
+
+def _method_of_value(name: str) -> Callable[..., Any]:
+    """Return a method of a value in standard form, such as the distribution function."""
+
+    def compute(self: Any, x: Any, *args: Any, **kwds: Any) -> Any:
+        shapes, x, _, valid = self._standardized(x, args, kwds)
+        return np.where(valid, method(self._key, name, x, *shapes), self.badvalue)
+
+    compute.__name__ = compute.__qualname__ = name
+    return for_traced(compute)
+
+
+def _quantile(name: str) -> Callable[..., Any]:
+    def compute(self: Any, q: Any, *args: Any, **kwds: Any) -> Any:
+        shapes, loc, scale = self._parameters(args, kwds)
+        standard = method(self._key, name, q, *shapes)
+        return np.where((scale > 0) & (loc == loc), standard * scale + loc, self.badvalue)
+
+    compute.__name__ = compute.__qualname__ = name
+    return for_traced(compute)
+
+
+class Distribution(Holder):
+    """What continuous and discrete distributions have in common."""
+
+    _plain: Any
+    _key: str
+    _parse_args: Any
+    _parse_args_stats: Any
+    _argcheck: Any
+    _get_support: Any
+    badvalue: Any
+
+    def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any]:
+        shapes, loc, scale = self._parse_args(*args, **kwds)
+        loc, scale = map(funcdiff.numpy.asarray, (loc, scale))
+        return tuple(map(_floating, shapes)), loc, scale
+
+    def _standardized(self, x: Any, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any, Any]:
+        """Return shape parameters, the argument in standard form, and where the scale is one."""
+        shapes, loc, scale = self._parameters(args, kwds)
+        x = funcdiff.numpy.asarray(x)
+        with np.errstate(all="ignore"):
+            z = array((x - loc) / scale)
+        return shapes, convert(z, np.dtype(FLOAT)), scale, scale > 0
+
+    def freeze(self, *args: Any, **kwds: Any) -> Any:
+        """Return the distribution with these parameters."""
+        return _frozen(self, args, kwds)
+
+    def __call__(self, *args: Any, **kwds: Any) -> Any:
+        """Return the distribution with these parameters."""
+        return self.freeze(*args, **kwds)
+
+    cdf = _method_of_value("cdf")
+    sf = _method_of_value("sf")
+    logcdf = _method_of_value("logcdf")
+    logsf = _method_of_value("logsf")
+    ppf = _quantile("ppf")
+    isf = _quantile("isf")
+
+    @for_traced
+    def stats(self, *args: Any, **kwds: Any) -> Any:
+        """Return mean, variance, skewness and kurtosis, those whose letters `moments` has."""
+        shapes, loc, scale, moments = self._parse_args_stats(*args, **kwds)
+        shapes = tuple(map(_floating, shapes))
+        loc, scale = map(funcdiff.numpy.asarray, (loc, scale))
+        valid = (scale > 0) & (loc == loc)
+        found = []
+        for k, letter in enumerate("mvsk"):
+            if letter in moments:
+                value = method(self._key, "stats", *shapes, order=k)
+                value = (value * scale + loc, value * scale * scale, value, value)[k]
+                found.append(np.where(valid, value, self.badvalue))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @for_traced
+    def entropy(self, *args: Any, **kwds: Any) -> Any:
+        """Return the entropy; that of the standard form is shifted by ln(scale)."""
+        shapes, loc, scale = self._parameters(args, kwds)
+        value = method(self._key, "entropy", *shapes) + np.log(scale)
+        return np.where((scale > 0) & (loc == loc), value, self.badvalue)
+
+    @for_traced
+    def moment(self, order: int, *args: Any, **kwds: Any) -> Any:
+        """Return E[Xⁿ] by the binomial theorem from moments in standard form."""
+        if np.floor(order) != order or order < 0:
+            return self._plain.moment(order)
+        shapes, loc, scale = self._parameters(args, kwds)
+        total: Any = 0.0
+        for k in range(int(order) + 1):
+            raw = method(self._key, "moment", *shapes, order=k) if k else 1.0
+            term = comb(int(order), k) * scale**k * loc ** (int(order) - k) * raw
+            total = total + (
+                term if k == order else np.where(np.isinf(raw) & (loc == 0), 0.0, term)
+            )
+        return np.where(scale > 0, total, self.badvalue)
+
+    @for_traced
+    def support(self, *args: Any, **kwds: Any) -> Any:
+        """Return the ends of the support."""
+        shapes, loc, scale = self._parameters(args, kwds)
+        valid = self._argcheck(*shapes) & (scale > 0)
+        ends = self._get_support(*shapes)
+        low, high = (np.where(valid, end * scale + loc, self.badvalue) for end in ends)
+        return low, high
+
+    def rvs(self, *args: Any, **kwds: Any) -> Any:
+        """Draw random variates, which are SciPy's, as functions of the parameters."""
+        if not (holds_traced(args) or holds_traced(kwds)):
+            return self._plain.rvs(*args, **kwds)
+        generator = kwds.pop("random_state", None)
+        shapes, loc, scale, size = self._parse_args_rvs_of(*args, **kwds)
+        return draw(self._key, shapes, loc, scale, size, generator)
+
+    def _parse_args_rvs_of(self, *args: Any, size: Any = None, **kwds: Any) -> tuple[Any, ...]:
+        count = self._plain.numargs + (1 if hasattr(self, "pmf") else 2)
+        if len(args) > count:
+            *args, size = args  # type: ignore[assignment]
+        shapes, loc, scale = self._parse_args(*args, **kwds)
+        return shapes, loc, scale, size
+
+    def fit(self, data: Any, *args: Any, **kwds: Any) -> Any:
+        """Fit to data that is not traced, as SciPy does."""
+        if holds_traced(data) or holds_traced(args) or holds_traced(kwds):
+            raise UnsupportedNumPyError(
+                f"scipy.stats.{self._key}.fit of a traced array is not supported, at "
+                f"{user_location()}. It searches for a maximum: minimize .nnlf with "
+                "funcdiff.scipy.optimize, or declare the maximum with fd.custom_root."
+            )
+        return self._plain.fit(data, *args, **kwds)
+
+    @property
+    def random_state(self) -> Any:
+        """SciPy's generator of random numbers."""
+        return self._plain.random_state
+
+    @random_state.setter
+    def random_state(self, seed: Any) -> None:
+        self._plain.random_state = seed
+
+
+def _floating(x: Any) -> Any:
+    """Return a shape parameter as an array of a floating dtype."""
+    x = array(x)
+    return x if x.dtype.kind == "f" else convert(x, np.dtype(FLOAT))
+
+
+class Continuous(Distribution):
+    """The methods of `scipy.stats.rv_continuous`."""
+
+    _support_mask: Any
+    _pdf: Any
+    _logpdf: Any
+
+    @for_traced
+    def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """Return the density; zero, with zero slopes, outside of the support."""
+        shapes, x, scale, valid = self._standardized(x, args, kwds)
+        value = density(self._key, "pdf", [x, *shapes]) / scale
+        return self._inside(value, 0.0, x, shapes, valid)
+
+    @for_traced
+    def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
+        """Return the logarithm of the density."""
+        shapes, x, scale, valid = self._standardized(x, args, kwds)
+        value = density(self._key, "logpdf", [x, *shapes])
+        return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
+
+    def _inside(self, value: Any, outside: float, x: Any, shapes: Any, valid: Any) -> Any:
+        valid = valid & self._argcheck(*shapes) & ~np.isnan(x)
+        inside = self._support_mask(x, *shapes)
+        value = np.where(np.isinf(x), stop_gradient(value), value)  # flat there, whatever it is
+        return np.where(valid, np.where(inside, value, outside), self.badvalue)
+
+
+class Discrete(Distribution):
+    """The methods of `scipy.stats.rv_discrete`."""
+
+    pmf = _method_of_value("pmf")
+    logpmf = _method_of_value("logpmf")
+
+
+# ---- frozen --------------------------------------------------------------------------------------
+
+
+def _frozen(distribution: Any, args: Any, kwds: Any) -> Any:
+    found = object.__new__(distribution._frozen_kind)
+    plain = scipys(distribution._key)
+    own = object.__new__(type(distribution))
+    vars(own).update(vars(distribution))
+    own._plain = plain.__class__(**plain._updated_ctor_param())
+    shapes, _, _ = own._parse_args(*args, **kwds)
+    found.args, found.kwds, found.dist = args, kwds, own
+    found.a, found.b = own._get_support(*shapes)
+    return found

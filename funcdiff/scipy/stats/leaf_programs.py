@@ -1,0 +1,143 @@
+"""Leaves of distributions as programs, traced once for each type of their arguments.
+
+A leaf that looks at values, or calls compiled code without a derivative, is no program: what
+follows from the density stands in its place, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.primitive import Params, Tangents, Types
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.numpy.border.promotion import fit
+from funcdiff.ops.families import constant_op
+from funcdiff.scipy.stats.leaves import has_own, leaf
+from funcdiff.scipy.stats.moments import (
+    integrated_moment,
+    integrated_statistic,
+    raw_moment,
+    statistic,
+)
+from funcdiff.scipy.stats.quadrature import entropy_integral, probability_integral
+from funcdiff.transforms.jvp import push
+
+_FLOAT: Final = np.dtype(FLOAT)
+_DENSITIES: Final = ("_pdf", "_logpdf", "_pmf", "_logpmf", "_support_mask")
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Params):
+    """Numbers that a leaf mentions, such as coefficients."""
+
+    numbers: tuple[float, ...]
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def _array(numbers: tuple[float, ...], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    return np.array(numbers).astype(dtype).reshape(shape)
+
+
+table_p: Final = constant_op(
+    "table",
+    Table,
+    abstract=lambda p: (ArrayType(p.shape, np.dtype(p.dtype)),),
+    impl=lambda p: partial(_array, p.numbers, p.shape, np.dtype(p.dtype)),
+)
+
+
+def _constant(x: Any) -> Tracer:
+    table = Table(tuple(np.ravel(x).tolist()), np.shape(x), np.asarray(x).dtype.str)
+    return bind(table_p, table)[0]
+
+
+def evaluate(distribution: str, name: str, *xs: Tracer) -> Any:
+    """Return what a leaf computes, or None if it is no program."""
+    found = _program(distribution, name, 0, tuple(x.type for x in xs))
+    return found and inline(found[0], [*xs, *map(_constant, found[1])])[0]
+
+
+def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, order: int = 0) -> Any:
+    """Return the derivative of a leaf along tangents, None for zero.
+
+    Raises
+    ------
+    NotDifferentiableError
+        If it is not known.
+    """
+    if all(t is None for t in ts):
+        return None
+    found = _program(distribution, name, order, tuple(x.type for x in xs))
+    if found is None:
+        raise NotDifferentiableError(
+            f"scipy.stats.{distribution}{name.replace('_', '.', 1)} was differentiated in a "
+            f"parameter in which no derivative is known, at {user_location()}. Keep it out of "
+            "the differentiated arguments, or write fd.stop_gradient of it."
+        )
+    program, constants = found
+    operands = [*xs, *map(_constant, constants)]
+    return push(program, operands, [*ts, *(None for _ in constants)])[1][0]
+
+
+@lru_cache(maxsize=1024)
+def _program(
+    distribution: str, name: str, order: int, types: Types
+) -> tuple[Program, tuple[Any, ...]] | None:
+    """Return the program of a leaf, and the arrays that it mentions, its last inputs."""
+    for compute in _ways(distribution, name, order):
+        with Builder(name) as builder, np.errstate(all="ignore"):
+            try:
+                y = compute(*map(builder.input, types))
+            except Exception:  # whatever SciPy's code does to an array that has no values
+                continue
+            shape = np.broadcast_shapes(*(t.shape for t in types))
+            dtype = np.dtype(bool) if name == "_support_mask" else _FLOAT
+            program = builder.program([fit(y, ArrayType(shape, dtype))])
+            if name == "_support_mask" or _is_differentiable(program, len(types)):
+                return program, tuple(builder.captures)
+    return None
+
+
+def _is_differentiable(program: Program, count: int) -> bool:
+    """Return whether the derivative in some input is known."""
+    inputs = program.inputs
+    for k in range(count):
+        with Builder("derivative") as builder:
+            xs = [builder.input(v.type) for v in inputs]
+            ts = [builder.input(v.type) if i == k else None for i, v in enumerate(inputs)]
+            try:
+                push(program, xs, ts)
+            except NotDifferentiableError:
+                continue
+            return True
+    return count == 0
+
+
+def _ways(distribution: str, name: str, order: int) -> Iterator[Callable[..., Any]]:
+    """Yield what may compute a leaf: its own code, what it follows from, an integral."""
+    other = {"_cdf": "_sf", "_sf": "_cdf"}.get(name)
+    if name == "_stats":
+        yield partial(statistic, distribution, order)
+        yield partial(integrated_statistic, distribution, order)
+    elif name == "_moment":
+        yield partial(raw_moment, distribution, order)
+        yield partial(integrated_moment, distribution, order)
+    elif has_own(distribution, name) or name in _DENSITIES:
+        yield leaf(distribution, name)
+    elif name == "_entropy":
+        yield entropy_integral(distribution)
+    if other is not None:
+        if has_own(distribution, other):
+            yield lambda *xs: 1 - leaf(distribution, other)(*xs)
+        yield probability_integral(distribution, upper=name == "_sf")

@@ -1,0 +1,124 @@
+"""Multivariate distributions of ``scipy.stats``: SciPy's own code with Cholesky factors.
+
+SciPy takes eigenvectors of a covariance to see whether it is singular.  They have no derivative
+where eigenvalues coincide, as they do for a multiple of the identity; a Cholesky factor, which
+whitens as well, has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.scipy import special
+from funcdiff.scipy.borrowed import copy_of, define
+from funcdiff.scipy.covered import Holder, cover, holds_traced, load
+
+_MODULE = "scipy.stats._multivariate"
+_OBJECTS = (
+    "multivariate_normal multivariate_t dirichlet wishart invwishart matrix_normal multinomial "
+    "dirichlet_multinomial matrix_t normal_inverse_gamma vonmises_fisher"
+)
+_NOTE = (
+    "Densities, entropies and moments, of parameters that are not singular; "
+    "probabilities (cdf), random variates and fits of traced arrays are refused."
+)
+_NAMES_REFUSED = ("cdf", "logcdf", "rvs", "fit")
+
+
+class PositiveDefinite(Holder):
+    """What SciPy's code asks of a covariance, of full rank: M⁻¹ = UUᵀ and ln det M."""
+
+    def __init__(self, M: Any, *_tolerances: Any, **_options: Any) -> None:
+        self._M = M if holds_traced(M) else np.asarray(M)
+        factor = np.linalg.cholesky(M)
+        self.rank = self._M.shape[-1]
+        self.U = np.swapaxes(np.linalg.inv(factor), -1, -2)
+        self.log_pdet = 2 * np.sum(np.log(np.diagonal(factor)))
+
+    @property
+    def pinv(self) -> Any:
+        """The inverse."""
+        return self.U @ self.U.T
+
+    def _support_mask(self, x: Any) -> Any:
+        return np.ones(np.shape(x)[:-1], bool)
+
+
+def _psd(M: Any, *args: Any, **kwds: Any) -> Any:
+    """Return SciPy's own of a matrix that is not traced."""
+    kind = PositiveDefinite if holds_traced(M) else load(_MODULE)._PSD
+    return kind(M, *args, **kwds)
+
+
+# ---- Wishart's distributions, whose code calls LAPACK for one matrix after another ---------------
+
+
+def _cholesky_logdet(_self: Any, scale: Any) -> tuple[Any, Any]:
+    factor = np.linalg.cholesky(scale)
+    return factor, 2 * np.sum(np.log(np.diagonal(factor)))
+
+
+def _wishart(
+    _self: Any, x: Any, dim: int, df: Any, _scale: Any, log_det_scale: Any, factor: Any
+) -> Any:
+    """½(ν-d-1)·ln|X| - ½tr(V⁻¹X) - ½νd·ln 2 - ½ν·ln|V| - ln Γ_d(ν/2)."""
+    points = np.moveaxis(x, -1, 0)
+    log_det = np.linalg.slogdet(points)[1]
+    inverse = np.linalg.inv(factor)
+    trace = np.sum((inverse.T @ inverse) * points, axis=(-2, -1))
+    norm = df * dim * np.log(2) / 2 + df * log_det_scale / 2 + special.multigammaln(df / 2, dim)
+    return (df - dim - 1) * log_det / 2 - trace / 2 - norm
+
+
+def _inverse_wishart(_self: Any, x: Any, dim: int, df: Any, log_det_scale: Any, factor: Any) -> Any:
+    """½ν·ln|V| - ½(ν+d+1)·ln|X| - ½tr(VX⁻¹) - ½νd·ln 2 - ln Γ_d(ν/2)."""
+    points = np.moveaxis(x, -1, 0)
+    log_det = np.linalg.slogdet(points)[1]
+    trace = np.sum((factor @ factor.T) * np.linalg.inv(points), axis=(-2, -1))
+    norm = df * dim * np.log(2) / 2 + special.multigammaln(df / 2, dim)
+    return df * log_det_scale / 2 - (df + dim + 1) * log_det / 2 - trace / 2 - norm
+
+
+def _refusing(name: str, plain: Any) -> Any:
+    """Return a method of SciPy's that refuses traced arrays."""
+
+    def refuse(self: Any, *args: Any, **kwds: Any) -> Any:
+        if holds_traced((args, kwds)) or holds_traced(list(vars(self).values())):
+            raise NotDifferentiableError(
+                f"scipy.stats: .{name} of a multivariate distribution takes no traced array, at "
+                f"{user_location()}. "
+                + (
+                    "Transform standard ones: mean + L @ z, with a Cholesky factor L."
+                    if name == "rvs"
+                    else "Its value is an estimate: compute it outside of what is differentiated."
+                )
+            )
+        return plain(self, *args, **kwds)
+
+    return refuse
+
+
+def cover_multivariate() -> None:
+    """Enter the multivariate distributions."""
+    module = load(_MODULE)
+    stats = load("scipy.stats")
+    define(_MODULE, _PSD=_psd)
+    for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
+        found = copy_of(getattr(module, kind))
+        found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
+    for name in _OBJECTS.split():
+        plain = getattr(stats, name, None)
+        if plain is None:
+            continue
+        kinds = (type(plain), getattr(module, f"{name}_frozen", None))
+        for kind in filter(None, kinds):
+            for method in _NAMES_REFUSED:
+                if method in vars(kind):
+                    setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
+        cover("scipy.stats", name, copy_of(plain), note=_NOTE)
+
+
+cover_multivariate()

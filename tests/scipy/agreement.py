@@ -1,0 +1,113 @@
+"""What is asked of every function of `funcdiff.scipy`: SciPy's values, and all derivatives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import funcdiff as fd
+from funcdiff.testing import check_grads
+from tests.numpy.agreement import default
+
+Call = Callable[..., Any]
+"""``call(s, *arrays)``, with `s` a module of SciPy's or ours."""
+
+
+def assert_agrees(
+    module: str,
+    call: Call,
+    *arrays: Any,
+    order: int = 2,
+    rtol: float = 1e-12,
+    compiled: bool = True,
+    batched: bool = True,
+) -> None:
+    """Assert that a call has SciPy's values everywhere, and derivatives in both modes.
+
+    Parameters
+    ----------
+    module
+        ``"scipy.linalg"``, say.
+    call
+        Returns arrays and containers of them; what is no array is compared as it is.
+    *arrays
+        At which it is differentiated: floating or complex.
+    order
+        Up to which derivatives are compared with differences of SciPy's own values; by default
+        never beyond the first, and where slow tests run in both modes to first order and in
+        reverse mode beyond.
+    rtol
+        How far traced values may be from SciPy's, relative to the largest.
+    compiled, batched
+        Whether `jit` and `vmap` are tried, too, nine calls of the first.
+    """
+    plain = partial(call, import_module(module))
+    ours = partial(call, import_module(module.replace("scipy", "funcdiff.scipy", 1)))
+    expected = plain(*arrays)
+    _assert_equal(ours(*arrays), expected, 0.0)
+    _assert_equal(fd.vjp(ours, *arrays)[0], expected, rtol)
+    _assert_equal(fd.jvp(ours, arrays, arrays)[0], expected, rtol)
+    check_grads(ours, arrays, order=1)
+    if min(order, default.order) > 1:
+        check_grads(ours, arrays, order=order, modes=("reverse",))
+    if compiled:
+        jitted = fd.jit(ours)
+        for _ in range(9):
+            _assert_equal(jitted(*arrays), expected, rtol)
+    if batched:
+        stacked = [np.stack([x, x, x]) for x in arrays]
+        wanted_leaves = list(_leaves(expected))
+        kept = [k for k, leaf in enumerate(wanted_leaves) if _is_array(leaf)]
+
+        def arrays_of(*xs: Any) -> list[Any]:
+            found = list(_leaves(ours(*xs)))
+            return [found[k] for k in kept]
+
+        for one, wanted in zip(
+            fd.vmap(arrays_of)(*stacked), (wanted_leaves[k] for k in kept), strict=True
+        ):
+            np.testing.assert_allclose(one[1], wanted, rtol=rtol, atol=_atol(wanted, rtol))
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.number | float | complex) or hasattr(x, "dtype")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _leaves(part)
+    else:
+        yield value
+
+
+def _assert_equal(found: Any, expected: Any, rtol: float) -> None:
+    ours, scipys = list(_leaves(found)), list(_leaves(expected))
+    assert len(ours) == len(scipys)
+    for value, wanted in zip(ours, scipys, strict=True):
+        if not isinstance(wanted, np.ndarray | np.generic | float | complex):
+            assert value == wanted
+            continue
+        assert np.shape(value) == np.shape(wanted)
+        assert np.asarray(value).dtype == np.asarray(wanted).dtype
+        if rtol == 0:
+            np.testing.assert_array_equal(value, wanted)
+        else:
+            np.testing.assert_allclose(
+                value, np.asarray(wanted), rtol=rtol, atol=_atol(wanted, rtol)
+            )
+
+
+def _atol(wanted: Any, rtol: float) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        finite = np.abs(np.asarray(wanted)[np.isfinite(wanted)])
+    return float(rtol * finite.max(initial=0.0))

@@ -1,0 +1,91 @@
+"""LSODA and odeint: SciPy's values, and the derivatives of an equal solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate as plain
+
+import funcdiff as fd
+from funcdiff.scipy import integrate
+
+TIMES = np.array([0.0, 0.5, 0.5, 2.0])
+
+
+def _decay(y: Any, _t: Any, k: Any) -> Any:
+    return -k * y
+
+
+def _half(_t: Any, y: Any) -> Any:
+    return y[0] - 0.5
+
+
+_half.terminal = True  # type: ignore[attr-defined]
+
+
+def test_odeint_has_scipys_values_and_exact_derivatives() -> None:
+    def f(s: Any, k: Any, y0: Any, t: Any) -> Any:
+        return s.odeint(_decay, y0, t, args=(k,))
+
+    y0 = np.array([1.0, 2.0])
+    value, pull = fd.vjp(lambda *xs: f(integrate, *xs), 0.5, y0, TIMES)
+    np.testing.assert_array_equal(value, f(plain, 0.5, y0, TIMES))
+    decay = np.exp(-0.5 * TIMES)
+    by_k, by_y0, by_t = pull(np.ones((4, 2)))
+    np.testing.assert_allclose(by_k, -3 * np.sum(TIMES * decay), rtol=1e-7)
+    np.testing.assert_allclose(by_y0, np.sum(decay) * np.ones(2), rtol=1e-7)
+    np.testing.assert_allclose(by_t[1:], -1.5 * decay[1:], rtol=1e-6)
+    end = fd.grad(fd.grad(lambda k: f(integrate, k, y0, TIMES)[-1, 0]))
+    np.testing.assert_allclose(end(0.5), 4 * np.exp(-1.0), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_odeint_takes_its_options() -> None:
+    def f(s: Any, k: Any, **options: Any) -> Any:
+        return s.odeint(lambda t, y: -k * y, 1.0, TIMES, tfirst=True, **options)
+
+    jacobian = {"Dfun": lambda _t, _y: -0.5 * np.ones((1, 1)), "rtol": 1e-9, "hmax": 0.1}
+    for options in (jacobian, {"full_output": 1}):
+
+        def ours(k: Any, options: Any = options) -> Any:
+            return f(integrate, k, **options)
+
+        traced = fd.vjp(ours, 0.5)[0]
+        expected = f(plain, 0.5, **options)
+        for one, wanted in zip(traced, expected, strict=True):
+            if isinstance(wanted, dict):
+                assert one.keys() == wanted.keys()
+            else:
+                np.testing.assert_array_equal(one, wanted)
+    batch = fd.vmap(fd.jit(fd.grad(lambda k: f(integrate, k)[-1, 0])))(np.array([0.5, 0.1]))
+    np.testing.assert_allclose(batch, -2 * np.exp([-1.0, -0.2]), rtol=1e-6)
+    assert fd.grad(lambda x: x * plain.odeint(_decay, 1.0, TIMES, (1.0,))[0, 0])(3.0) == 1.0
+
+
+@pytest.mark.slow
+def test_solve_ivp_with_lsoda_has_exact_derivatives() -> None:
+    options = {"method": "LSODA", "rtol": 1e-10, "atol": 1e-10}
+
+    def solve(s: Any, k: Any, end: Any, **more: Any) -> Any:
+        return s.solve_ivp(lambda _t, y: -k * y, (0, end), [1.0], **options, **more)
+
+    value = fd.vjp(lambda k: solve(integrate, k, 2.0).y, 0.5)[0]
+    np.testing.assert_array_equal(value, solve(plain, 0.5, 2.0).y)
+    last = fd.grad(lambda k, end: solve(integrate, k, end).y[0, -1], (0, 1))(0.5, 2.0)
+    np.testing.assert_allclose(last, -np.array([2.0, 0.5]) * np.exp(-1), rtol=1e-7)
+    dense = fd.grad(lambda k: solve(integrate, k, 2.0, dense_output=True).sol(1.3)[0])(0.5)
+    np.testing.assert_allclose(dense, -1.3 * np.exp(-0.65), rtol=1e-6)
+    ended = fd.grad(lambda k: solve(integrate, k, 20.0, events=_half).t[-1])(0.5)
+    np.testing.assert_allclose(ended, -np.log(2) / 0.25, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_stiff_equations_are_solved_again_by_a_method_for_them() -> None:
+    def f(k: Any) -> Any:
+        return integrate.solve_ivp(
+            lambda t, y: -1e4 * (y - k * np.cos(t)), (0, 2), [1.0], "LSODA", [2.0], rtol=1e-6
+        ).y[0]
+
+    np.testing.assert_allclose(fd.jvp(f, (1.0,), (1.0,))[1], np.cos([2.0]), atol=1e-3)

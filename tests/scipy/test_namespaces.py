@@ -1,0 +1,98 @@
+"""The namespaces of `funcdiff.scipy`: every public name of SciPy's is covered, or refused."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.scipy.covered import UncoveredNameError, public_names, refused, table
+from tests.scipy.agreement import assert_agrees
+
+MODULES: tuple[str, ...] = (
+    "scipy.cluster",
+    "scipy.cluster.hierarchy",
+    "scipy.cluster.vq",
+    "scipy.constants",
+    "scipy.fft",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.linalg",
+    "scipy.ndimage",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.signal.windows",
+    "scipy.sparse",
+    "scipy.sparse.csgraph",
+    "scipy.sparse.linalg",
+    "scipy.spatial",
+    "scipy.spatial.distance",
+    "scipy.spatial.transform",
+    "scipy.special",
+    "scipy.stats",
+)
+"""Those that have been gone through whole."""
+
+
+def functions(module: str) -> dict[str, Any]:
+    """Return the public functions and classes of a module of SciPy's."""
+    plain = import_module(module)
+    found = {name: getattr(plain, name) for name in public_names(plain)}
+    return {
+        name: value
+        for name, value in found.items()
+        if callable(value)
+        and not isinstance(value, ModuleType)
+        and not (isinstance(value, type) and issubclass(value, BaseException))
+    }
+
+
+def enter(module: str) -> None:
+    """Import a module of ours, and what it enters when its names are asked for."""
+    dir(import_module(module.replace("scipy", "funcdiff.scipy", 1)))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_function_of_scipys_is_covered_or_refused_with_a_reason(module: str) -> None:
+    enter(module)
+    known = {*table[module], *refused[module]}
+    assert sorted(set(functions(module)) - known) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_is_both_covered_and_refused(module: str) -> None:
+    enter(module)
+    assert set(table[module]) & set(refused[module]) == set()
+
+
+def test_a_name_that_scipy_does_not_have_is_missing_and_a_near_one_is_suggested() -> None:
+    with pytest.raises(UncoveredNameError, match=r"no attribute 'block_diags'.*block_diag"):
+        fd.scipy.linalg.block_diags  # noqa: B018
+
+
+def test_what_is_not_covered_is_scipys_own_and_refuses_traced_arrays() -> None:
+    constants = fd.scipy.constants
+    assert constants.c == 299792458.0
+    with pytest.raises(UnsupportedNumPyError, match=r"scipy\.constants\.value of a .*by its name"):
+        fd.grad(lambda x: constants.value(x))(1.0)
+
+
+def test_scipys_code_runs_on_traced_arrays() -> None:
+    temperatures = np.array([0.0, 20.0, -40.0])
+    for scale in ("Kelvin", "Rankine", "F"):
+        assert_agrees(
+            "scipy.constants",
+            lambda s, x, scale=scale: s.convert_temperature(x, "Celsius", scale),
+            temperatures,
+        )
+    assert_agrees("scipy.constants", lambda s, x: s.lambda2nu(x), np.array([2.0, 3.0]))
+
+
+def test_plain_values_go_to_scipy_itself() -> None:
+    found = fd.scipy.linalg.block_diag([1, 2], np.eye(2))
+    np.testing.assert_array_equal(found[0], [1, 2, 0, 0])

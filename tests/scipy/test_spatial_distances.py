@@ -1,0 +1,112 @@
+"""Distances of vectors and of the rows of matrices: every smooth metric, and kinks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.scipy.spatial import distance
+from tests.scipy.agreement import assert_agrees
+
+_rng = np.random.default_rng(4)
+A = _rng.normal(size=(4, 3))
+B = _rng.normal(size=(5, 3))
+W = _rng.uniform(0.5, 2, size=3)
+S = _rng.normal(size=(3, 3))
+S = S @ S.T
+P = _rng.uniform(0.5, 2, size=(4, 3))
+
+KEYWORDS: dict[str, list[dict[str, Any]]] = {
+    "braycurtis": [{}, {"w": W}],
+    "canberra": [{}, {"w": W}],
+    "chebyshev": [{}, {"w": W}],
+    "cityblock": [{}, {"w": W}],
+    "correlation": [{}, {"w": W}],
+    "cosine": [{}, {"w": W}],
+    "euclidean": [{}, {"w": W}],
+    "jensenshannon": [{}, {"base": 2.0}],
+    "mahalanobis": [{"VI": S}],
+    "minkowski": [{"p": 3}, {"p": 1.5, "w": W}, {"p": 0.5}],
+    "seuclidean": [{"V": W}],
+    "sqeuclidean": [{}, {"w": W}],
+}
+CASES = [(name, k) for name, options in KEYWORDS.items() for k in range(len(options))]
+
+
+def _points(name: str) -> tuple[Any, Any]:
+    return (P, P[::-1] ** 2) if name == "jensenshannon" else (A, B)
+
+
+@pytest.mark.thinned(8)
+@pytest.mark.parametrize(("name", "k"), CASES)
+def test_metrics_agree(name: str, k: int) -> None:
+    keywords = KEYWORDS[name][k]
+    module = "scipy.spatial.distance"
+    x, y = _points(name)
+    parameters = list(keywords.values())
+
+    def given(*values: Any) -> dict[str, Any]:
+        return dict(zip(keywords, values, strict=True))
+
+    assert_agrees(module, lambda s, u, v, *p: getattr(s, name)(u, v, **given(*p)), x[0], y[1],
+                  *(float(p) if np.ndim(p) == 0 else p for p in parameters))  # fmt: skip
+    if name == "jensenshannon":
+        keywords = {}
+    assert_agrees(
+        module,
+        lambda s, x, y: [s.cdist(x, y, name, **keywords), s.pdist(x, name, **keywords)],
+        x,
+        y,
+    )
+
+
+@pytest.mark.slow
+def test_defaults_are_those_of_the_rows() -> None:
+    module = "scipy.spatial.distance"
+    for name in ("seuclidean", "mahalanobis"):
+        assert_agrees(module, lambda s, x, y, name=name: s.cdist(x, y, name), A, B, order=1)
+        assert_agrees(module, lambda s, x, name=name: s.pdist(x, name), B, order=1)
+    assert_agrees(module, lambda s, x: s.jensenshannon(x, x[::-1] ** 2, axis=1, keepdims=True), P)
+
+
+@pytest.mark.slow
+def test_forms_of_tables() -> None:
+    module = "scipy.spatial.distance"
+    assert_agrees(module, lambda s, x: s.squareform(s.pdist(x)), B)
+    assert_agrees(module, lambda s, x: s.squareform(s.squareform(s.pdist(x)) ** 2), B)
+    assert_agrees(module, lambda s, x, y: s.directed_hausdorff(x, y)[0], A, B)
+    assert_agrees(module, lambda s, x, y: s.cdist(x, y, lambda u, v: np.sum((u - v) ** 4)), A, B)
+    assert distance.squareform(np.zeros(0)).shape == (1, 1)
+    with pytest.raises(ValueError, match="symmetric"):
+        fd.vjp(distance.squareform, A[:3])
+    with pytest.raises(ValueError, match="binomial"):
+        fd.vjp(distance.squareform, A[0][:2])
+
+
+def test_a_distance_of_nothing_has_no_derivative() -> None:
+    for name, options in KEYWORDS.items():
+        for keywords in options:
+            if keywords.get("p") == 0.5:
+                continue
+            metric = partial(getattr(distance, name), **keywords)
+            slope = fd.grad(metric)(P[0], P[0])
+            np.testing.assert_allclose(slope, np.zeros(3), atol=1e-12)
+    slope = fd.grad(lambda x: np.sum(distance.cdist(x, x)))(np.zeros((3, 2)))
+    np.testing.assert_array_equal(slope, np.zeros((3, 2)))
+    np.testing.assert_array_equal(fd.grad(distance.canberra)(np.zeros(2), np.zeros(2)), [0, 0])
+
+
+def test_what_counts_truth_values_is_refused() -> None:
+    with pytest.raises(UnsupportedNumPyError, match="compares truth values"):
+        fd.grad(lambda x: np.sum(distance.cdist(x, x, "jaccard")))(A)
+    with pytest.raises(UnsupportedNumPyError, match="counts truth values"):
+        fd.grad(lambda x: distance.hamming(x, x))(A[0])
+    with pytest.raises(UnsupportedNumPyError, match="out="):
+        fd.grad(lambda x: np.sum(distance.pdist(x, out=np.zeros(6))))(A)
+    with pytest.raises(ValueError, match="same number of columns"):
+        fd.grad(lambda x: np.sum(distance.cdist(x, A[:, :2])))(A)

@@ -1,0 +1,90 @@
+"""Polynomials, Jacobi's functions, distributions in their parameters, Python functions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special as S  # noqa: N812
+
+import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.testing import check_grads
+from tests.scipy.agreement import assert_agrees
+
+X = np.array([0.3, 0.7, 0.45])
+Y = X[::-1] + 0.1
+
+UFUNCS: dict[str, tuple[Any, ...]] = {
+    "legendre": (lambda s, x: [s.eval_legendre(n, x) for n in (0, 1, 3, 2.5)], X),
+    "genlaguerre": (lambda s, x: s.eval_genlaguerre(2.5, 0.6, x), X),
+    "ellipj": (lambda s, u, m: s.ellipj(u, m), X * 4, Y),
+    "agm": (lambda s, a, b: s.agm(a, b), X, X + 0.1),
+    "chi": (lambda s, v, x: [s.chdtr(v, x), s.chdtrc(v, x), s.chdtri(v, x)], 5 * X, X),
+    "gamma": (lambda s, a, b, x: [s.gdtr(a, b, x), s.gdtrix(a, b, x)], 5 * X, Y, X),
+    "F": (lambda s, m, n, x: [s.fdtr(m, n, x), s.fdtri(m, n, x)], 5 * X, Y + 1, X),
+    "student": (lambda s, v, t: [s.stdtr(v, t), s.stdtrit(v, t)], 5 * X, X),
+    "parabolic": (lambda s, x: [s.pbdv(1.5, x), s.pbvv(0.5, x), s.pbwa(0.5, x)], X),
+    "kelvin": (lambda s, x: [s.ber(x), s.bei(x), s.ker(x), s.kei(x)], X),
+    "jvp": (lambda s, x: [s.jvp(1.5, x), s.yvp(2, x, 0), s.ivp(0, x, 3)], X),
+    "kvp": (lambda s, x: [s.kvp(1.5, x, 2), s.kvp(0, x)], X),
+    "h1vp": (lambda s, x: np.real(s.h1vp(1, x, 2) + s.h2vp(1, x)), X),
+    "factorial": (lambda s, x: [s.factorial(x), s.factorial(x, extend="complex")], X),
+    "perm": (lambda s, n, k: s.perm(n + 3, k), X, Y),
+    "diric": (lambda s, x: [s.diric(x, n) for n in (1, 4, 5)], 9 * X),
+    "assoc_laguerre": (lambda s, x: s.assoc_laguerre(x, 3, 0.5), X),
+}
+
+
+@pytest.mark.thinned(6)
+@pytest.mark.parametrize("name", UFUNCS)
+def test_functions_agree(name: str) -> None:
+    call, *arrays = UFUNCS[name]
+    assert_agrees("scipy.special", call, *arrays)
+
+
+def test_polynomials_have_derivatives_at_the_ends_of_their_interval() -> None:
+    for n in range(5):
+        slopes = {
+            "legendre": fd.grad(partial(S.eval_legendre, n))(1.0),
+            "chebyt": fd.grad(partial(S.eval_chebyt, n))(-1.0),
+            "hermite": fd.grad(partial(S.eval_hermite, n))(0.0),
+        }
+        assert slopes["legendre"] == n * (n + 1) / 2
+        assert slopes["chebyt"] == (-1) ** (n + 1) * n * n
+        assert slopes["hermite"] == (2 * n * S.eval_hermite(n - 1, 0.0) if n else 0)
+    z = np.array([0.3 + 0.2j])
+    check_grads(lambda z: S.eval_legendre(2.0, z), (z,), order=2)
+
+
+def _kernel(n: float, x: Any) -> Any:
+    return fd.scipy.special.diric(x, n)
+
+
+def test_kernels_are_smooth_at_multiples_of_a_turn() -> None:
+    for n in (3, 4):
+        for place in (0.0, 2 * np.pi, -4 * np.pi):
+            value, _ = fd.vjp(partial(_kernel, n), place)
+            assert value == pytest.approx(S.diric(place, n))
+            second = fd.grad(fd.grad(partial(_kernel, n)))(place)
+            assert second == pytest.approx(S.diric(place, n) * (1 - n * n) / 12)
+    assert np.isnan(fd.vjp(partial(_kernel, 1.5), 0.3)[0])
+
+
+def test_the_distributions_of_students_at_their_centre_and_of_infinite_freedom() -> None:
+    assert fd.grad(lambda v: S.stdtr(v, 0.0))(3.0) == 0
+    assert fd.grad(lambda v: S.stdtr(v, 1.0))(np.inf) == 0
+    slope = fd.grad(lambda v: S.stdtr(v, -1.0))(3.0)
+    assert slope == -fd.grad(lambda v: S.stdtr(v, 1.0))(3.0)
+
+
+def test_whole_numbers_of_traced_arguments_are_refused() -> None:
+    for name in ("factorial", "perm"):
+        arguments = (3.0,) if name == "factorial" else (3.0, 2)
+        with pytest.raises(UnsupportedNumPyError, match=rf"{name}\(exact=True\)"):
+            fd.grad(lambda n, *r, f=name: getattr(fd.scipy.special, f)(n, *r, exact=True))(
+                *arguments
+            )
+    assert fd.grad(lambda n: fd.scipy.special.factorial(n))(-1.5) == 0

@@ -1,0 +1,341 @@
+"""Distributions of `funcdiff.scipy.stats`: derivatives by value, location, scale and shapes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from scipy.stats._distr_params import distcont, distdiscrete
+
+import funcdiff as fd
+from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
+from funcdiff.scipy import stats
+from tests.scipy.agreement import assert_agrees
+from tests.together import together
+
+CONTINUOUS: dict[str, tuple[float, ...]] = {
+    "norm": (), "gamma": (2.3,), "beta": (2.3, 1.7), "t": (3.4,), "chi2": (2.6,),
+    "lognorm": (0.7,), "expon": (), "weibull_min": (1.7,), "uniform": (), "laplace": (),
+    "logistic": (), "cauchy": (), "invgamma": (5.4,), "pareto": (5.3,), "f": (3.2, 9.1),
+    "gumbel_r": (), "gumbel_l": (), "genextreme": (-0.1,), "genpareto": (0.1,),
+    "truncnorm": (-1.1, 2.3), "halfnorm": (), "skewnorm": (1.4,), "exponnorm": (1.3,),
+    "vonmises": (2.4,), "rayleigh": (), "nct": (6.2, 0.8), "loggamma": (1.7,), "triang": (0.4,),
+}  # fmt: skip
+"""Shape parameters of the distributions that are gone through whole."""
+DISCRETE: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "binom": ((7.0,), (0.4,)), "poisson": ((), (2.7,)), "nbinom": ((), (3.4, 0.4)),
+    "geom": ((), (0.3,)), "bernoulli": ((), (0.4,)), "betabinom": ((7.0,), (1.3, 2.4)),
+}  # fmt: skip
+"""Their whole numbers, and the other shape parameters."""
+METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
+
+
+def whole(s: Any, name: str, x: Any, *parameters: Any) -> Any:
+    """Return what all methods of a continuous distribution say, in one array."""
+    found = getattr(s, name)
+    values = [getattr(found, method)(x, *parameters) for method in METHODS]
+    values += [getattr(found, method)((0.3, 0.8), *parameters) for method in ("ppf", "isf")]
+    values += [np.reshape(found.entropy(*parameters), 1), np.reshape(found.median(*parameters), 1)]
+    if name != "cauchy":
+        values += [np.reshape(v, 1) for v in found.stats(*parameters, moments="mv")]
+    return np.concatenate(values)
+
+
+def discrete(s: Any, name: str, counts: Any, *shapes: Any) -> Any:
+    found, k = getattr(s, name), np.array([1.0, 3.0] if name != "bernoulli" else [0.0, 1.0])
+    methods = ("pmf", "logpmf", "cdf", "sf", "logcdf", "logsf")
+    skipped = ("logsf", "logcdf") if name == "bernoulli" else ()
+    values = [getattr(found, m)(k, *counts, *shapes) for m in methods if m not in skipped]
+    values += [np.reshape(v, 1) for v in found.stats(*counts, *shapes, moments="mvsk")]
+    return np.concatenate(values)
+
+
+def assert_derivatives(call: Callable[..., Any], *point: Any) -> None:
+    """Compare derivatives in both modes, and second ones, with differences of SciPy's values."""
+    ours, plain = functools.partial(call, stats), functools.partial(call, scipy.stats)
+    rng = np.random.default_rng(0)
+    ts = [rng.uniform(0.5, 1.0, np.shape(x)) for x in point]
+
+    def quotient(f: Callable[..., Any], h: float) -> Any:
+        low, high, lower, higher = (
+            f(*(x + k * h * t for x, t in zip(point, ts, strict=True))) for k in (-1, 1, -2, 2)
+        )
+        return (8 * (high - low) - (higher - lower)) / (12 * h)
+
+    def slope(*xs: Any) -> Any:
+        return fd.jvp(ours, xs, tuple(ts))[1]
+
+    y, t = fd.jvp(ours, tuple(point), tuple(ts))
+    np.testing.assert_allclose(y, plain(*point), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(t, quotient(plain, 1e-4), rtol=2e-6, atol=2e-7)
+    ct = rng.normal(size=y.shape)
+    pulled = fd.vjp(ours, *point)[1](ct)
+    found = sum(np.sum(c * d) for c, d in zip(pulled, ts, strict=True))
+    np.testing.assert_allclose(found, np.sum(ct * t), rtol=1e-10)
+    second = fd.jvp(slope, tuple(point), tuple(ts))[1]
+    np.testing.assert_allclose(second, quotient(slope, 1e-4), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.thinned(14)
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_every_method_of_a_continuous_distribution(name: str) -> None:
+    shapes = CONTINUOUS[name]
+    x = getattr(scipy.stats, name).ppf([0.25, 0.7], *shapes, 0.2, 1.3)
+    point = [np.asarray(v) for v in (x, *shapes, 0.2, 1.3)]
+    assert_derivatives(lambda s, *xs: whole(s, name, *xs), *point)
+
+
+@pytest.mark.thinned(6)
+@pytest.mark.parametrize("name", DISCRETE)
+def test_every_method_of_a_discrete_distribution(name: str) -> None:
+    counts, shapes = DISCRETE[name]
+    assert_derivatives(lambda s, *xs: discrete(s, name, counts, *xs), *map(np.asarray, shapes))
+
+
+# ---- all the others ------------------------------------------------------------------------------
+
+WITHOUT = {
+    "gausshyper", "genhyperbolic", "geninvgauss", "irwinhall", "kappa4", "ksone", "kstwo",
+    "kstwobign", "landau", "levy_stable", "ncf", "ncx2", "studentized_range", "tukeylambda",
+    "dpareto_lognorm", "pearson3", "erlang",
+}  # fmt: skip
+"""Densities that are compiled, integrated, chosen by values, or of whole numbers."""
+
+
+@pytest.mark.slow
+@together
+@pytest.mark.parametrize(("name", "shapes"), [row for row in distcont if row[0] not in WITHOUT])
+def test_the_density_of_any_other_is_differentiated(name: str, shapes: tuple[float, ...]) -> None:
+    x = getattr(scipy.stats, name).ppf(0.37, *shapes)
+    point = [np.asarray(v, float) for v in (x, *shapes)]
+
+    def along(s: Any, h: Any) -> Any:
+        return getattr(s, name).logpdf(*(v + h for v in point))
+
+    difference = (along(scipy.stats, 1e-5) - along(scipy.stats, -1e-5)) / 2e-5
+    assert fd.derivative(lambda h: along(stats, h))(0.0) == pytest.approx(
+        difference, rel=1e-5, abs=1e-6
+    )
+
+
+def test_every_distribution_keeps_its_kind() -> None:
+    for name in {row[0] for row in (*distcont, *distdiscrete)}:
+        plain, ours = getattr(scipy.stats, name), getattr(stats, name)
+        assert isinstance(ours, type(plain))
+    assert isinstance(stats.norm(0.0, 1.0), type(scipy.stats.norm(0.0, 1.0)))
+
+
+# ---- tails, as mpmath has them with forty digits -------------------------------------------------
+
+
+def test_logarithms_keep_their_digits_far_out() -> None:
+    def close(found: Any, expected: float, digits: float = 1e-12) -> None:
+        assert found == pytest.approx(expected, rel=digits)
+
+    close(fd.grad(stats.norm.logsf)(40.0), -40.024968847207264)
+    close(fd.grad(fd.grad(stats.norm.logsf))(40.0), -0.99937733162140861, 1e-9)
+    close(fd.grad(stats.norm.logcdf)(-40.0), 40.024968847207264)
+    close(fd.grad(stats.norm.logpdf)(1e8), -1e8)
+    close(fd.grad(stats.gamma.logsf)(600.0, 2.5), -0.99750416318582868, 1e-11)
+    close(fd.grad(stats.gamma.logsf, argnums=1)(600.0, 2.5), 5.6954410620448301, 1e-10)
+    close(fd.grad(stats.gamma.logcdf, argnums=1)(1e-8, 2.5), -19.523837385413935)
+    close(fd.grad(stats.t.logcdf, argnums=1)(-1e4, 3.3), -8.2428462385669163)
+    close(fd.grad(stats.t.logcdf)(-1e4, 3.3), 0.00032999999116471726)
+    close(fd.grad(stats.beta.logcdf, argnums=1)(1e-6, 2.3, 1.2), -13.747176424744137)
+    close(fd.grad(stats.beta.logcdf, argnums=2)(1e-6, 2.3, 1.2), 1.3921958402674769, 1e-11)
+    close(fd.grad(stats.truncnorm.logpdf, argnums=1)(20.5, 20.0, 25.0), 20.049753068527851)
+    close(
+        fd.grad(stats.truncnorm.logpdf, argnums=2)(20.5, 20.0, 20.7), -1.3049215601435923e-5, 1e-9
+    )
+
+
+def test_compiled_distribution_functions_have_derivatives_in_their_shapes() -> None:
+    vonmises = fd.vmap(fd.grad(stats.vonmises.cdf, argnums=1), (None, 0))(
+        0.3, np.array([3.0, 80.0])
+    )
+    np.testing.assert_allclose(vonmises, [0.033019332870687149, 0.00018953196686550507], rtol=1e-11)
+    slopes = fd.grad(stats.nct.cdf, argnums=(1, 2))(1.4, 3.5, 0.7)
+    np.testing.assert_allclose(slopes, [0.013787573767124779, -0.31075968039559599], rtol=1e-11)
+
+
+def test_outside_of_the_support_derivatives_are_zero_and_neighbours_unharmed() -> None:
+    x = np.array([-1.0, 0.5, 3.0, np.inf, -np.inf])
+    for name, shapes in (("gamma", (2.2,)), ("beta", (2.2, 1.3)), ("weibull_min", (1.4,))):
+        found = getattr(stats, name)
+        for method in ("pdf", "cdf", "sf"):
+            y, pull = fd.vjp(getattr(found, method), x, *shapes)
+            slopes = pull(np.ones(5))
+            assert slopes[0][0] == 0.0
+            assert slopes[0][4] == 0.0
+            assert np.all(np.isfinite(slopes[0]))
+            assert np.all(np.isfinite(slopes[1]))
+            with np.errstate(all="ignore"):
+                expected = getattr(getattr(scipy.stats, name), method)(x, *shapes)
+            np.testing.assert_array_equal(y, expected)
+    y, pull = fd.vjp(stats.gamma.logpdf, x[:3], 2.2)
+    assert y[0] == -np.inf
+    slopes = pull(np.ones(3))
+    assert slopes[0][0] == 0.0
+    assert np.all(np.isfinite(slopes[0]))
+    assert np.isfinite(slopes[1])
+
+
+def test_invalid_parameters_give_nan_where_they_are() -> None:
+    scale = np.array([1.0, -1.0, 2.0])
+    y, pull = fd.vjp(lambda s: stats.norm.logpdf(0.3, 0.0, s), scale)
+    np.testing.assert_array_equal(np.isnan(y), [False, True, False])
+    assert np.all(np.isfinite(pull(np.ones(3))[0][[0, 2]]))
+
+
+def test_parameters_are_broadcast_batched_and_compiled() -> None:
+    x, a, scale = np.ones((3, 1)), np.array([1.2, 2.3]), np.float64(1.3)
+    assert_agrees(
+        "scipy.stats", lambda s, x, a, c: s.gamma.logpdf(x, a, scale=c), x, a, scale, order=1
+    )
+    assert_agrees(
+        "scipy.stats", lambda s, x, a, c: s.gamma(a, scale=c).cdf(x), x, a, scale, order=1
+    )
+
+
+def test_lists_of_traced_numbers_are_arrays() -> None:
+    slope = fd.grad(lambda a: np.sum(stats.norm.logpdf([a, 2 * a], 0.0, 1.0)))(0.2)
+    assert slope == pytest.approx(-1.0)
+
+
+def test_dtypes_are_scipys() -> None:
+    single = np.array([0.3, 0.7], np.float32)
+    calls: tuple[Callable[..., Any], ...] = (
+        lambda s, x: s.norm.pdf(x),
+        lambda s, x: s.gamma.cdf(x, np.float32(2.5)),
+        lambda s, x: s.gamma.ppf(x, np.float32(2.5)),
+        lambda s, x: s.norm.logpdf(x, np.float32(0.1), np.float32(1.2)),
+    )
+    for call in calls:
+        expected = call(scipy.stats, single)
+        found, pull = fd.vjp(functools.partial(call, stats), single)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+        assert pull(np.ones_like(found))[0].dtype == np.float32
+
+
+# ---- what has none -------------------------------------------------------------------------------
+
+
+def test_whole_numbers_have_no_derivative_and_steps_are_flat() -> None:
+    with pytest.raises(NotDifferentiableError, match=r"binom\.logpmf .* parameter n .*whole"):
+        fd.grad(stats.binom.logpmf, argnums=1)(2.0, 7.0, 0.3)
+    assert fd.grad(stats.poisson.cdf)(2.0, 3.3) == 0.0
+    assert fd.grad(stats.poisson.ppf, argnums=1)(0.3, 3.3) == 0.0
+    assert fd.grad(stats.nbinom.logpmf, argnums=1)(2.0, 7.5, 0.3) != 0.0
+
+
+def test_an_unknown_derivative_is_refused_and_others_of_the_method_are_not() -> None:
+    assert fd.grad(stats.landau.cdf)(0.3) == pytest.approx(scipy.stats.landau.pdf(0.3), rel=1e-12)
+    with pytest.raises(NotDifferentiableError, match=r"ncx2\.cdf .* no derivative is known"):
+        fd.grad(stats.ncx2.cdf, argnums=1)(2.0, 3.3, 0.7)
+    with pytest.raises(UnsupportedNumPyError, match=r"norm\.fit .* minimize \.nnlf"):
+        fd.grad(lambda x: stats.norm.fit(x)[0])(np.array([1.0, 2.0]))
+
+
+# ---- random variates -----------------------------------------------------------------------------
+
+
+def test_variates_are_scipys_and_stay_at_their_quantile() -> None:
+    for name, shapes in (("gamma", 2.3), ("t", 4.5), ("vonmises", 2.0), ("weibull_min", 1.7)):
+        ours, plain = getattr(stats, name), getattr(scipy.stats, name)
+
+        def level(a: Any, ours: Any = ours) -> Any:
+            return ours.cdf(ours.rvs(a, size=3, random_state=5), a)
+
+        def moved(a: Any, ours: Any = ours) -> Any:
+            return ours.rvs(a, 0.5, size=3, random_state=5)
+
+        drawn, pull = fd.vjp(moved, shapes)
+        np.testing.assert_array_equal(drawn, plain.rvs(shapes, 0.5, size=3, random_state=5))
+        assert pull(np.ones(3))[0] != 0.0
+        np.testing.assert_allclose(fd.derivative(level)(shapes), np.zeros(3), atol=1e-12)
+
+
+def test_variates_move_with_location_and_scale() -> None:
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    drawn, pull = fd.vjp(
+        lambda m, s: stats.norm.rvs(m, s, size=4, random_state=rng), 0.5, np.full(4, 2.0)
+    )
+    expected = scipy.stats.norm.rvs(0.5, np.full(4, 2.0), size=4, random_state=same)
+    np.testing.assert_array_equal(drawn, expected)
+    assert rng.normal() == same.normal()
+    d_loc, d_scale = pull(np.ones(4))
+    assert d_loc == 4.0
+    np.testing.assert_allclose(d_scale, (expected - 0.5) / 2)
+    two = fd.vmap(lambda a: stats.gamma(a).rvs(2, random_state=7))(np.array([2.2, 3.0]))
+    np.testing.assert_array_equal(two[1], scipy.stats.gamma.rvs(3.0, size=2, random_state=7))
+    assert stats.poisson(np.float64(2.5)).rvs(random_state=1) == scipy.stats.poisson(2.5).rvs(
+        random_state=1
+    )
+
+
+# ---- several variables ---------------------------------------------------------------------------
+
+_RNG = np.random.default_rng(0)
+_HALF = _RNG.normal(size=(3, 3))
+COV, PAIR = _HALF @ _HALF.T + 2 * np.eye(3), np.array([[2.0, 0.3], [0.3, 1.0]])
+MEAN, POINTS, TABLE = _RNG.normal(size=3), _RNG.normal(size=(4, 3)), _RNG.normal(size=(3, 2))
+WISHART, ALPHA, P = COV + np.eye(3), np.array([1.2, 2.0, 0.7]), np.array([0.2, 0.3, 0.5])
+COUNTS = np.array([[1.0, 2.0, 3.0], [0.0, 4.0, 2.0]])
+
+
+def sym(a: Any) -> Any:
+    return (a + np.swapaxes(a, -1, -2)) / 2
+
+
+def shares(a: Any) -> Any:
+    return a / np.sum(a)
+
+
+NU = np.float64(5.3)
+MULTIVARIATE: dict[str, tuple[Any, ...]] = {
+    "normal": (lambda s, x, m, c: s.multivariate_normal.logpdf(x, m, sym(c)), POINTS, MEAN, COV),
+    "frozen normal": (
+        lambda s, x, m, c: s.multivariate_normal(m, sym(c)).pdf(x), POINTS, MEAN, COV
+    ),
+    "normal entropy": (lambda s, c: s.multivariate_normal.entropy(None, sym(c)), COV),
+    "a multiple of the identity": (
+        lambda s, x, v: s.multivariate_normal.logpdf(x, np.zeros(3), v * np.eye(3)), POINTS, NU
+    ),
+    "t": (lambda s, x, m, c, d: s.multivariate_t.logpdf(x, m, sym(c), d), POINTS, MEAN, COV, NU),
+    "t entropy": (lambda s, c, d: s.multivariate_t.entropy(MEAN, sym(c), d), COV, NU),
+    "dirichlet": (lambda s, x, a: s.dirichlet.logpdf(shares(x), a), P, ALPHA),
+    "dirichlet moments": (lambda s, a: (s.dirichlet.var(a), s.dirichlet.cov(a)), ALPHA),
+    "dirichlet entropy": (lambda s, a: s.dirichlet(a).entropy(), ALPHA),
+    "wishart": (lambda s, x, d, c: s.wishart.logpdf(sym(x), d, sym(c)), WISHART, NU, COV),
+    "frozen wishart": (lambda s, d, c: s.wishart(d, sym(c)).pdf(WISHART), NU, COV),
+    "wishart entropy": (lambda s, d, c: s.wishart.entropy(d, sym(c)), NU, COV),
+    "invwishart": (lambda s, x, d, c: s.invwishart.logpdf(sym(x), d, sym(c)), WISHART, NU, COV),
+    "invwishart moments": (
+        lambda s, d, c: (s.invwishart.mean(d, sym(c)), s.invwishart.var(d, sym(c))), NU + 4, COV
+    ),
+    "matrix_normal": (
+        lambda s, x, m, u, v: s.matrix_normal.logpdf(x, m, sym(u), sym(v)),
+        TABLE, TABLE / 3, COV, PAIR,
+    ),
+    "multinomial": (lambda s, p: s.multinomial.logpmf(COUNTS, 6, shares(p)), P),
+    "multinomial entropy": (lambda s, p: s.multinomial.entropy(6, shares(p)), P),
+}  # fmt: skip
+
+
+@pytest.mark.thinned(9)
+@pytest.mark.parametrize("name", MULTIVARIATE)
+def test_distributions_of_several_variables(name: str) -> None:
+    call, *point = MULTIVARIATE[name]
+    assert_agrees("scipy.stats", call, *point, order=1)
+
+
+def test_what_is_estimated_or_singular_in_several_variables_is_refused() -> None:
+    with pytest.raises(NotDifferentiableError, match=r"\.cdf of a multivariate"):
+        fd.grad(lambda m: stats.multivariate_normal.cdf(np.zeros(3), m, COV))(MEAN)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        fd.grad(lambda c: stats.multivariate_normal.logpdf(np.zeros(2), cov=c))(np.ones((2, 2)))
