@@ -50,6 +50,8 @@ def test_what_is_asked_of_devices_and_memory_is_answered() -> None:
         assert not hasattr(x, "strides")
         with pytest.raises(UnsupportedNumPyError, match="device"):
             x.to_device("gpu")
+        with pytest.raises(UnsupportedNumPyError, match="stream"):
+            x.to_device("cpu", stream=1)
         return fnp.sum(x)
 
     assert fd.grad(f)(np.ones((1, 2))).tolist() == [[1.0, 1.0]]

@@ -8,6 +8,7 @@ import numpy as np
 
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.conversions import Convertible
+from funcdiff.numpy.border.dispatch import refuse
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.from_values import on_cpu
@@ -50,6 +51,8 @@ class Methods(Convertible):
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
         """Return the array, which is on the only device."""
         on_cpu("ndarray.to_device", device)
+        if stream is not None:
+            refuse("ndarray.to_device", stream=stream)
         return self
 
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
