@@ -15,7 +15,8 @@ _NOTHING_STORED: Final = (
 _PLAIN: Final = "Arrays are NumPy's: write np.array(...)."
 
 _ELSEWHERE: Final = {
-    **dict.fromkeys(("backward", "autograd", "requires_grad", "enable_grad"), _NOTHING_STORED),
+    **dict.fromkeys(("backward", "requires_grad", "enable_grad"), _NOTHING_STORED),
+    "autograd": f"For HIPS autograd's names, import funcdiff.autograd. {_NOTHING_STORED}",
     **dict.fromkeys(("no_grad", "inference_mode", "detach"), "Use fd.stop_gradient(x)."),
     **dict.fromkeys(("tensor", "Tensor", "Variable", "array", "asarray"), _PLAIN),
     "lax": "Control flow is in fd itself: fd.cond, fd.scan, fd.fori_loop.",

@@ -1,0 +1,326 @@
+"""``autograd.differential_operators``: derivatives of functions, chosen by `argnum`.
+
+Every operator takes a function and returns one of the same arguments.  `argnum` is the position of
+the argument to differentiate by, or several in a tuple or a list, of which the results are tuples.
+Gradients are like the argument: an array, or a container of arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcdiff.api.derivatives import elementwise, gradient, products
+from funcdiff.api.derivatives import jacobian as jacobians
+from funcdiff.api.derivatives.linearization import linearize
+from funcdiff.autograd.core import conjugated, floating, like_autograds, vspace
+from funcdiff.errors import OutputError, user_location
+
+Function = Callable[..., Any]
+Argnum = int | Sequence[int]
+
+
+def _positions(argnum: Argnum) -> int | tuple[int, ...]:
+    return argnum if isinstance(argnum, int) else tuple(argnum)
+
+
+def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[Function], Function]:
+    """Give a derivative the name and the documentation that say what it is of."""
+
+    def name(function: Function) -> Function:
+        of = getattr(fun, "__name__", "[unknown name]")
+        function.__name__ = function.__qualname__ = f"{operator}_of_{of}_wrt_argnum_{argnum}"
+        function.__doc__ = f"The {operator} of {of} with respect to argument number {argnum}."
+        return function
+
+    return name
+
+
+def _scalar(fun: Function) -> Function:
+    """Return a function whose result has no axes, if it has but one element."""
+    pair = _scalar_and_axes(fun)
+    return functools.wraps(fun)(lambda *args, **kwargs: pair(*args, **kwargs)[0])
+
+
+def _scalar_and_axes(fun: Function) -> Function:
+    """Return the same, with what gives the result its axes back, or None."""
+
+    @functools.wraps(fun)
+    def scalar(*args: Any, **kwargs: Any) -> Any:
+        y = fun(*args, **kwargs)
+        shape = getattr(y, "shape", ())
+        if not shape or np.size(y) != 1:
+            return y, None
+        return np.reshape(y, ()), lambda y: np.reshape(y, shape)
+
+    return scalar
+
+
+def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that returns ``(vjp, value)``.
+
+    ``vjp(g)`` is `g` times the Jacobian: a covector like the result of `fun`, in, and one like the
+    argument, out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vjp, value = make_vjp(np.square)(np.array([1.0, 2.0]))
+    >>> vjp(np.array([1.0, 10.0]))
+    array([ 2., 40.])
+    """
+    positions = _positions(argnum)
+
+    @_named(fun, "make_vjp", argnum)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        value, pullback = products.vjp(fun, *args, argnums=positions, **kwargs)
+        return like_autograds(pullback, alone=isinstance(argnum, int)), value
+
+    return make
+
+
+def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that returns ``jvp``, and ``jvp(tangent)`` is ``(value, J·tangent)``."""
+    positions = _positions(argnum)
+
+    @_named(fun, "make_jvp", argnum)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        def product(tangent: Any) -> Any:
+            ts = (tangent,) if isinstance(argnum, int) else tuple(tangent)
+            return products.jvp(fun, args, floating(ts), argnums=positions, **kwargs)
+
+        return product
+
+    return make
+
+
+def grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that computes the gradient of a function with one real result.
+
+    Parameters
+    ----------
+    fun
+        Function of arrays and containers that returns one real number, in an array of any
+        number of axes.
+    argnum
+        Position of the argument to differentiate by; or several, for a tuple of gradients.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `fun`; the gradient is like the argument.  By a complex argument it is
+        ``∂f/∂x - i·∂f/∂y``.
+
+    Raises
+    ------
+    InputError
+        When called, if a leaf of the argument is an integer.
+    OutputError
+        When called, if the result is not one real number.
+
+    Examples
+    --------
+    >>> print(grad(lambda x, y: x * y**2, 1)(3.0, 2.0))
+    12.0
+    """
+    found = gradient.grad(_scalar(fun), _positions(argnum))
+    named = _named(fun, "grad", argnum)
+    return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
+
+
+def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that computes ``(value, gradient)``, as `grad` does."""
+    both = gradient.value_and_grad(_scalar_and_axes(fun), _positions(argnum), has_aux=True)
+
+    @_named(fun, "value_and_grad", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        (value, axes), found = both(*args, **kwargs)
+        return (value if axes is None else axes(value)), conjugated(found)
+
+    return computed
+
+
+def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that computes ``(gradient, aux)`` of a function that returns a pair.
+
+    The first of the pair is differentiated, summed if it has axes; `aux` is returned as it is.
+    """
+
+    @functools.wraps(fun)
+    def summed(*args: Any, **kwargs: Any) -> Any:
+        y, aux = fun(*args, **kwargs)
+        return np.sum(y), aux
+
+    both = gradient.grad(summed, _positions(argnum), has_aux=True)
+
+    @_named(fun, "grad_and_aux", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        found, aux = both(*args, **kwargs)
+        return conjugated(found), aux
+
+    return computed
+
+
+def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that computes the sums of the columns of the Jacobian of a real function.
+
+    For an elementwise function this is the derivative of each element.
+    """
+    found = elementwise.elementwise_grad(fun, _positions(argnum))
+    named = _named(fun, "elementwise_grad", argnum)
+    return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
+
+
+def deriv(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that computes the derivative in the direction of ones, in forward mode."""
+
+    @_named(fun, "deriv", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        x = args[argnum] if isinstance(argnum, int) else tuple(args[k] for k in argnum)
+        return make_jvp(fun, argnum)(*args, **kwargs)(vspace(x).ones())[1]
+
+    return computed
+
+
+def jacobian(fun: Function, argnum: int = 0) -> Function:
+    """Return a function that computes the Jacobian, of shape ``output + input``.
+
+    Raises
+    ------
+    OutputError
+        When called, if the argument is complex and the result is, too: there is no one array.
+    """
+    found = jacobians.jacobian(fun, _positions(argnum))
+
+    @_named(fun, "jacobian", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(argnum, int) and np.iscomplexobj(args[argnum]):
+            vjp, y = make_vjp(fun, argnum)(*args, **kwargs)
+            return _rows(vjp, y, np.shape(args[argnum]))
+        return found(*args, **kwargs)
+
+    return computed
+
+
+def _rows(vjp: Function, y: Any, shape: tuple[int, ...]) -> Any:
+    """Return the Jacobian of a real result by a complex argument, in autograd's convention."""
+    space = vspace(y)
+    if space.iscomplex:
+        raise OutputError(
+            f"jacobian of a complex function by a complex argument was asked for, at "
+            f"{user_location()}. Use fd.jacobian(f, holomorphic=True), or differentiate by the "
+            "real and the imaginary part."
+        )
+    rows = [vjp(unit) for unit in space.standard_basis()]
+    return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + shape)
+
+
+def hessian(fun: Function, argnum: int = 0) -> Function:
+    """Return a function that computes the Hessian, of shape ``output + input + input``."""
+    return _named(fun, "hessian", argnum)(jacobian(jacobian(fun, argnum), argnum))
+
+
+def holomorphic_grad(fun: Function, argnum: int = 0) -> Function:
+    """Return a function that computes the complex derivative of a holomorphic function."""
+    of_real = grad(functools.wraps(fun)(lambda *args, **kw: np.real(fun(*args, **kw))), argnum)
+
+    @_named(fun, "holomorphic_grad", argnum)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        if not np.iscomplexobj(args[argnum]):
+            warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
+        return of_real(*args, **kwargs)
+
+    return computed
+
+
+def grad_named(fun: Function, argname: str) -> Function:
+    """Return the `grad` of a function by a positional parameter of that name."""
+    return grad(fun, inspect.getfullargspec(fun).args.index(argname))
+
+
+def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
+    """Return a function that returns ``(hvp, gradient)``; ``hvp(v)`` is the Hessian times `v`."""
+    return _named(fun, "make_hvp", argnum)(make_vjp(grad(fun, argnum), argnum))
+
+
+def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
+    """Return a function of ``(*args, tensor)`` that computes the Hessian times a tensor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hessian_vector_product(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+    array([6., 0.])
+    """
+    make = make_jvp(grad(fun, argnum), argnum)
+
+    @_named(fun, "hessian_tensor_product", argnum)
+    def product(*args: Any, **kwargs: Any) -> Any:
+        *point, tensor = args
+        return make(*point, **kwargs)(tensor)[1]
+
+    return product
+
+
+def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
+    """Return a function of ``(*args, tensor)`` that computes a tensor times the Jacobian."""
+
+    def contracted(*args: Any, **kwargs: Any) -> Any:
+        *point, tensor = args
+        return np.tensordot(tensor, fun(*point, **kwargs), np.ndim(tensor))
+
+    return _named(fun, "tensor_jacobian_product", argnum)(jacobian(contracted, argnum))
+
+
+hessian_vector_product = hessian_tensor_product
+vector_jacobian_product = tensor_jacobian_product
+
+
+def _half_squares(y: Any) -> Any:
+    return 0.5 * np.sum(y**2, axis=-1)
+
+
+def make_ggnvp(f: Function, g: Function = _half_squares, f_argnum: int = 0) -> Function:
+    """Return a function that returns the product with the Gauss-Newton matrix of ``g(f(x))``.
+
+    Parameters
+    ----------
+    f
+        Function with an array for a result.
+    g
+        Loss of that array, half the sum of its squares by default.
+    f_argnum
+        The `argnum` of `f`.
+    """
+
+    @_named(f, "make_ggnvp", f_argnum)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        y, push = linearize(f, *args, argnums=f_argnum, **kwargs)
+        pull, _ = make_vjp(f, f_argnum)(*args, **kwargs)
+        hvp, _ = make_hvp(g)(y)
+        return lambda v: pull(hvp(push(floating(v))))
+
+    return make
+
+
+def multigrad_dict(fun: Function) -> Function:
+    """Return a function that computes gradients by all arguments, in a dict by parameter name."""
+    signature = inspect.signature(fun)
+
+    def gradients(*args: Any, **kwargs: Any) -> OrderedDict[str, Any]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+
+        def of_arguments(arguments: dict[str, Any]) -> Any:
+            given = inspect.BoundArguments(signature, OrderedDict(arguments))
+            return fun(*given.args, **given.kwargs)
+
+        return OrderedDict(grad(of_arguments)(dict(bound.arguments)))
+
+    return gradients

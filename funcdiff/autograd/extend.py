@@ -1,0 +1,275 @@
+"""``autograd.extend``: functions that are not traced, with derivative rules of autograd's form.
+
+Rules are kept as autograd keeps them, for a set of arguments: ``vjpmaker(argnums, ans, args,
+kwargs)`` returns the function from a covector of `ans` to those of the arguments,
+``jvpmaker(argnums, gs, ans, args, kwargs)`` the tangent of `ans`.  Either serves both modes, to any
+order.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from types import MethodType
+from typing import Any, Final
+
+from funcdiff import pytree
+from funcdiff.api.rules.opaque import OpaqueFunction
+from funcdiff.api.rules.opaque import primitive as opaque_function
+from funcdiff.autograd.core import VSpace, conjugated, vspace
+from funcdiff.autograd.refusals import refusing
+from funcdiff.autograd.tracer import Box, getval, isbox
+from funcdiff.errors import InputError, NotDifferentiableError, user_location
+
+__all__ = [
+    "Box",
+    "VSpace",
+    "def_linear",
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "notrace_primitive",
+    "primitive",
+    "vspace",
+]
+
+Maker = Callable[..., Any]
+
+_SAME: Final = "same"
+"""The JVP rule of a function that is linear in an argument: the function itself."""
+
+
+class primitive:  # noqa: N801
+    """Declare a function that is not traced; works as a decorator.
+
+    Parameters
+    ----------
+    f_raw
+        Function of arrays and containers, called with plain values.  Its derivatives are those
+        that `defvjp` or `defjvp` give it, by positional arguments.
+
+    Examples
+    --------
+    >>> import math
+    >>> from funcdiff.autograd import grad
+    >>> @primitive
+    ... def cube(x):
+    ...     return math.pow(x, 3)
+    >>> defvjp(cube, lambda ans, x: lambda g: 3 * g * x**2)
+    >>> print(grad(cube)(2.0))
+    12.0
+    """
+
+    __name__: str
+
+    def __init__(self, f_raw: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, f_raw)
+        self.fun = f_raw
+        self._vjp: Maker | None = None
+        self._jvp: Maker | None = None
+        self._known: dict[tuple[int, tuple[int, ...]], OpaqueFunction[..., Any]] = {}
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; by traced arguments its rules are used."""
+        argnums = tuple(k for k, x in enumerate(args) if any(map(isbox, pytree.flatten(x)[0])))
+        if not argnums:
+            return self.fun(*args, **kwargs)
+        key = len(args), argnums
+        if key not in self._known:
+            self._known[key] = self._with_rules(*key)
+        return self._known[key](kwargs, *args)
+
+    def set_rules(self, *, vjp: Maker | None = None, jvp: Maker | None = None) -> None:
+        """Set rules for sets of arguments; what is None stays."""
+        self._vjp, self._jvp = vjp or self._vjp, jvp or self._jvp
+        self._known.clear()
+
+    def _with_rules(self, arity: int, argnums: tuple[int, ...]) -> OpaqueFunction[..., Any]:
+        """Return the function of ``(kwargs, *args)``, with rules by some of the arguments."""
+        fixed = [k for k in range(arity) if k not in argnums]
+
+        @functools.wraps(self.fun)
+        def called(kwargs: dict[str, Any], *args: Any) -> Any:
+            return self.fun(*args, **kwargs)
+
+        function = opaque_function(called, nondiff_argnums=(0, *[k + 1 for k in fixed]))
+
+        def forward(kwargs: dict[str, Any], *args: Any) -> Any:
+            ans = function(kwargs, *args)
+            return ans, ([args[k] for k in argnums], ans)
+
+        def backward(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, ...]:
+            *others, (moving, ans), g = rest
+            args = _merged(fixed, others, argnums, moving)
+            assert self._vjp is not None
+            found = self._vjp(argnums, ans, args, kwargs)(conjugated(g))
+            return tuple(map(conjugated, found))
+
+        def rule(kwargs: dict[str, Any], *rest: Any) -> tuple[Any, Any]:
+            *others, moving, tangents = rest
+            args = _merged(fixed, others, argnums, moving)
+            ans = function(kwargs, *args)
+            given = [(k, t) for k, t in zip(argnums, tangents, strict=True) if t is not None]
+            assert self._jvp is not None
+            return ans, self._jvp(*zip(*given, strict=True), ans, args, kwargs)
+
+        if self._vjp is not None:
+            function.defvjp(forward, backward)  # type: ignore[arg-type]  # positions are not typed
+        if self._jvp is not None:
+            function.defjvp(rule)
+        return function
+
+
+def _merged(
+    fixed: Sequence[int], others: Sequence[Any], argnums: Sequence[int], moving: Sequence[Any]
+) -> tuple[Any, ...]:
+    found = dict(zip([*fixed, *argnums], [*others, *moving], strict=True))
+    return tuple(found[k] for k in range(len(found)))
+
+
+def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is called with plain values and has no derivative."""
+
+    @functools.wraps(f_raw)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return f_raw(*[pytree.map(getval, x) for x in args], **kwargs)
+
+    return called
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def defvjp_argnums(fun: Callable[..., Any], vjpmaker: Maker) -> None:
+    """Set the reverse rule, ``vjpmaker(argnums, ans, args, kwargs)(g) -> tuple``."""
+    _declared(fun).set_rules(vjp=vjpmaker)
+
+
+def defvjp_argnum(fun: Callable[..., Any], vjpmaker: Maker) -> None:
+    """Set the reverse rule, ``vjpmaker(argnum, ans, args, kwargs)(g)``."""
+
+    def maker(argnums: Sequence[int], *call: Any) -> Any:
+        vjps = [vjpmaker(argnum, *call) for argnum in argnums]
+        return lambda g: tuple(vjp(g) for vjp in vjps)
+
+    defvjp_argnums(fun, maker)
+
+
+def defvjp(
+    fun: Callable[..., Any], *vjpmakers: Maker | None, argnums: Iterable[int] | None = None
+) -> None:
+    """Set reverse rules, one for each argument: ``vjpmaker(ans, *args, **kwargs)(g)``.
+
+    Parameters
+    ----------
+    fun
+        Made by `primitive`.
+    *vjpmakers
+        For arguments 0, 1, ... or for those of `argnums`; None if the derivative is zero.
+    argnums
+        Positions of arguments.
+    """
+    known = _by_argument(fun, vjpmakers, argnums)
+
+    def maker(argnum: int, ans: Any, args: Any, kwargs: Any) -> Any:
+        found = _rule(fun, "VJP", known, argnum)
+        return (lambda _g: None) if found is None else found(ans, *args, **kwargs)
+
+    defvjp_argnum(fun, maker)
+
+
+def defjvp_argnums(fun: Callable[..., Any], jvpmaker: Maker) -> None:
+    """Set the forward rule, ``jvpmaker(argnums, gs, ans, args, kwargs)``."""
+    _declared(fun).set_rules(jvp=jvpmaker)
+
+
+def defjvp_argnum(fun: Callable[..., Any], jvpmaker: Maker) -> None:
+    """Set the forward rule, ``jvpmaker(argnum, g, ans, args, kwargs)``; its results are added."""
+
+    def maker(argnums: Sequence[int], gs: Sequence[Any], ans: Any, *call: Any) -> Any:
+        tangents = [jvpmaker(k, g, ans, *call) for k, g in zip(argnums, gs, strict=True)]
+        tangents = [t for t in tangents if t is not None]
+        space = vspace(ans)
+        return functools.reduce(space.add, tangents) if tangents else space.zeros()
+
+    defjvp_argnums(fun, maker)
+
+
+def defjvp(
+    fun: Callable[..., Any], *jvpfuns: Maker | str | None, argnums: Iterable[int] | None = None
+) -> None:
+    """Set forward rules, one for each argument: ``jvpfun(g, ans, *args, **kwargs)``.
+
+    Parameters
+    ----------
+    fun, argnums
+        As for `defvjp`.
+    *jvpfuns
+        As there; "same" where `fun` is linear in the argument.
+    """
+    known = _by_argument(fun, jvpfuns, argnums)
+
+    def maker(argnum: int, g: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        found = _rule(fun, "JVP", known, argnum)
+        if found == _SAME:
+            return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+        return None if found is None else found(g, ans, *args, **kwargs)
+
+    defjvp_argnum(fun, maker)
+
+
+def def_linear(fun: Callable[..., Any]) -> None:
+    """Declare that a function is linear in each of its arguments."""
+    defjvp(fun, *[_SAME] * _MANY)
+
+
+_MANY: Final = 64
+"""More arguments than a function has."""
+
+
+def _declared(fun: Callable[..., Any]) -> primitive:
+    if isinstance(fun, primitive):
+        return fun
+    raise InputError(
+        f"{getattr(fun, '__name__', fun)} cannot be given a rule, at {user_location()}: it is not "
+        "one of funcdiff.autograd.extend.primitive. NumPy's and SciPy's functions have "
+        "derivatives; to replace one, make a function of your own of it with primitive(...)."
+    )
+
+
+def _by_argument(
+    fun: Callable[..., Any], makers: Sequence[Any], argnums: Iterable[int] | None
+) -> dict[int, Any]:
+    for maker in makers:
+        if not (maker is None or callable(maker) or maker == _SAME):
+            raise InputError(
+                f"{maker!r} is no rule of {getattr(fun, '__name__', fun)}, at {user_location()}. "
+                'Give a function, or None for zero, or to defjvp "same".'
+            )
+    return dict(zip(count() if argnums is None else argnums, makers, strict=False))
+
+
+def _rule(fun: Callable[..., Any], kind: str, known: dict[int, Any], argnum: int) -> Any:
+    if argnum not in known:
+        raise NotDifferentiableError(
+            f"{kind} of {getattr(fun, '__name__', fun)} by argument {argnum} is not defined. "
+            f"Give def{kind.lower()} a rule for it, or None if it is zero."
+        )
+    return known[argnum]
+
+
+__getattr__ = refusing(
+    __name__,
+    {
+        "SparseObject": "Gradients of indexing are added in place without it.",
+        "JVPNode VJPNode": "fd.trace(f)(x) returns the program of a call: there are no nodes.",
+        "register_notrace": "Use notrace_primitive.",
+    },
+)

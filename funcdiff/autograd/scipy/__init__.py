@@ -1,0 +1,1 @@
+"""``autograd.scipy``: `funcdiff.scipy`, under the names that autograd has."""

@@ -1,0 +1,60 @@
+"""``autograd.test_util``: derivatives held against differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, Final
+
+from funcdiff.autograd.wrap_util import unary_to_nary
+from funcdiff.errors import InputError, user_location
+from funcdiff.testing import gradients
+
+_MODES: Final = {"fwd": "forward", "rev": "reverse"}
+
+
+@unary_to_nary
+def check_grads(
+    f: Callable[[Any], Any], x: Any, modes: Sequence[str] = ("fwd", "rev"), order: int = 2
+) -> None:
+    """Assert that derivatives equal differences: ``check_grads(f, argnum, modes, order)(*args)``.
+
+    Parameters
+    ----------
+    f
+        Function of arrays and containers.
+    modes
+        "fwd", "rev" or both.
+    order
+        Up to which derivative.
+
+    Raises
+    ------
+    AssertionError
+        If they differ.
+    InputError
+        If a mode is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_grads(np.sin, modes=["rev"], order=1)(0.5)
+    """
+    unknown = [mode for mode in modes if mode not in _MODES]
+    if unknown:
+        raise InputError(
+            f'check_grads knows no mode {unknown[0]!r}, at {user_location()}. Write "fwd" or "rev".'
+        )
+    gradients.check_grads(f, (x,), order, [_MODES[mode] for mode in modes])
+
+
+def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:
+    """Return a function of lists that checks all combinations of arguments and keywords."""
+
+    def check(*choices: Sequence[Any], **options: Sequence[Any]) -> None:
+        for point in product(*choices):
+            for values in product(*options.values()):
+                keywords = dict(zip(options, values, strict=True))
+                check_grads(fun, *args, **kwargs)(*point, **keywords)
+
+    return check
