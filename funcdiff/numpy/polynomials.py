@@ -19,6 +19,8 @@ from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import known
 from funcdiff.numpy.memory import mutation
+from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.ops.structure.unknown import unknown
 
 # ---- values and roots --------------------------------------------------------------------------
 
@@ -70,7 +72,8 @@ def _in_conjugate_pairs(zeros: Any) -> bool:
 def roots(p: Any) -> Any:
     """Return the roots of a polynomial: the eigenvalues of its companion matrix.
 
-    Roots at 0, which are as many as the trailing coefficients that are 0, have no derivative.
+    There are as many roots at 0 as trailing coefficients that are 0: of more than one the
+    derivative by these is nan.
     """
     p = np.atleast_1d(array(p))
     if p.ndim != 1:
@@ -79,15 +82,36 @@ def roots(p: Any) -> Any:
     if len(nonzero) == 0:
         return np.array([])
     at_zero = p.shape[0] - int(nonzero[-1]) - 1
-    p = p[int(nonzero[0]) : int(nonzero[-1]) + 1]
     if not p.type.differentiable:
         p = p.astype(FLOAT)
+    given = p
+    p = p[int(nonzero[0]) : int(nonzero[-1]) + 1]
     found: Any = np.array([])
     if p.shape[0] > 1:
         first = np.reshape(-p[1:] / p[0], (1, -1))
         below = np.eye(p.shape[0] - 2, p.shape[0] - 1, dtype=p.dtype)
         found = np.linalg.eigvals(np.concatenate([first, below]))
-    return np.hstack((found, np.zeros(at_zero, found.dtype)))
+    if at_zero == 1:
+        found = np.hstack((found, np.zeros(1, found.dtype)))
+    if p.shape[0] < given.shape[0]:
+        found = _moving(found, given)
+    if at_zero > 1:
+        zeros: Any = unknown(array(given[-at_zero:]))
+        found = np.hstack((found, zeros.astype(found.dtype)))
+    return found
+
+
+def _moving(roots: Any, p: Any) -> Any:
+    """Return known simple roots as functions of all coefficients, by steps of Newton's method.
+
+    Derivatives double their order with each step: these are exact to the seventh.
+    """
+    roots = stop_gradient(array(roots))
+    slopes = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
+    for _ in range(3):
+        rest = np.polyval(p, roots)
+        roots = roots - (rest - stop_gradient(array(rest))) / np.polyval(slopes, roots)
+    return roots
 
 
 @implements(np.polyadd)

@@ -9,6 +9,8 @@
 - ``float(x)``: a traced number stays one; ``int(x)`` has no derivative.
 - ``np.asarray_chkfinite(x)``: a traced array is not checked.
 - ``np.may_share_memory(x, y)``: it may, so that results go to another array first.
+- ``x /= y`` of a plain array and a traced number: another array takes the name.
+- ``if x == y``, and other comparisons of numbers that decide: see `equalities`.
 
 What a function imports when it is called is borrowed, too.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import operator
 from bisect import bisect
 from collections.abc import Callable
 from copy import copy
@@ -27,37 +30,24 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff.numpy
-from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import ConcreteValueError
 from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.scipy.conditions import may_hold
+from funcdiff.scipy.equalities import (
+    any_of,
+    differ_of,
+    equal_of,
+    greater_of,
+    is_known_to_fail,
+    less_of,
+    negligible_of,
+    trimmed_of,
+)
 
 BORROW: Final = "borrow_what_is_imported"
 """The name by which changed code borrows."""
 
 _OUTER: Final = "closing_over"
-
-
-def is_known_to_hold(condition: Callable[[], Any]) -> bool:
-    """Return whether a condition is true, and false where nobody knows its values."""
-    return _holds(condition, otherwise=False)
-
-
-def may_hold(condition: Callable[[], Any]) -> bool:
-    """Return whether a condition is true, and true where nobody knows its values."""
-    return _holds(condition, otherwise=True)
-
-
-def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
-    """Return whether a condition is true, and `otherwise` where nobody knows its values."""
-    builder = current_builder()
-    before = None if builder is None else builder.refused
-    try:
-        return bool(condition())
-    except ConcreteValueError:
-        if builder is not None:
-            builder.refused = before
-        return otherwise
 
 
 def _view(array: Any, *dtypes: Any, **keywords: Any) -> Any:
@@ -105,15 +95,30 @@ def _may_share(a: Any, b: Any) -> bool:
     return isinstance(a, Tracer) or isinstance(b, Tracer) or np.may_share_memory(a, b)
 
 
+def _changed_by(change: str, x: Any, y: Any) -> Any:
+    """Return what ``x /= y`` leaves in `x`: of a plain array and a traced one, another array."""
+    is_other = isinstance(x, np.ndarray) and isinstance(y, Tracer) and not isinstance(x, Tracer)
+    found = getattr(operator, change if is_other else f"i{change}")(x, y)
+    return found.astype(x.dtype) if is_other and x.dtype.kind in "fc" else found
+
+
 ANSWERS: Final[dict[str, Callable[..., Any]]] = {
-    "is_known_to_hold": is_known_to_hold,
+    "is_known_to_fail": is_known_to_fail,
     "may_hold": may_hold,
+    "equal_of": equal_of,
+    "differ_of": differ_of,
+    "less_of": less_of,
+    "greater_of": greater_of,
+    "any_of": any_of,
+    "negligible_of": negligible_of,
+    "trimmed_of": trimmed_of,
     "view_of": _view,
     "array_of": _array_of,
     "may_share": _may_share,
     "float_of": _float,
     "int_of": _int,
     "set_flags_of": _set_flags,
+    "changed_by": _changed_by,
 }
 """What the changed code calls, by name."""
 
@@ -122,6 +127,7 @@ _ANSWERED: Final = {
     "asarray_chkfinite": "array_of",
     "may_share_memory": "may_share",
     "shares_memory": "may_share",
+    "trim_zeros": "trimmed_of",
 }
 """Functions of NumPy's -> what is called in their place."""
 
@@ -172,9 +178,11 @@ class _Change(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.lines: list[int] = []
+        self._decides = False
 
     def visit_If(self, node: ast.If) -> ast.If:
         kind = _kind_of_branch(node)
+        node.test = self._visit_decision(node.test)
         self.generic_visit(node)
         if kind is not None:
             nothing = ast.arguments([], [], None, [], [], None, [])
@@ -199,10 +207,52 @@ class _Change(ast.NodeTransformer):
             return self._call("view_of", node, [called.value, *node.args], node.keywords)
         if isinstance(called, ast.Attribute) and called.attr == "setflags":
             return self._call("set_flags_of", node, [called.value], node.keywords)
+        if (
+            self._decides
+            and ast.unparse(called) == "np.any"
+            and len(node.args) == 1
+            and not node.keywords
+        ):
+            return self._call("any_of", node, node.args)
         is_name = isinstance(called, ast.Name) and len(node.args) == 1
         if is_name and called.id in ("float", "int"):  # type: ignore[attr-defined]
             return self._call(f"{called.id}_of", node, node.args)  # type: ignore[attr-defined]
         return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        node.test = self._visit_decision(node.test)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        node.values = [self._visit_decision(value) for value in node.values]
+        return node
+
+    def _visit_decision(self, test: ast.expr) -> ast.expr:
+        """Change the comparisons in what is asked whether it is true."""
+        around, self._decides = self._decides, True
+        changed: ast.expr = self.visit(test)
+        self._decides = around
+        return changed
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        name = _COMPARISONS.get(type(node.ops[0])) if self._decides else None
+        size = _magnitude(node.left)
+        if size and isinstance(node.ops[0], ast.LtE) and self._decides and _is_tiny(sides[1]):
+            name, sides = "negligible_of", [size, sides[1]]
+        if name is None or len(sides) > 2 or not all(map(_may_be_number, sides)):
+            return node
+        return self._call(name, node, sides)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        change = _CHANGES.get(type(node.op))
+        if change is None or not isinstance(node.target, ast.Name):
+            return node
+        given = [ast.Constant(change), _read(node.target.id), node.value]
+        called = self._call("changed_by", node, given)
+        return ast.fix_missing_locations(ast.copy_location(ast.Assign([node.target], called), node))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
@@ -219,6 +269,37 @@ class _Change(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
 
+_COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Eq: "equal_of", ast.NotEq: "differ_of", ast.Lt: "less_of", ast.Gt: "greater_of"
+}  # fmt: skip
+
+
+_CHANGES: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"
+}  # fmt: skip
+
+
+def _magnitude(side: ast.expr) -> ast.expr | None:
+    """Return what a magnitude, ``abs(x)``, is of."""
+    is_call = isinstance(side, ast.Call) and ast.unparse(side.func).split(".")[-1] == "abs"
+    return side.args[0] if is_call else None  # type: ignore[attr-defined]
+
+
+def _is_tiny(bound: ast.expr) -> bool:
+    is_number = isinstance(bound, ast.Constant) and isinstance(bound.value, float)
+    return is_number and 0 < bound.value < 1e-10  # type: ignore[attr-defined]
+
+
+def _may_be_number(side: ast.expr) -> bool:
+    """Return whether what is compared may be a traced number: no text, no length, no shape."""
+    if isinstance(side, ast.Constant):
+        return isinstance(side.value, int | float | complex)
+    if isinstance(side, ast.Call):
+        return ast.unparse(side.func) not in ("len", "type", "xp_size", "np.ndim", "np.shape")
+    parts = ("ndim", "size", "shape", "dtype", "kind")
+    return not any(isinstance(p, ast.Attribute) and p.attr in parts for p in ast.walk(side))
+
+
 def _read(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
@@ -229,7 +310,7 @@ def _kind_of_branch(node: ast.If) -> str | None:
         return None
     *before, last = node.body
     if isinstance(last, ast.Raise) or _warns(last):
-        return "is_known_to_hold" if all(isinstance(s, ast.Assign) for s in before) else None
+        return "is_known_to_fail" if all(isinstance(s, ast.Assign) for s in before) else None
     asked = node.test
     if isinstance(asked, ast.Call) and ast.unparse(asked.func) == "np.any" and asked.args:
         mask = ast.unparse(asked.args[0])

@@ -31,6 +31,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapted_code
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, replacement_of, table
+from funcdiff.scipy.equalities import run_watched
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,7 +89,7 @@ def borrow_functions(
 
 
 def _call_borrowed(plain: Any, *args: Any, **kwargs: Any) -> Any:
-    return copy_of(plain)(*args, **kwargs)
+    return run_watched(partial(copy_of(plain), *args, **kwargs))
 
 
 def borrow_classes(module: str, names: str, *, note: str = "") -> None:

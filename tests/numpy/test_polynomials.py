@@ -93,7 +93,7 @@ def test_the_characteristic_polynomial_of_a_matrix_has_a_derivative() -> None:
     assert_derivatives(np.poly, matrix)
 
 
-def test_roots_are_those_of_numpy_and_zeros_at_the_ends_are_constant() -> None:
+def test_roots_are_those_of_numpy_with_zeros_at_the_ends() -> None:
     def f(p: Any) -> Any:
         zero = np.zeros(2)
         return np.sort_complex(np.roots(np.concatenate([zero[:1], p, zero])))
@@ -101,6 +101,18 @@ def test_roots_are_those_of_numpy_and_zeros_at_the_ends_are_constant() -> None:
     np.testing.assert_allclose(fd.vjp(f, P)[0], f(P), rtol=1e-10)
     assert_derivatives(f, P, tolerance=1e-5)
     assert fd.vjp(lambda p: np.roots(0 * p), P)[0].shape == (0,)
+
+
+def test_a_root_at_zero_and_the_others_change_with_the_coefficients_at_the_ends() -> None:
+    p = np.array([0.0, 0.3, 0.2, -0.1, 0.0])
+    found, slopes = np.roots(p), fd.jacobian(np.roots)(p)
+    powers = found[:, None] ** np.arange(4, -1, -1)
+    np.testing.assert_array_equal(fd.vjp(np.roots, p)[0], found)
+    expected = -powers / np.polyval(np.polyder(p), found)[:, None]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-12, atol=1e-15)
+    several = fd.jacrev(np.roots)(np.array([2.0, 1.0, 0.0, 0.0]))
+    assert np.all(np.isnan(several[1:, 2:].diagonal()))
+    np.testing.assert_allclose(several[0], [0.25, -0.5, 1.0, -2.0])
 
 
 @pytest.mark.parametrize("f", FITS)

@@ -11,8 +11,11 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.stats._axis_nan_policy import _axis_nan_policy_factory
 
 import funcdiff as fd
+from funcdiff.scipy import signal, stats
 from funcdiff.scipy.adaptation import ANSWERS
 from funcdiff.scipy.borrowed import copy_of
+from funcdiff.testing import check_grads
+from tests.scipy.agreement import assert_agrees
 
 PLACES = np.array([0.0, 1.0, 3.0])
 VALUES = np.array([1.0, 4.0, 2.0])
@@ -60,3 +63,75 @@ def test_functions_within_changed_code_keep_their_decorators() -> None:
     policies = copy_of(_axis_nan_policy_factory)
     decorate = policies(lambda x: x, n_outputs=1, result_to_tuple=lambda x, _: (x,))
     assert decorate(square).__name__ == "square"
+
+
+B, A = np.array([0.5, 0.3, -0.2]), np.array([1.2, -0.4, 0.1])
+TIMES = np.linspace(0.0, 1.0, 3)
+SYSTEM = (np.diag([-1.0, -2.0]), np.ones((2, 1)), np.ones((1, 2)), np.zeros((1, 1)))
+SAMPLE = np.array([0.3, -0.2, 0.5, 1.0, 0.7, -0.4, 0.2, 0.9])
+ONE, NOTHING = np.array(1.0), np.zeros(3)
+
+EQUAL: dict[str, tuple[Any, ...]] = {
+    "lp2hp to a frequency of 1": ("signal", lambda s, w, b: s.lp2hp(b, A, w), ONE, B),
+    "lp2hp by the frequency alone": ("signal", lambda s, w: s.lp2hp(B, A, w), ONE),
+    "lsim of no input": ("signal", lambda s, u: s.lsim(SYSTEM, u, TIMES)[1], NOTHING),
+    "step of a numerator that begins with 0": (
+        "signal", lambda s, b: s.step((b, A), T=TIMES)[1], np.array([0.0, 0.3, 0.2]),
+    ),
+    "tf2ss of a numerator of zeros": ("signal", lambda s, b: s.tf2ss(b, A), NOTHING),
+    "bilinear of a numerator that begins with 0": (
+        "signal", lambda s, b: s.bilinear(b, A), np.array([0.0, 0.3, 0.2]),
+    ),
+    "roots of which one is 0": ("signal", lambda s, b: s.tf2zpk(b, A)[0], np.array([0.3, 0.2, 0])),
+    "iqr of scale 1": ("stats", lambda s, x, c: s.iqr(x, scale=c), SAMPLE, ONE),
+    "iqr by the scale alone": ("stats", lambda s, c: s.iqr(SAMPLE, scale=c), ONE),
+    "power divergence of Pearson": (
+        "stats",
+        lambda s, p: s.power_divergence([10, 20, 30], [20.0, 20, 20], lambda_=p)[0], ONE,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.filterwarnings("ignore::scipy.signal.BadCoefficients")
+def test_shortcuts_for_equal_numbers_lose_no_derivative(name: str) -> None:
+    module, call, *arrays = EQUAL[name]
+    compiled = "roots" not in name  # whose number depends on values
+    assert_agrees(f"scipy.{module}", call, *arrays, order=1, compiled=compiled, batched=False)
+
+
+def test_the_first_time_of_a_simulation_has_the_slope_behind_it() -> None:
+    def shifted(start: Any) -> Any:
+        return signal.lsim(SYSTEM, np.ones(3), start + TIMES, X0=np.ones(2))[1]
+
+    expected = (shifted(1e-7) - shifted(0.0)) / 1e-7
+    for jacobian in (fd.jacfwd, fd.jacrev):
+        np.testing.assert_allclose(jacobian(shifted)(0.0), expected, rtol=1e-5)
+    check_grads(lambda t: signal.lsim(SYSTEM, np.ones(3), t * TIMES)[1], (1.0,), order=1)
+
+
+def test_what_nobody_knows_by_equal_numbers_is_nan_and_by_the_others_right() -> None:
+    def mean(x: Any, p: Any) -> Any:
+        return stats.pmean(x, p)
+
+    x = np.abs(SAMPLE)
+    value, pull = fd.vjp(mean, x, 0.0)
+    by_x, by_p = pull(1.0)
+    np.testing.assert_allclose(value, stats.gmean(x), rtol=1e-14)
+    np.testing.assert_allclose(by_x, value / x / 8, rtol=1e-14)
+    assert np.isnan(by_p)
+    assert np.isnan(fd.jvp(mean, (x, 0.0), (0 * x, 1.0))[1])
+    np.testing.assert_allclose(fd.jvp(mean, (x, 0.0), (x, 0.0))[1], value, rtol=1e-14)
+    np.testing.assert_allclose(fd.jit(fd.grad(mean))(x, 0.0), by_x, rtol=1e-14)
+
+
+def test_a_coefficient_that_is_trimmed_has_no_derivative() -> None:
+    def trimmed(b: Any) -> Any:
+        return signal.normalize(b, A)[0]
+
+    given = np.array([0.0, 0.3, 0.2])
+    with pytest.warns(signal.BadCoefficients):
+        slopes = fd.jacobian(trimmed)(given)
+    np.testing.assert_allclose(slopes[:, 1:], np.eye(2) / A[0], rtol=1e-15)
+    assert np.all(np.isnan(slopes[:, 0]))

@@ -86,7 +86,8 @@ def _diagonal_matrix(x: Tracer, offset: int) -> Tracer:
         return zeros(x.type.with_shape(shape))
 
     spaced = ops.concatenate([ops.reshape(x, (n, 1)), gap(n, side)], 1)
-    flat = ops.concatenate([gap(before), ops.reshape(spaced, (n * (side + 1),)), gap(side)], 0)
+    behind = gap(side * abs(offset))
+    flat = ops.concatenate([gap(before), ops.reshape(spaced, (n * (side + 1),)), behind], 0)
     return ops.reshape(slice_along(flat, 0, 0, side * side), (side, side))
 
 

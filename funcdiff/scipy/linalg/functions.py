@@ -13,7 +13,7 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.linalg.functions.general import general_function
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.adaptation import is_known_to_hold, may_hold
+from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import inexact, squares
 

@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg.toeplitz import toeplitz_solve
 from funcdiff.ops.structure.structural import reshape
-from funcdiff.scipy.adaptation import is_known_to_hold
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import inexact, stacks
 

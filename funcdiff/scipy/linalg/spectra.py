@@ -12,8 +12,8 @@ from funcdiff.ops.linalg.matrices import adjoint, hermitian, strictly_lower, tri
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.adaptation import is_known_to_hold
 from funcdiff.scipy.array_api import is_lazy_array
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import squares, stacks
 from funcdiff.space import add

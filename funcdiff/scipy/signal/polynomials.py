@@ -11,6 +11,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import known
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.covered import covers, load
+from funcdiff.scipy.equalities import zero_without_slope
 
 
 def without_leading_zeros(p: Any) -> Any:
@@ -36,20 +37,33 @@ def polyroots(coef: Any, *, xp: Any = None) -> Any:
     return np.linalg.eigvals(below - first[:, None] * (p[1:] / p[0]))
 
 
+def _of_order(p: Any, order: int) -> Any:
+    """Return a polynomial without powers above its order, by whose coefficients nobody knows it."""
+    surplus = max(0, len(p) - order - 1)
+    return p[surplus:] + zero_without_slope(p[:surplus]) if surplus else p
+
+
+@covers("scipy.signal._filter_design", closures=True)
+def _resize(a: Any, new_shape: tuple[int, ...], xp: Any = None) -> Any:
+    """Return an array of that shape with the same numbers again and again, to be written to."""
+    return np.resize(array(a), new_shape)
+
+
 @covers("scipy.signal")
 def bilinear(b: Any, a: Any, fs: Any = 1.0) -> tuple[Any, Any]:
     """Return the digital filter of an analog one: ``s = 2·fs·(z - 1)/(z + 1)``.
 
     Differentiable in the coefficients and in `fs`.
     """
-    b, a = (without_leading_zeros(np.atleast_1d(array(x))) for x in (b, a))
+    b, a = (np.atleast_1d(array(x)) for x in (b, a))
     for name, polynomial in (("b", b), ("a", a)):
         if polynomial.ndim != 1:
             raise ValueError(
                 f"Parameter {name} is not a 1d array since {name}.shape={polynomial.shape}, at "
                 f"{user_location()}"
             )
-    order = max(len(a), len(b)) - 1
+    order = max(len(without_leading_zeros(x)) for x in (b, a)) - 1
+    b, a = (_of_order(x, order) for x in (b, a))
     # (z + 1)^(N - q)·(z - 1)^q, the highest power first
     powers = np.array([np.poly([-1.0] * (order - q) + [1.0] * q) for q in range(order + 1)])
     scales = np.sqrt(2 * fs) ** (2 * np.arange(order + 1) - order)

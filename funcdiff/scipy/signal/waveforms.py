@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.numpy.border.promotion import Traced
-from funcdiff.scipy.adaptation import is_known_to_hold
 from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.special import exprel
 

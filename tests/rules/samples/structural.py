@@ -16,6 +16,7 @@ from funcdiff.ops.structure.structural import (
     select,
     stop_gradient,
 )
+from funcdiff.ops.structure.unknown import unknown
 from funcdiff.space import broadcast, mul
 from tests.rules.sample import Sample, complex_, flags, integers, real, sample
 
@@ -95,5 +96,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "iota": [
         sample(lambda x: mul(x, convert(iota((2, 3), 1), x.dtype)), real(2, 3)),
         sample(lambda x: mul(x, convert(iota((2, 3), 0), x.dtype)), complex_(2, 3)),
+    ],
+    "unknown": [
+        sample(unknown, real(2, 3), order=1),
     ],
 }
