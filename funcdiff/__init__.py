@@ -1,5 +1,6 @@
 """Derivatives of plain NumPy code by composable program transforms."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from funcdiff import errors, nn, numpy, pytree, scipy, testing
@@ -96,9 +97,13 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for granted
+if TYPE_CHECKING:
+    from funcdiff import dask as dask  # imported when it is first asked for
+else:  # a type checker would take every name for granted
 
     def __getattr__(name):
+        if name == "dask":
+            return import_module("funcdiff.dask")
         raise AttributeError(missing(name, __all__, nn.__all__))
 
 

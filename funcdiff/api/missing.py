@@ -23,7 +23,7 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(("tree_map", "tree", "tree_util"), "Use fd.pytree.map and its relatives."),
     **dict.fromkeys(("random",), "Use np.random.default_rng(seed), outside or inside functions."),
     **dict.fromkeys(("make_jaxpr", "xla_computation"), "Use fd.trace(f)(x), or fd.source(f)(x)."),
-    **dict.fromkeys(("pmap", "shard_map", "pjit"), "Use fd.vmap(f); fd.jit uses threads."),
+    **dict.fromkeys(("pmap", "shard_map", "pjit"), "Use fd.vmap(f), or fd.dask."),
     **dict.fromkeys(("device_put", "devices", "local_devices"), "NumPy has one device."),
     "compile": "Use fd.jit(f).",
     "egrad": "Use fd.elementwise_grad(f).",

@@ -45,7 +45,7 @@ def test_the_reference_and_the_errors_name_everything_public() -> None:
     modules = {"errors", "nn", "numpy", "pytree", "scipy", "testing"}
     for name in set(fd.__all__) - modules:
         assert f":: funcdiff.{name}\n" in reference, name
-    for package in (fd.nn, fd.pytree, fd.testing):
+    for package in (fd.dask, fd.nn, fd.pytree, fd.testing):
         for name in package.__all__:
             if callable(getattr(package, name)):
                 assert f":: {package.__name__}.{name}\n" in reference, name

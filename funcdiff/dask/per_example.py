@@ -1,0 +1,124 @@
+"""What has a row for each example: Jacobians by parameters, functions of one example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api import batching
+from funcdiff.api.calls.arguments import check_function, describe
+from funcdiff.api.calls.naming import name_after, shown_name
+from funcdiff.api.calls.tracing import rebuild
+from funcdiff.api.calls.transformed import transform
+from funcdiff.api.derivatives import jacobian as jacobians
+from funcdiff.dask.data import Data
+from funcdiff.dask.graphs import rows
+from funcdiff.dask.shipping import step_of
+from funcdiff.errors import OutputError, user_location
+
+
+@transform
+def jacobian(f: Callable[..., Any]) -> Callable[..., Any]:
+    r"""Return a function that computes the Jacobian by the parameters, example by example.
+
+    Parameters
+    ----------
+    f
+        Function of the parameters and a block of data that returns an array, or a container of
+        arrays, with a row for each example of the block.
+
+    Returns
+    -------
+    callable
+        Of the parameters and the data, as for `value_and_grad`.  It returns Dask arrays in the
+        chunks of the data, of shape (examples, \*rest of f, \*parameter), in a container like the
+        parameters inside one like the result of `f`; nothing is computed before they are.
+
+    Raises
+    ------
+    InputError, ConcreteValueError
+        When called, as by `value_and_grad`.
+    OutputError
+        When called, if the result of `f` has no row for each example.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> x = da.arange(1.0, 6.0, chunks=2)
+    >>> rows = fd.dask.jacobian(lambda p, x: np.exp(-p["rate"] * x))({"rate": 0.0}, x)
+    >>> rows["rate"].compute()
+    array([-1., -2., -3., -4., -5.])
+    """
+
+    def checked(params: Any, *block: Any) -> Any:
+        found = f(params, *block)
+        for y in pytree.flatten(found)[0]:
+            if np.shape(y)[:1] != (len(block[0]),):
+                raise OutputError(
+                    f"fd.dask.jacobian needs a function that returns a row for each of the "
+                    f"{len(block[0])} examples of a block; {shown_name(f)} returned "
+                    f"{describe(y)}, at {user_location()}. Use fd.dask.grad for sums over examples."
+                )
+        return found
+
+    return _rows("jacobian", f, jacobians.jacobian(checked, 0))
+
+
+@transform
+def vmap(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `f`, a function of the parameters and one example, as one of all examples.
+
+    Parameters
+    ----------
+    f
+        Function of the parameters and of one entry of each of the data.  It may be a derivative:
+        ``fd.dask.vmap(fd.grad(loss))`` computes gradients per example.
+
+    Returns
+    -------
+    callable
+        Of the parameters and the data, as for `value_and_grad`.  It returns Dask arrays in the
+        chunks of the data with the examples along axis 0, in a container like the result of `f`;
+        nothing is computed before they are.
+
+    Raises
+    ------
+    InputError, ConcreteValueError
+        When called, as by `value_and_grad`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> X = da.from_array(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), chunks=(2, 2))
+    >>> fd.dask.vmap(fd.grad(lambda w, x: np.dot(w, x) ** 2))(np.array([1.0, 0.0]), X).compute()
+    array([[ 2.,  4.],
+           [18., 24.],
+           [50., 60.]])
+    """
+
+    def of_block(params: Any, *block: Any) -> Any:
+        return batching.vmap(f, in_axes=(None, *(0 for _ in block)))(params, *block)
+
+    return _rows("vmap", f, of_block)
+
+
+def _rows(name: str, f: Callable[..., Any], of_block: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that computes rows of all blocks."""
+    check_function(f, f"dask.{name}")
+    shown = f"fd.dask.{name}({shown_name(f)})"
+
+    @name_after(f, f"dask.{name}")
+    def of_all(params: Any, *data: Any) -> Any:
+        known = Data.of(shown, data)
+        step, trace = step_of(shown, of_block, (params,), known, {*known.counts})
+        found = rows(step, known, [y.type for y in trace.outputs])
+        return rebuild(trace.structure, trace.numeric, found, trace.others)
+
+    return of_all

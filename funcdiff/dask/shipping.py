@@ -1,0 +1,227 @@
+"""Traces what is computed of a block to programs, which workers run without the user's code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from funcdiff import pytree
+from funcdiff.api.calls.arguments import operand, type_of
+from funcdiff.api.calls.operands import Operands
+from funcdiff.api.calls.tracing import Trace, copy_arrays
+from funcdiff.api.jit import jit
+from funcdiff.backend.checking import with_check
+from funcdiff.backend.compiled import fastest
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.computed import computed
+from funcdiff.core.evaluate import copy_aliased, is_repeatable
+from funcdiff.core.origins import Origins, Place, Reader, reader
+from funcdiff.core.policy import Policy
+from funcdiff.core.program import Program
+from funcdiff.core.quiet import quiet
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.dask.data import Data
+from funcdiff.dask.library import da
+from funcdiff.errors import ConcreteValueError, InputError, InternalError, user_location
+
+
+@dataclass(frozen=True, eq=False)
+class BlockProgram:
+    """A program of the parameters, of a block and of what the user's function closes over.
+
+    Attributes
+    ----------
+    program
+        Without origins.
+    captures
+        What it closes over.
+    origins
+        Where the variables come from, for errors.
+    """
+
+    program: Program
+    captures: list[Any]
+    origins: Origins | None
+
+    @computed
+    def _execute(self) -> Callable[..., list[Any]]:
+        # compiled at once: the last bits do not depend on how often it has run
+        return with_check(self.program, fastest(self.program), exact=False)
+
+    @computed
+    def _captures(self) -> list[Any]:
+        return list(map(_laid_out, self.captures))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockProgram, (self.program, self.captures, self.origins)  # it is compiled there
+
+    def __call__(self, operands: Sequence[Any]) -> list[Any]:
+        """Return results that share no memory with anything.
+
+        An error of NumPy's is noted to come from the user's line, wherever that is.
+        """
+        values = [*operands, *self._captures]
+        try:
+            results = quiet(self._execute, *values)
+        except InternalError:
+            raise
+        except Exception as error:
+            place = copy_context().run(self._place_of_failure, values)
+            if place is not None:
+                error.add_note(f"funcdiff: which was recorded at {place}")
+            raise
+        return copy_aliased(results, values)
+
+    def _place_of_failure(self, values: Sequence[Any]) -> Place | None:
+        reader.set(Reader())
+        located = replace(self.program, origins=self.origins)
+        with Builder("a block", Policy(eager=True)) as again:
+            pairs = zip(located.input_types, values, strict=True)
+            inline(located, [again.input(t, x) for t, x in pairs])
+            return again.values.first_failure(again)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What is computed of every block: all that travels, once to each worker.
+
+    Attributes
+    ----------
+    name
+        What is computed, and where it was called.
+    operands
+        The parameters, leaf by leaf.
+    programs
+        By the types of a block's arrays.
+    described
+        What Dask says of the data.
+    """
+
+    name: str
+    operands: list[Any]
+    programs: dict[tuple[ArrayType, ...], BlockProgram]
+    described: str
+
+    def __call__(self, block: Sequence[Any]) -> list[Any]:
+        """Return the results of a block.
+
+        Raises
+        ------
+        InputError
+            If the block is not what Dask says.
+        """
+        xs = [_laid_out(operand(x)) for x in block]
+        types = tuple(map(type_of, xs))
+        program = self.programs.get(types)
+        if program is None:
+            raise InputError(
+                f"{self.name}: a block is {', '.join(map(str, types))}, but the data are said to "
+                f"be {self.described}. Give the functions that load them the shapes and dtypes "
+                "that they have: da.from_delayed(..., shape=, dtype=), x.map_blocks(..., dtype=)."
+            )
+        return program([*self._operands, *xs])
+
+    @computed
+    def _operands(self) -> list[Any]:
+        return list(map(_laid_out, self.operands))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Step, (self.name, self.operands, self.programs, self.described)
+
+    @property
+    def nbytes(self) -> int:
+        """How large the arrays are that travel with it."""
+        captures = [x for p in self.programs.values() for x in p.captures]
+        return sum(x.nbytes for x in (*self.operands, *captures))
+
+
+def _laid_out(x: Any) -> Any:
+    """Return an array in C order at an address that fits its dtype.
+
+    What arrives by a network often is not, and NumPy then adds in another order.
+    """
+    return np.require(x, requirements=["C", "A"]) if isinstance(x, np.ndarray) else x
+
+
+def step_of(
+    name: str, f: Callable[..., Any], given: Sequence[Any], data: Data, counts: set[int]
+) -> tuple[Step, Trace]:
+    """Trace ``f(*given, *block)`` for each size of a block.
+
+    Parameters
+    ----------
+    name
+        What is computed, for messages.
+    f
+        Of what is given, and a block.
+    given
+        Containers of parameters.
+    data
+        The data.
+    counts
+        Numbers of examples in blocks.
+
+    Returns
+    -------
+    Step
+        What is shipped.
+    Trace
+        Of the largest block, which says what the results are.
+
+    Raises
+    ------
+    InputError
+        If it is called while something is traced, parameters are Dask arrays, or the function
+        calls code that is not part of a program.
+    """
+    _check_parameters(name, given)
+    blocks = {count: data.block(count) for count in sorted(counts)}
+    programs = {}
+    for block in blocks.values():
+        program, trace = copy_context().run(_traced, name, f, (*given, *block))
+        found = BlockProgram(
+            replace(program, origins=None), copy_arrays(trace.captures), program.origins
+        )
+        programs[tuple(map(type_of, block))] = found
+    called = f"{name}, called at {user_location()}"
+    operands = copy_arrays(Operands(tuple(given)).xs)
+    return Step(called, operands, programs, data.described()), trace
+
+
+def _traced(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Trace]:
+    """Trace a call without values, noting lines: what Python decides holds for every block."""
+    reader.set(Reader())
+    try:
+        program, trace = jit(f, guards=False).traced(*args)
+    except ConcreteValueError as error:
+        error.add_note(
+            f"funcdiff: {name} traces one program for all blocks, so nothing may be decided by the "
+            "values of one"
+        )
+        raise
+    if not is_repeatable(program.equations):
+        raise InputError(
+            f"{name} calls Python code that is not traced (fd.primitive, a solver), which does not "
+            f"travel to workers, at {user_location()}. Write it with NumPy's functions."
+        )
+    return program, trace
+
+
+def _check_parameters(name: str, given: Sequence[Any]) -> None:
+    if current_builder() is not None:
+        raise InputError(
+            f"{name} was called while something is traced, at {user_location()}. Its result comes "
+            "from other processes and cannot be differentiated again: fd.dask.hvp is the "
+            "derivative of fd.dask.grad, and fd.dask.vmap takes what transforms return."
+        )
+    for leaf in pytree.flatten(tuple(given))[0]:
+        if isinstance(leaf, da.Array):
+            raise InputError(
+                f"{name}: the parameters have a Dask array, at {user_location()}. They are NumPy's "
+                "and go to every worker: write x.compute(), or give it with the data."
+            )

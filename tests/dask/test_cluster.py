@@ -1,0 +1,112 @@
+"""On a cluster of processes: the same numbers, the same bits, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import funcdiff as fd
+from tests.dask.losses import PARAMS, VECTOR, X, Y, mean, not_definite, scores
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Any]:
+    with (
+        dask.config.set({"temporary-directory": str(folder)}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+        address = cluster.scheduler_address
+    # what workers kept there is gone but for Dask's own locks, and the port is free
+    assert {p.name for p in folder.rglob("*") if p.is_file()} <= {"global.lock", "purge.lock"}
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=1.0)
+
+
+@pytest.fixture
+def data() -> tuple[Any, Any]:
+    return da.from_array(X, chunks=(20, 4)), da.from_array(Y, chunks=20)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    pairs = zip(fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True)
+    for ours, theirs in pairs:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def bits(found: Any) -> tuple[bytes, ...]:
+    return tuple(np.asarray(leaf).tobytes() for leaf in fd.pytree.flatten(found)[0])
+
+
+def test_derivatives_are_those_of_one_machine(client: Any, data: Any) -> None:
+    found = fd.dask.value_and_grad(mean, reduce="mean")(PARAMS, *data)
+    assert_same(found, fd.value_and_grad(mean)(PARAMS, X, Y))
+    product = fd.dask.hvp(mean, reduce="mean")(PARAMS, VECTOR, *data)
+    assert_same(product, fd.hvp(mean, (PARAMS, X, Y), (VECTOR,), argnums=0))
+    rows = fd.dask.jacobian(lambda p, X, y: np.tanh(scores(p, X)))(PARAMS, *data)
+    expected = fd.jacobian(lambda p: np.tanh(scores(p, X)))(PARAMS)
+    assert_same({name: x.compute() for name, x in rows.items()}, expected)
+
+
+def test_a_rerun_gives_the_same_bits(client: Any, data: Any) -> None:
+    f = fd.dask.value_and_grad(mean, reduce="mean")
+    found = {bits(f(PARAMS, *data)) for _ in range(5)}
+    with dask.config.set(scheduler="synchronous"):
+        found.add(bits(f(PARAMS, *data)))
+    persisted = client.persist(data)
+    found |= {bits(f(PARAMS, *persisted)) for _ in range(3)}
+    assert len(found) == 1
+
+
+def test_large_parameters_go_beside_the_graph(client: Any) -> None:
+    w = np.linspace(0.0, 1.0, 1_400_000)  # more than Dask wants to see in a graph
+    slope = fd.dask.grad(lambda w, y: np.sum(w) ** 2 * np.sum(y))(w, da.ones(6, chunks=2))
+    np.testing.assert_allclose(slope, 12 * np.sum(w), rtol=1e-12)
+
+
+def test_an_error_on_a_worker_names_the_users_line(client: Any, data: Any) -> None:
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        fd.dask.grad(not_definite)(PARAMS, *data)
+    line = not_definite.__code__.co_firstlineno + 2
+    assert f"losses.py', line {line}, in not_definite" in "".join(caught.value.__notes__)
+
+
+def test_a_worker_that_is_killed_in_the_middle_is_survived(client: Any, data: Any) -> None:
+    f = fd.dask.value_and_grad(mean, reduce="mean")
+    expected = bits(f(PARAMS, *data))
+
+    def slowly(block: Any) -> Any:
+        time.sleep(0.2)
+        return block
+
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    found = f(PARAMS, data[0].map_blocks(slowly, dtype=float), data[1])
+    killer.join()
+    assert victim not in client.run(os.getpid).values()
+    assert bits(found) == expected
