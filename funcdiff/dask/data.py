@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,8 @@ class Data:
     arrays: tuple[Any, ...]
 
     @classmethod
-    def of(cls, name: str, arrays: Sequence[Any]) -> Data:
-        """Check the data that a function was called with.
+    def of(cls, name: str, arrays: Sequence[Any], named: Mapping[str, Any]) -> Data:
+        """Check the data that a function was called with, which none may be by keyword.
 
         Raises
         ------
@@ -37,6 +37,9 @@ class Data:
             If they are no Dask arrays of numbers with the same chunks along axis 0 and one along
             the others, or have no examples.
         """
+        if named:
+            keywords = ", ".join(f"{key}=" for key in named)
+            raise _error(name, f"was given {keywords}", "Give parameters and data by position.")
         if not arrays:
             raise _error(name, "was called without data", "Give Dask arrays after the parameters.")
         for k, x in enumerate(arrays):

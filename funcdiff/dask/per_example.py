@@ -115,10 +115,10 @@ def _rows(name: str, f: Callable[..., Any], of_block: Callable[..., Any]) -> Cal
     shown = f"fd.dask.{name}({shown_name(f)})"
 
     @name_after(f, f"dask.{name}")
-    def of_all(params: Any, *data: Any) -> Any:
-        known = Data.of(shown, data)
-        step, trace = step_of(shown, of_block, (params,), known, {*known.counts})
-        found = rows(step, known, [y.type for y in trace.outputs])
+    def of_all(*args: Any, **named: Any) -> Any:
+        data = Data.of(shown, args[1:], named)
+        step, trace = step_of(shown, of_block, args[:1], data, {*data.counts})
+        found = rows(step, data, [y.type for y in trace.outputs])
         return rebuild(trace.structure, trace.numeric, found, trace.others)
 
     return of_all

@@ -228,8 +228,8 @@ def _total(
     shown = f"fd.dask.{name}({shown_name(f)})"
 
     @name_after(f, f"dask.{name}", reduce=reduce)
-    def of_all(*args: Any) -> Any:
-        given, data = args[: 1 + vectors], Data.of(shown, args[1 + vectors :])
+    def of_all(*args: Any, **named: Any) -> Any:
+        given, data = args[: 1 + vectors], Data.of(shown, args[1 + vectors :], named)
         step, trace = step_of(shown, of_block, given, data, {*data.counts} - {0})
         leaves = total(step, data, mean=reduce == "mean")
         return rebuild(trace.structure, trace.numeric, leaves, trace.others)

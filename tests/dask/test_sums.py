@@ -151,7 +151,7 @@ def test_one_task_loads_a_block_and_computes_it_and_sums_are_a_tree() -> None:
 
 
 def test_what_travels_is_a_program_of_a_kilobyte_or_two_without_the_function() -> None:
-    data = Data.of("f", chunked((50, 50, 3)))
+    data = Data.of("f", chunked((50, 50, 3)), {})
     step, _ = step_of("f", fd.value_and_grad(total), (PARAMS,), data, {50, 3})
     assert len(step.programs) == 2
     for program in step.programs.values():
@@ -202,6 +202,14 @@ def test_wrong_data_are_refused_with_the_cure(case: str) -> None:
     with pytest.raises(fd.errors.InputError, match=message) as caught:
         fd.dask.value_and_grad(total)(PARAMS, *data)
     assert "test_sums.py" in str(caught.value)
+    with pytest.raises(fd.errors.InputError, match=message):
+        fd.dask.vmap(total)(PARAMS, *data)
+
+
+def test_data_go_by_position() -> None:
+    for f in (fd.dask.grad(total), fd.dask.hvp(total), fd.dask.jacobian(total)):
+        with pytest.raises(fd.errors.InputError, match=r"was given X=, y=, at .*by position"):
+            f(PARAMS, X=GOOD[0], y=GOOD[1])
 
 
 def test_wrong_functions_are_refused() -> None:
