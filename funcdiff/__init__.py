@@ -34,7 +34,7 @@ from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.reading.views import cost, source
+from funcdiff.reading.views import cost, explain, source
 
 __all__ = [
     "Program",
@@ -54,6 +54,7 @@ __all__ = [
     "elementwise_grad",
     "errors",
     "evaluate",
+    "explain",
     "fixed_point",
     "fori_loop",
     "gauss_newton_product",

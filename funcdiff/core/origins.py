@@ -6,7 +6,7 @@ origin for every variable, programs keep them, and what walks a program hands th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
@@ -78,6 +78,9 @@ class Reader:
     def place(self) -> Place | None:
         """Return the line of the user's that runs."""
         return place_of(user_frame())
+
+    def traced(self, builder: Any, recording: Any, operands: Sequence[Any]) -> None:
+        """Take note of a function that a builder has recorded at the values of these operands."""
 
 
 reader: Final[ContextVar[Reader | None]] = ContextVar("funcdiff_reader", default=None)

@@ -1,1 +1,1 @@
-"""Shows programs to a reader and computes nothing: source text, cost, provenance."""
+"""Shows programs and calls to a reader: source text, cost, provenance, explanations."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
+from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
@@ -24,7 +25,7 @@ from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
-from funcdiff.reading.labels import label_of
+from funcdiff.reading.labels import comment, origin_of
 
 ELSEWHERE: Final = "elsewhere"
 """What stands for the line where it is not known."""
@@ -38,11 +39,14 @@ class Row:
     ----------
     place
         The line, or the line that it is the derivative of.
+    origin
+        The same as data.
     flops, read, written, equations
         As in `Cost`.
     """
 
     place: str
+    origin: Origin
     flops: float
     read: int
     written: int
@@ -94,7 +98,7 @@ class Cost:
         for line in table:
             numbers = [cell.rjust(w) for cell, w in zip(line[:4], widths, strict=True)]
             lines.append("  ".join([*numbers, line[4]]))
-        lines.append(f"peak memory {_bytes(self.peak)}")
+        lines.append(f"peak memory {bytes_text(self.peak)}")
         if self.loops:
             lines.append(f"of {_plural(self.loops, 'loop')} of unknown length one iteration counts")
         if self.unknown:
@@ -105,15 +109,21 @@ class Cost:
 
 def _cells(row: Row | Cost, place: str) -> tuple[str, ...]:
     return (
-        _number(row.flops, 1000, ("", "k", "M", "G", "T", "P")),
-        _bytes(row.read),
-        _bytes(row.written),
+        count_text(row.flops),
+        bytes_text(row.read),
+        bytes_text(row.written),
         f"{row.equations}",
         place,
     )
 
 
-def _bytes(count: float) -> str:
+def count_text(count: float) -> str:
+    """Return a number of operations in three digits and a unit."""
+    return _number(count, 1000, ("", "k", "M", "G", "T", "P"))
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes in three digits and a unit."""
     return _number(count, 1024, (" B", " KiB", " MiB", " GiB", " TiB", " PiB"))
 
 
@@ -136,8 +146,8 @@ def _plural(count: int, word: str) -> str:
 def cost_of(program: Program) -> Cost:
     """Return the cost of a program."""
     tally = _Tally()
-    peak = tally.run(program, 1, ELSEWHERE)
-    rows = [Row(place, *counts) for place, counts in tally.rows.items()]
+    peak = tally.run(program, 1, UNKNOWN)
+    rows = [Row(comment(at) or ELSEWHERE, at, *counts) for at, counts in tally.rows.items()]
     rows.sort(key=lambda row: (-(row.read + row.written), -row.flops))
     total = [sum(counts[k] for counts in tally.rows.values()) for k in range(4)]
     return Cost(
@@ -150,28 +160,29 @@ class _Tally:
     """Counts in the making."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {}
+        self.rows: dict[Origin, list[Any]] = {}
         self.loops = 0
         self.unknown = 0
 
-    def run(self, program: Program, times: int, around: str) -> int:
+    def run(self, program: Program, times: int, around: Origin) -> int:
         """Add what running a program so many times costs; return its peak in bytes."""
         memory = Memory(program)
         peak = memory.live
         for index, eq in enumerate(program.equations):
-            place = (label_of(program, eq.results[0]).place if eq.results else "") or around
+            place = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
+            place = around if place.place is None else place._replace(name="")
             inner = self._tally_nested(eq, times, place)
             if inner is None:
                 self._add(place, times, flops(eq), *memory.traffic(index), 1)
             peak = max(peak, memory.step(index, inner or 0))
         return peak
 
-    def _add(self, place: str, times: int, *counts: float) -> None:
+    def _add(self, place: Origin, times: int, *counts: float) -> None:
         row = self.rows.setdefault(place, [0, 0, 0, 0])
         for k, count in enumerate(counts):
             row[k] += times * count
 
-    def _tally_nested(self, eq: Equation, times: int, place: str) -> int | None:
+    def _tally_nested(self, eq: Equation, times: int, place: Origin) -> int | None:
         """Add what programs in an equation cost; return the most memory that one of them adds.
 
         None if there are none.
@@ -192,7 +203,7 @@ class _Tally:
         ]
         return max(added) if runs else None
 
-    def _dearest(self, runs: Sequence[tuple[Program, int]], place: str) -> int:
+    def _dearest(self, runs: Sequence[tuple[Program, int]], place: Origin) -> int:
         """Add the branch that moves the most bytes."""
         tallies = []
         for k, (program, count) in enumerate(runs):
@@ -201,8 +212,8 @@ class _Tally:
             moved = sum(row[1] + row[2] for row in tally.rows.values())
             tallies.append((moved, k, tally, peak))
         _, _, dearest, peak = max(tallies, key=lambda entry: entry[:2])
-        for word, row in dearest.rows.items():
-            self._add(word, 1, *row)
+        for at, row in dearest.rows.items():
+            self._add(at, 1, *row)
         self.loops += dearest.loops
         self.unknown += dearest.unknown
         return peak

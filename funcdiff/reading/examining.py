@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NamedTuple
 
 from funcdiff.api.calls.operands import Operands, on_operands
@@ -29,15 +30,24 @@ class Examined(NamedTuple):
         What it was made from.
     notes
         What is known of the user's code.
+    operands
+        The numbers and arrays among the arguments, in order.
     """
 
     program: Program
     trace: Trace
     notes: Notes
+    operands: list[Any]
 
     @classmethod
-    def of(cls, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Examined:
-        """Trace a call of a function.
+    def of(
+        cls,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        notes_of: Callable[[FrameType | None], Notes] = Notes,
+    ) -> Examined:
+        """Trace a call of a function; ``notes_of(caller)`` takes the notes.
 
         Raises
         ------
@@ -46,23 +56,23 @@ class Examined(NamedTuple):
         """
         if current_builder() is not None:
             raise InputError(
-                f"source and cost show a call with concrete arrays, but were used at "
+                f"source, cost and explain show a call with concrete arrays, but were used at "
                 f"{user_location()} while something is traced. Call them outside."
             )
         invocation = Operands((args, kwargs))
         caller = user_frame()
 
         def examined() -> Examined:
-            with taking_notes(caller) as notes:
+            with taking_notes(notes_of(caller)) as notes:
                 guarded = _guarded(f, args, kwargs)
                 if guarded is not None:
-                    return cls(as_run(guarded.program), guarded.trace, notes)
+                    return cls(as_run(guarded.program), guarded.trace, notes, invocation.xs)
                 trace = record(
                     f, invocation.xs, on_operands(f, invocation), nested_policy(0, lifts=False),
                     taps={}, weak=invocation.weak,
                 )  # fmt: skip
                 program = as_run(simplify(program_of(*trace.recording)))
-            return cls(program, trace, notes)
+            return cls(program, trace, notes, invocation.xs)
 
         return run_isolated(examined)
 

@@ -109,7 +109,7 @@ def _matrix(eq: Equation) -> tuple[int, int, int]:
 def _contract(eq: Equation) -> int:
     """Count 2·m·n·k: a product and a sum for every term; without a sum, the products."""
     p = eq.params_as(Contraction)
-    sizes = lengths(p, *(atom.type.shape for atom in eq.operands))
+    sizes = lengths(p, *(atom.type.shape for atom in eq.operands[:2]))  # and perhaps a mask
     terms = prod(sizes.values())
     summed = any(k not in p.out for k in sizes)
     if _is_complex(eq):
@@ -193,8 +193,8 @@ def _qr(eq: Equation) -> float:
     p = eq.params_as(Qr)
     stack, m, n = _matrix(eq)
     r = 2 * n**2 * (m - n / 3)
-    q = {"r": 0.0, "reduced": r, "complete": 4 * (m**2 * n - m * n**2 + n**3 / 3)}
-    return stack * (r + q[p.mode])
+    q = {"reduced": r, "complete": 4 * (m**2 * n - m * n**2 + n**3 / 3)}
+    return stack * (r + q.get(p.mode, 0.0))
 
 
 def _svd(eq: Equation) -> float:

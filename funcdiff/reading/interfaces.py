@@ -80,7 +80,7 @@ def interface(
         return _display(pytree.unflatten(trace.structure, leaves))
 
     return Interface(
-        "_".join(_chain(f)), _summary(f), _keywords_last(parameters), described, operands, result,
+        "_".join(_chain(f)), summary_of(f), _keywords_last(parameters), described, operands, result,
         _describe_result(trace, types),
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def _chain(f: Callable[..., Any]) -> list[str]:
     return [word if word.isidentifier() else "f" for word in words]
 
 
-def _summary(f: Callable[..., Any]) -> str:
+def summary_of(f: Callable[..., Any]) -> str:
     """Return a function as the caller wrote it: ``grad(loss)``."""
     chain = _chain(f)
     return "(".join(chain) + ")" * (len(chain) - 1)

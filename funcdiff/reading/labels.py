@@ -6,8 +6,8 @@ import linecache
 import os
 from typing import Final, NamedTuple
 
-from funcdiff.core.atoms import Var
-from funcdiff.core.origins import Origin
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.origins import UNKNOWN, Origin, Place
 from funcdiff.core.program import Program
 
 _LONGEST: Final = 64
@@ -31,23 +31,33 @@ class Label(NamedTuple):
 
 def label_of(program: Program, v: Var) -> Label:
     """Return name and place of a variable of a program that was made to be read."""
-    if program.origins is None:
-        return Label()
-    origin = program.origins[v.number]
-    return Label(origin.name, _comment(origin))
+    origin = origin_of(program, v)
+    return Label(origin.name, comment(origin))
 
 
-def _comment(origin: Origin) -> str:
+def origin_of(program: Program, atom: Atom) -> Origin:
+    """Return where an atom comes from, as far as it is known."""
+    if program.origins is None or isinstance(atom, Literal):
+        return UNKNOWN
+    return program.origins[atom.number]
+
+
+def comment(origin: Origin) -> str:
     """Return the line of the user's that makes something, or that it is the derivative of."""
     place = origin.place
     if place is None:
         return ""
-    source = linecache.getline(place.file, place.line).strip()
+    source = source_of(place)
     if origin.derived:
         where = f"derivative of line {place.line}"
     else:
         where = f"{os.path.basename(place.file)}:{place.line}"
     return f"{where}: {_shorten(source)}" if source else where
+
+
+def source_of(place: Place | None) -> str:
+    """Return the text of a line, or nothing where it is not known."""
+    return "" if place is None else linecache.getline(place.file, place.line).strip()
 
 
 def _shorten(line: str) -> str:

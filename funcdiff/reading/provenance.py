@@ -80,9 +80,8 @@ class Notes(Reader):
 
 
 @contextmanager
-def taking_notes(caller: FrameType | None) -> Iterator[Notes]:
-    """Note names and lines of what is traced, but for those of a frame."""
-    notes = Notes(caller)
+def taking_notes(notes: Notes) -> Iterator[Notes]:
+    """Note names and lines of what is traced, but for those of the caller."""
 
     def on_return(frame: FrameType, event: str, _arg: Any) -> None:
         if reader.get() is not notes:  # an interrupt has kept us from taking this away

@@ -1,16 +1,23 @@
-"""Implements `source` and `cost`, for a function and for its derivatives."""
+"""Implements `source`, `cost` and `explain`, for a function and for its derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import name_after
+from funcdiff.api.jit import JittedFunction
 from funcdiff.api.signatures.variables import P
+from funcdiff.core.effects import running
+from funcdiff.core.quiet import quiet
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.examining import Examined
-from funcdiff.reading.interfaces import interface
+from funcdiff.reading.explanation.diagnosis import diagnose
+from funcdiff.reading.explanation.report import Report
+from funcdiff.reading.explanation.watching import Watching
+from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.text.module import module
 
 
@@ -106,3 +113,57 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
         return cost_of(examined.program)
 
     return counted
+
+
+def explain(f: Callable[P, Any]) -> Callable[P, Report]:
+    """Return a function that explains a call: what is not finite, kinks, costs, and advice.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays.  Of a derivative, ``explain(grad(f))(x)`` looks
+        at values and cotangents alike.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning an immutable report: where something is first not finite
+        that reaches the result (``faults``), what `np.where` drops (``masked``), operands on a kink
+        or near one, with the convention (``kinks``), formulas that lose digits or time at these
+        values (``advice``) and what lines cost (``lines``).  It prints as text, shows as a page in
+        a notebook, and ``save("report.html")`` writes the page to a file.
+
+    Raises
+    ------
+    InputError
+        When called while something is traced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> report = fd.explain(fd.grad(lambda x: np.sum(np.sqrt(x))))(np.array([4.0, 0.0]))
+    >>> (fault,) = report.faults
+    >>> fault.kind, fault.found, fault.index, fault.place.line
+    ('derivative', 'inf', (1,), 1)
+    """
+    check_function(f, "explain")
+
+    @name_after(f, "explain")
+    def explained(*args: P.args, **kwargs: P.kwargs) -> Report:
+        eager: Any = f  # values decide there, as without jit
+        if isinstance(f, JittedFunction) and not f.has_static_parameters:
+            eager = f.__wrapped__
+
+        def diagnosed() -> Report:
+            examined = Examined.of(eager, args, kwargs, Watching)
+            notes, trace = examined.notes, examined.trace
+            assert isinstance(notes, Watching)
+            swept, cost = notes.swept(trace.recording), cost_of(examined.program)
+            arrays = [*examined.operands, *trace.captures]
+            with nullcontext() if trace.calls is None else running(trace.calls):
+                return diagnose(summary_of(f), swept, cost, arrays, notes.array_name)
+
+        return quiet(diagnosed)
+
+    return explained

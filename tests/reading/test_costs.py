@@ -66,6 +66,7 @@ def test_a_product_of_matrices_takes_two_operations_for_each_term() -> None:
         (lambda x: np.linalg.solve(x[:6, :6], x[:6, :2]), 2 / 3 * 216 + 2 * 36 * 2),
         (lambda x: np.linalg.eigh(x[:4, :4])[1], 9 * 64),
         (lambda x: np.linalg.qr(x.T, mode="r"), 2 * 400 * (30 - 20 / 3)),
+        (lambda x: np.linalg.qr(x.T, mode="raw")[0], 2 * 400 * (30 - 20 / 3)),
         (lambda x: np.linalg.svd(x, compute_uv=False), 4 * 30 * 400 - 4 / 3 * 8000),
         (lambda x: np.linalg.inv(np.stack([x[:3, :3]] * 7)), 7 * 2 * 27),
         (lambda x: x.T.reshape(-1)[::2][None], 0),
@@ -77,6 +78,11 @@ def test_a_product_of_matrices_takes_two_operations_for_each_term() -> None:
 )
 def test_operations_are_counted_by_their_leading_terms(f: Any, flops: float) -> None:
     assert fd.cost(f)(X).flops == pytest.approx(flops)
+
+
+def test_a_masked_product_counts_as_the_product() -> None:
+    root = fd.grad(lambda x: np.sum(np.linalg.svd(x, compute_uv=False)))
+    assert fd.cost(root)(X).flops > 2 * 20 * 20 * 30
 
 
 def test_views_move_nothing_and_keep_their_memory_alive() -> None:

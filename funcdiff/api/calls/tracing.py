@@ -200,6 +200,9 @@ def record(
             recording = builder.recording(outputs)
             made = tuple(builder.decisions.made) if decisions is not None else ()
             builder.decisions = None  # which has the values
+        looking = reader.get()
+        if looking is not None and types is None:
+            looking.traced(builder, recording, operands)
 
         def repeat_call(again: Builder) -> None:
             call(_inputs(again, given, operands, weak, operands))

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.builder import Builder, bind
 from funcdiff.core.dependence import dependent
-from funcdiff.core.evaluate import executable
+from funcdiff.core.evaluate import Runner, executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.program import Program
@@ -64,8 +64,8 @@ def _abstract_scan(p: Scan, *operands: ArrayType) -> Types:
     return tuple(_result_types(p))
 
 
-def _scan_impl(p: Scan) -> Callable[..., Any]:
-    body = executable(p.body)
+def _scan_impl(p: Scan, runner: Runner = executable) -> Callable[..., Any]:
+    body = runner(p.body)
     order = range(p.length - 1, -1, -1) if p.reverse else range(p.length)
     stacked = p.body.output_types[p.carries :]
 
@@ -315,7 +315,7 @@ scan_p: Final = Primitive(
     _scan_transpose,
     _scan_batch,
     _scan_linearize,
-    Facts(flow=_through_scan),
+    Facts(nested=_scan_impl, flow=_through_scan),
 )
 
 

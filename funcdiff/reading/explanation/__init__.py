@@ -1,0 +1,1 @@
+"""Explains a call: what is not finite, where kinks are, what lines cost, what to write instead."""

@@ -1,0 +1,79 @@
+"""Writes an equation as a NumPy expression of the user's names, and values in a few digits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.atoms import Atom, Literal
+from funcdiff.core.program import Equation, Program
+from funcdiff.reading.labels import origin_of
+from funcdiff.reading.text.expressions import call, name, public_name, text_of
+from funcdiff.reading.text.literals import number
+from funcdiff.reading.text.templates import TEMPLATES
+
+_DEPTH: Final = 3
+"""So many operations deep an expression goes into what has no name."""
+_LONGEST: Final = 60
+
+
+def phrase(program: Program, eq: Equation) -> str:
+    """Return an equation as an expression: ``np.log(y + 1.0)``."""
+    made = {v.number: e for e in program.equations for v in e.results}
+    return _shortened(_equation(program, eq, made, _DEPTH))
+
+
+def phrase_of(program: Program, atom: Atom) -> str:
+    """Return a variable by its name, or as the expression that makes it."""
+    made = {v.number: e for e in program.equations for v in e.results}
+    return _shortened(_atom(program, atom, made, _DEPTH))
+
+
+def _shortened(expression: ast.expr) -> str:
+    text = text_of(expression)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _atom(program: Program, atom: Atom, made: dict[int, Equation], depth: int) -> ast.expr:
+    if isinstance(atom, Literal):
+        return number(atom.value, weak=True)
+    word = origin_of(program, atom).name
+    eq = made.get(atom.number)
+    if word or eq is None or not depth:
+        plain = word if word.isidentifier() else ""
+        return name(plain or ("t" if eq else f"argument_{atom.number + 1}"))
+    return _equation(program, eq, made, depth - 1)
+
+
+def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: int) -> ast.expr:
+    xs = [_atom(program, atom, made, depth) for atom in eq.operands]
+    facts = eq.primitive.facts
+    if facts.view and eq.primitive.name in ("broadcast", "reshape"):
+        return xs[0]
+    template = TEMPLATES.get(eq.primitive)
+    found = template(eq, xs) if template is not None else None
+    if found is not None:
+        return found
+    word = public_name(eq.operation.function) or f"np.{eq.primitive.name}"
+    return call(word, *xs)
+
+
+def value_text(x: Any, index: tuple[int, ...] | None = None) -> str:
+    """Return an element of an array, or what is to be said of all of it."""
+    if index is not None:
+        return f"{x[index]:.6g}" if np.ndim(x) else f"{x:.6g}"
+    if not np.ndim(x):
+        return f"{x:.6g}"
+    shape = "x".join(map(str, np.shape(x)))
+    if not x.size or x.dtype.kind == "c":
+        return f"{x.dtype.name}[{shape}]"
+    return f"{x.dtype.name}[{shape}] from {np.min(x):.6g} to {np.max(x):.6g}"
+
+
+def first_of(flags: Any) -> tuple[int, ...]:
+    """Return the index of the first element that is set."""
+    shape: Sequence[int] = np.shape(flags)
+    return tuple(int(k) for k in np.unravel_index(int(np.argmax(flags)), shape)) if shape else ()

@@ -1,0 +1,231 @@
+"""Interprets a program equation by equation: times each, and looks at what it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.evaluate import executable
+from funcdiff.core.liveness import last_uses
+from funcdiff.core.origins import UNKNOWN, Origin
+from funcdiff.core.overwriting import functions
+from funcdiff.core.program import Equation, Program
+from funcdiff.errors import FuncdiffError
+from funcdiff.ops.structure.structural import select_p
+from funcdiff.reading.explanation.advice import Advisor, advisors
+from funcdiff.reading.explanation.findings import Advice, Kink, Masked
+from funcdiff.reading.explanation.kinks import Looked, lookers
+from funcdiff.reading.explanation.phrases import phrase_of
+from funcdiff.reading.explanation.roots import NotFinite, Root, not_finite, roots
+from funcdiff.reading.labels import origin_of
+
+_WATCHED: Final = 32
+"""So many iterations of a loop are looked at, if its body has nothing but that to be looked for."""
+
+
+class SweepError(FuncdiffError):
+    """An equation has raised an error."""
+
+    def __init__(self, program: Program, eq: Equation, error: Exception) -> None:
+        super().__init__(str(error))
+        self.program, self.eq, self.error = program, eq, error
+
+
+class _Step(NamedTuple):
+    """An equation, prepared to be run, with what looks at it."""
+
+    eq: Equation
+    function: Callable[..., Any]
+    nested: bool
+    moves: bool
+    dead: tuple[int, ...]
+    origin: Origin
+    looks: Looked | None
+    advises: Advisor | None
+
+
+class Sweep:
+    """A run of a program and those in it.
+
+    Attributes
+    ----------
+    kinks, masked, advice
+        What was found, by line and kind.
+    inner
+        Where, in programs that the present equation holds, something is not finite.
+    """
+
+    def __init__(self) -> None:
+        self.kinks: dict[tuple[Any, str], Kink] = {}
+        self.masked: dict[tuple[Any, str], Masked] = {}
+        self.advice: dict[tuple[Any, str], Advice] = {}
+        self.inner: list[Root] = []
+        self._runs: dict[Program, Run] = {}
+
+    def run(self, program: Program, active: frozenset[Atom] | None = None) -> Run:
+        """Return what runs a program; `active` has the variables whose kinks matter, None all."""
+        if program not in self._runs:
+            self._runs[program] = Run(self, program, active)
+        return self._runs[program]
+
+    def seconds(self) -> dict[Origin, float]:
+        """Return how long equations took, by line and whether they are for its derivative."""
+        found: dict[Origin, float] = {}
+        for run in self._runs.values():
+            for origin, taken in run.seconds():
+                found[origin] = found.get(origin, 0.0) + taken
+        return found
+
+    def add_kink(self, kink: Kink) -> None:
+        """Note a kink; of the same line and kind the larger counts stay."""
+        key = kink.place, kink.expression
+        known = self.kinks.get(key)
+        if known is None or (kink.met, kink.near) > (known.met, known.near):
+            self.kinks[key] = kink
+
+
+class Run:
+    """A program that can be run, and what is found; made by `Sweep.run`.
+
+    Attributes
+    ----------
+    found
+        By variable, what the last run had that is not finite.
+    """
+
+    def __init__(self, sweep: Sweep, program: Program, active: frozenset[Atom] | None) -> None:
+        self.program = program
+        self.found: dict[int, NotFinite] = {}
+        self._sweep = sweep
+        self._steps = self._prepare(active)
+        self._taken = [0.0 for _ in self._steps]
+        self._calls, self._unwatched = 0, 0.0
+        self._is_plain = not any(
+            step.looks or step.advises or step.nested or _is_choice(step) for step in self._steps
+        )
+
+    def _prepare(self, active: frozenset[Atom] | None) -> list[_Step]:
+        program, last = self.program, last_uses(self.program)
+        dying: list[list[int]] = [[] for _ in program.equations]
+        for number, index in enumerate(last):
+            if 0 <= index < len(dying):
+                dying[index].append(number)
+        advice, kinks = advisors(program), lookers(program)
+        steps = []
+        pairs = zip(program.equations, functions(program, last), strict=True)
+        for k, (eq, function) in enumerate(pairs):
+            origin = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
+            facts = eq.primitive.facts
+            if facts.nested is not None:
+                function = facts.nested(eq.params, lambda inner: self._sweep.run(inner).nested)
+            matters = active is None or not active.isdisjoint(eq.operands)
+            looks = kinks.get(k) if matters and not origin.derived else None
+            origin = origin._replace(name="")
+            steps.append(
+                _Step(
+                    eq, function, facts.nested is not None, facts.view or facts.rearranges,
+                    tuple(dying[k]), origin, looks, advice.get(k),
+                )
+            )  # fmt: skip
+        return steps
+
+    def nested(self, *arrays: Any) -> list[Any]:
+        """Run the program as part of an equation, noting where something is first not finite."""
+        self._calls += 1
+        if self._is_plain and self._calls > _WATCHED:
+            start = perf_counter()
+            outputs = executable(self.program)(*arrays)
+            self._unwatched += perf_counter() - start
+            if all(not_finite(np.asarray(y)) is None for y in outputs):
+                return outputs
+        outputs = self(*arrays)
+        if self.found:
+            self._sweep.inner += [r for r in self.roots(self.program.outputs) if r.found.operands]
+        return outputs
+
+    def seconds(self) -> Iterator[tuple[Origin, float]]:
+        """Give where equations come from, and how long they took."""
+        watched = sum(self._taken)
+        scale = 1 + self._unwatched / watched if watched else 1.0
+        for step, taken in zip(self._steps, self._taken, strict=True):
+            if not step.nested:  # or else its equations have been counted
+                yield step.origin, taken * scale
+
+    def roots(self, atoms: Sequence[Atom]) -> list[Root]:
+        """Return where what is not finite among some results of the last run comes from."""
+        bad = {
+            x: self.found[x.number] for x in atoms if isinstance(x, Var) and x.number in self.found
+        }
+        return roots(self.program, self.found, {v: found.flags for v, found in bad.items()})
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """Return the outputs for concrete inputs."""
+        self.found = {}
+        env: dict[int, Any] = dict(enumerate(arrays))
+        for v, x in zip(self.program.inputs, arrays, strict=True):
+            self._note(v, x, (), None)
+        for k in range(len(self._steps)):
+            self._run(k, env)
+        return [_value(atom, env) for atom in self.program.outputs]
+
+    def _run(self, k: int, env: dict[int, Any]) -> None:
+        step, sweep, found = self._steps[k], self._sweep, self.found
+        eq = step.eq
+        xs = [_value(atom, env) for atom in eq.operands]
+        inner, sweep.inner = sweep.inner, []
+        start = perf_counter()
+        try:
+            made = step.function(*xs)
+        except SweepError:
+            raise
+        except Exception as error:
+            raise SweepError(self.program, eq, error) from error
+        self._taken[k] += perf_counter() - start
+        first, sweep.inner = next(iter(sweep.inner), None), inner
+        ys = (made,) if len(eq.results) == 1 else made
+        finite = not found or not any(x.number in found for x in eq.operands if type(x) is Var)
+        for v, y in zip(eq.results, ys, strict=True):
+            env[v.number] = y
+            if not (step.moves and finite):
+                self._note(v, y, tuple(xs), first)
+        if not finite and _is_choice(step):
+            self._note_masked(eq, xs[0])
+        if step.looks is not None and (kink := step.looks(xs, ys)) is not None:
+            sweep.add_kink(kink)
+        if step.advises is not None and (advice := step.advises(xs, ys)) is not None:
+            sweep.advice.setdefault((advice.place, advice.about), advice)
+        for number in step.dead:
+            env.pop(number, None)
+
+    def _note(self, v: Var, y: Any, xs: tuple[Any, ...], inner: Root | None) -> None:
+        flags = not_finite(y)
+        if flags is not None:
+            self.found[v.number] = NotFinite(flags, y, xs, inner)
+
+    def _note_masked(self, eq: Equation, chosen: Any) -> None:
+        """Note what a choice drops that is not finite."""
+        for atom, dropped in zip(eq.operands[1:], (np.logical_not(chosen), chosen), strict=True):
+            found = self.found.get(atom.number) if isinstance(atom, Var) else None
+            if found is None or not isinstance(atom, Var):
+                continue
+            flags = found.flags & dropped
+            made = [r for r in roots(self.program, self.found, {atom: flags}) if r.found.operands]
+            if not np.any(flags) or not made:
+                continue
+            place = origin_of(self.program, eq.results[0]).place
+            branch = phrase_of(self.program, atom)
+            made_at = origin_of(self.program, made[0].variable).place
+            masked = Masked(place, branch, made_at, int(np.count_nonzero(flags)))
+            self._sweep.masked.setdefault((place, branch), masked)
+
+
+def _is_choice(step: _Step) -> bool:
+    return step.eq.primitive is select_p and not step.origin.derived
+
+
+def _value(atom: Atom, env: Mapping[int, Any]) -> Any:
+    return atom.array if isinstance(atom, Literal) else env[atom.number]

@@ -1,0 +1,145 @@
+"""Keeps what the user has written beside its derivative, in one program that can be swept.
+
+A derivative computes only what it needs, and of that what simplification has left.  So while a call
+is traced to be explained, every function that is traced on the way is recorded once more, as it was
+written, where it was called; what it shares with its derivative is then computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import FrameType
+from typing import Any, NamedTuple
+
+from funcdiff.api.calls.arguments import as_tracers, type_of
+from funcdiff.core.atoms import Atom, Entry
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.dependence import variables_reached
+from funcdiff.core.origins import reader
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, needed_variables, program_of
+from funcdiff.core.running import as_run
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import copy_equation, inline, walk
+from funcdiff.reading.explanation.kinks import has_slope
+from funcdiff.reading.provenance import Notes
+
+
+class Swept(NamedTuple):
+    """A program with all that the user has written, whether the outputs need it or not.
+
+    Attributes
+    ----------
+    program
+        Its equations are no two the same.
+    values
+        The results of functions that are differentiated.
+    active
+        The variables by which a derivative goes.
+    unused
+        What the user calls the arguments of which no operation leads to a result.
+    """
+
+    program: Program
+    values: tuple[Atom, ...]
+    active: frozenset[Atom]
+    unused: tuple[str, ...]
+
+
+class _Marks:
+    """By number, what is known of the entries of a recording."""
+
+    def __init__(self) -> None:
+        self.values: set[int] = set()
+        self.active: set[int] = set()
+
+    def add(self, number: int, others: _Marks, there: int) -> None:
+        """Let an entry be what another one is."""
+        for mine, theirs in ((self.values, others.values), (self.active, others.active)):
+            if there in theirs:
+                mine.add(number)
+
+
+class Watching(Notes):
+    """Notes names and lines, and records what functions do beside what becomes of them."""
+
+    def __init__(self, caller: FrameType | None) -> None:
+        super().__init__(caller)
+        self._marks: dict[Builder, _Marks] = {}
+        self._unused: dict[str, None] = {}
+        self._outermost = _Marks()
+
+    def traced(self, builder: Builder, recording: Recording, operands: Sequence[Any]) -> None:
+        """Record all entries once more where the function was called."""
+        outer = current_builder()
+        marks = self._marks.setdefault(builder, _Marks())
+        if outer is None:
+            self._outermost = marks
+            return
+        entries, _, origins = recording
+        if builder.policy.pending > outer.policy.pending:
+            self._note_differentiated(marks, recording, len(operands))
+        program = program_of(entries, _results(entries), origins)
+        xs = [*operands, *builder.captures]
+        if tuple(map(type_of, xs)) != program.input_types:
+            return
+        operands = as_tracers(xs)
+        ys = inline(program, operands)
+        around = self._marks.setdefault(outer, _Marks())
+        for numbers, handles in ((_inputs(entries), operands), (_results(entries), ys)):
+            for number, x in zip(numbers, handles, strict=True):
+                if x.builder is outer and isinstance(x.atom, int):
+                    around.add(x.atom, marks, number)
+
+    def _note_differentiated(self, marks: _Marks, recording: Recording, count: int) -> None:
+        """Note what a derivative goes through, and what it is taken by in vain."""
+        entries, outputs, origins = recording
+        numbers = [*_inputs(entries), *_results(entries)]
+        program = program_of(entries, tuple(numbers), origins)
+        by = [k < count for k in range(len(program.inputs))]
+        reached = variables_reached(program, by, has_slope)
+        pairs = zip(numbers, program.outputs, strict=True)
+        marks.active.update(number for number, atom in pairs if atom in reached)
+        marks.values.update(ref for ref in outputs if isinstance(ref, int))
+        needed = needed_variables(entries, outputs)
+        for number in range(count):
+            if not needed[number] and entries[number][0].size:
+                word = origins[number].name if origins else ""
+                self._unused[word or f"number {number + 1}"] = None
+
+    def swept(self, recording: Recording) -> Swept:
+        """Return the program of the outermost function."""
+        entries, outputs, origins = recording
+        numbers = _results(entries)
+        token = reader.set(self)  # who looks on, so that names and lines are handed on
+        try:
+            whole = as_run(program_of(entries, (*outputs, *numbers), origins))
+            with Builder("explained", SHARED) as builder:
+                inputs = [builder.input(t) for t in whole.input_types]
+                shared = builder.program(walk(whole, inputs, copy_equation))
+        finally:
+            reader.reset(token)
+        atoms: dict[int, Atom] = dict(zip(_inputs(entries), shared.inputs, strict=True))
+        atoms.update(zip(numbers, shared.outputs[len(outputs) :], strict=True))
+        marks = self._outermost
+        active = frozenset(atoms[n] for n in marks.active)
+        if not marks.values:  # nothing is differentiated here, so that all of it may be
+            active = frozenset(atoms.values())
+        return Swept(
+            replace(shared, outputs=shared.outputs[: len(outputs)]),
+            tuple(atoms[n] for n in sorted(marks.values)),
+            active,
+            tuple(self._unused),
+        )
+
+
+def _inputs(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the numbers of all inputs."""
+    return tuple(k for k, e in enumerate(entries) if e and isinstance(e[0], ArrayType))
+
+
+def _results(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the numbers of all that is computed."""
+    return tuple(k for k, e in enumerate(entries) if not (e and isinstance(e[0], ArrayType)))
