@@ -1,186 +1,38 @@
-"""``autograd.core``: products with a Jacobian in autograd's convention, and vector spaces.
+"""``autograd.core``: products with a Jacobian of functions of one argument, rules, and spaces."""
 
-A covector `g` stands for the linear form ``Re Σ g·t``, without a conjugation, so that autograd's
-vector-Jacobian products are the conjugates of funcdiff's of conjugates.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
-
-import numpy as np
-
-from funcdiff import pytree
-from funcdiff.api.derivatives.products import jvp, vjp
+from funcdiff.autograd.conventions import make_jvp, make_vjp
+from funcdiff.autograd.extend import (
+    def_linear,
+    defjvp,
+    defjvp_argnum,
+    defjvp_argnums,
+    defvjp,
+    defvjp_argnum,
+    defvjp_argnums,
+    primitive,
+)
 from funcdiff.autograd.refusals import refusing
-from funcdiff.errors import InputError, user_location
+from funcdiff.autograd.spaces import VSpace, vspace
 
-
-def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """Return the vector-Jacobian product of a function of one argument, and its value.
-
-    Parameters
-    ----------
-    fun
-        Function of an array or a container, returning the same.
-    x
-        The point.
-
-    Returns
-    -------
-    vjp : callable
-        Of a covector like ``fun(x)``; it returns one like `x`.
-    value
-        ``fun(x)``.
-    """
-    value, pullback = vjp(fun, x)
-    return like_autograds(pullback, alone=True), value
-
-
-def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return the function of a tangent like `x` that returns ``(fun(x), J·tangent)``."""
-    return lambda g: jvp(fun, (x,), (floating(g),))
-
-
-def like_autograds(
-    pullback: Callable[[Any], tuple[Any, ...]], *, alone: bool
-) -> Callable[..., Any]:
-    """Return a pullback of funcdiff's in autograd's convention, of one argument or of several."""
-
-    def product(g: Any) -> Any:
-        found = conjugated(pullback(conjugated(floating(g))))
-        return found[0] if alone else found
-
-    return product
-
-
-def conjugated(tree: Any) -> Any:
-    """Return a container with its complex leaves conjugated."""
-    return pytree.map(lambda leaf: np.conj(leaf) if np.iscomplexobj(leaf) else leaf, tree)
-
-
-def floating(tree: Any) -> Any:
-    """Return a container with integers as floats."""
-    return pytree.map(lambda leaf: leaf * 1.0 if _kind(leaf) in "iub" else leaf, tree)
-
-
-def _kind(leaf: Any) -> str:
-    dtype = getattr(leaf, "dtype", None)
-    return str(np.result_type(leaf).kind if dtype is None else dtype.kind)
-
-
-class VSpace:
-    """The vector space of arrays, or of containers of them, like a value.
-
-    Parameters
-    ----------
-    value
-        A number, an array or a container, perhaps traced.
-
-    Attributes
-    ----------
-    shape, dtype
-        Of an array; of a container, lists of those of its leaves.
-    size
-        The number of real numbers in a vector.
-    iscomplex
-        Whether a leaf is complex.
-    """
-
-    def __init__(self, value: Any) -> None:
-        leaves, self._structure = pytree.flatten(value)
-        self._shapes = [np.shape(leaf) for leaf in leaves]
-        self._dtypes = [np.result_type(leaf) for leaf in leaves]
-        self.iscomplex = any(dtype.kind == "c" for dtype in self._dtypes)
-        alone = self._structure is pytree.LEAF
-        self.shape: Any = self._shapes[0] if alone else self._shapes
-        self.dtype: Any = self._dtypes[0] if alone else self._dtypes
-        self.size = sum(len(basis) * int(np.prod(shape)) for basis, shape in self._parts())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, VSpace) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash((self._structure, *self._shapes, *self._dtypes))
-
-    def __repr__(self) -> str:
-        return f"VSpace(shape={self.shape}, dtype={self.dtype})"
-
-    def _parts(self) -> Iterator[tuple[tuple[complex, ...], tuple[int, ...]]]:
-        """Yield, for each leaf, the real directions of an element, and its shape."""
-        for shape, dtype in zip(self._shapes, self._dtypes, strict=True):
-            yield ((1.0, 1.0j) if dtype.kind == "c" else (1.0,)), shape
-
-    def _vector(self, leaf: Callable[[tuple[complex, ...], tuple[int, ...]], Any]) -> Any:
-        made = [leaf(*part) for part in self._parts()]
-        arrays = [np.asarray(x, t)[()] for x, t in zip(made, self._dtypes, strict=True)]
-        return pytree.unflatten(self._structure, arrays)
-
-    def zeros(self) -> Any:
-        """Return the zero vector."""
-        return self._vector(lambda _basis, shape: np.zeros(shape))
-
-    def ones(self) -> Any:
-        """Return the vector of ones, of ``1 + 1j`` where it is complex."""
-        return self._vector(lambda basis, shape: np.full(shape, sum(basis)))
-
-    def randn(self) -> Any:
-        """Return a vector of standard normal numbers, from NumPy's global generator."""
-        draw = np.random.standard_normal
-        return self._vector(lambda basis, shape: sum(np.multiply(b, draw(shape)) for b in basis))
-
-    def standard_basis(self) -> Iterator[Any]:
-        """Yield the unit vectors, one for each of the `size` real numbers."""
-        for k, (basis, shape) in enumerate(self._parts()):
-            for index in np.ndindex(*shape):
-                for direction in basis:
-                    leaves, structure = pytree.flatten(self.zeros())
-                    unit = np.array(leaves[k])
-                    unit[index] = direction
-                    yield pytree.unflatten(structure, [*leaves[:k], unit, *leaves[k + 1 :]])
-
-    def add(self, x: Any, y: Any) -> Any:
-        """Return the sum of two vectors."""
-        return pytree.map(np.add, x, y)
-
-    def mut_add(self, x: Any, y: Any) -> Any:
-        """Return the sum of two vectors, of which the first may be None for zero."""
-        return self.add(self.zeros() if x is None else x, y)
-
-    def scalar_mul(self, x: Any, a: Any) -> Any:
-        """Return a vector times a number."""
-        return pytree.map(lambda leaf: leaf * a, x)
-
-    def inner_prod(self, x: Any, y: Any) -> Any:
-        """Return the inner product, ``Re Σ conj(x)·y``."""
-        pairs = zip(pytree.flatten(x)[0], pytree.flatten(y)[0], strict=True)
-        return sum(np.real(np.sum(np.conj(a) * b)) for a, b in pairs)
-
-    def covector(self, x: Any) -> Any:
-        """Return the covector of a vector: its conjugate."""
-        return conjugated(x)
-
-    @classmethod
-    def register(cls, value_type: type, vspace_maker: Any = None) -> NoReturn:
-        """Raise: the vectors are the leaves of containers, which are registered elsewhere."""
-        raise InputError(
-            f"no vector space can be registered for {value_type.__name__}, at {user_location()} "
-            f"({vspace_maker or cls.__name__}). Classes that hold arrays are registered with "
-            "fd.pytree.register(cls, flatten, unflatten)."
-        )
-
-
-def vspace(value: Any) -> VSpace:
-    """Return the vector space that a value is in."""
-    return VSpace(value)
-
+__all__ = [
+    "VSpace",
+    "def_linear",
+    "defjvp",
+    "defjvp_argnum",
+    "defjvp_argnums",
+    "defvjp",
+    "defvjp_argnum",
+    "defvjp_argnums",
+    "make_jvp",
+    "make_vjp",
+    "primitive",
+    "vspace",
+]
 
 __getattr__ = refusing(
     __name__,
     {
-        "primitive defvjp defvjp_argnum defvjp_argnums defjvp defjvp_argnum defjvp_argnums "
-        "def_linear": "It is in funcdiff.autograd.extend.",
         "VJPNode JVPNode SparseObject": "fd.trace(f)(x) returns the program of a call: no nodes.",
+        "primitive_vjps primitive_jvps": "Rules are with their functions; there is no table.",
     },
 )

@@ -12,17 +12,21 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from funcdiff.api.derivatives import elementwise, gradient, products
 from funcdiff.api.derivatives import jacobian as jacobians
 from funcdiff.api.derivatives.linearization import linearize
-from funcdiff.autograd.core import conjugated, floating, like_autograds, vspace
+from funcdiff.autograd.conventions import conjugated, floating, like_autograds
+from funcdiff.autograd.spaces import vspace
 from funcdiff.errors import OutputError, user_location
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 Function = Callable[..., Any]
+Product = Callable[[Any], Any]
 Argnum = int | Sequence[int]
 
 
@@ -30,10 +34,10 @@ def _positions(argnum: Argnum) -> int | tuple[int, ...]:
     return argnum if isinstance(argnum, int) else tuple(argnum)
 
 
-def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[Function], Function]:
+def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[F], F]:
     """Give a derivative the name and the documentation that say what it is of."""
 
-    def name(function: Function) -> Function:
+    def name(function: F) -> F:
         of = getattr(fun, "__name__", "[unknown name]")
         function.__name__ = function.__qualname__ = f"{operator}_of_{of}_wrt_argnum_{argnum}"
         function.__doc__ = f"The {operator} of {of} with respect to argument number {argnum}."
@@ -62,7 +66,7 @@ def _scalar_and_axes(fun: Function) -> Function:
     return scalar
 
 
-def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
+def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(vjp, value)``.
 
     ``vjp(g)`` is `g` times the Jacobian: a covector like the result of `fun`, in, and one like the
@@ -85,7 +89,7 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Function:
     return make
 
 
-def make_jvp(fun: Function, argnum: Argnum = 0) -> Function:
+def make_jvp(fun: Function, argnum: Argnum = 0) -> Callable[..., Callable[[Any], tuple[Any, Any]]]:
     """Return a function that returns ``jvp``, and ``jvp(tangent)`` is ``(value, J·tangent)``."""
     positions = _positions(argnum)
 
@@ -134,7 +138,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
 
 
-def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
+def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(value, gradient)``, as `grad` does."""
     both = gradient.value_and_grad(_scalar_and_axes(fun), _positions(argnum), has_aux=True)
 
@@ -146,7 +150,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return computed
 
 
-def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Function:
+def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(gradient, aux)`` of a function that returns a pair.
 
     The first of the pair is differentiated, summed if it has axes; `aux` is returned as it is.
@@ -244,7 +248,7 @@ def grad_named(fun: Function, argname: str) -> Function:
     return grad(fun, inspect.getfullargspec(fun).args.index(argname))
 
 
-def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
+def make_hvp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(hvp, gradient)``; ``hvp(v)`` is the Hessian times `v`."""
     return _named(fun, "make_hvp", argnum)(make_vjp(grad(fun, argnum), argnum))
 
@@ -286,7 +290,9 @@ def _half_squares(y: Any) -> Any:
     return 0.5 * np.sum(y**2, axis=-1)
 
 
-def make_ggnvp(f: Function, g: Function = _half_squares, f_argnum: int = 0) -> Function:
+def make_ggnvp(
+    f: Function, g: Function = _half_squares, f_argnum: int = 0
+) -> Callable[..., Product]:
     """Return a function that returns the product with the Gauss-Newton matrix of ``g(f(x))``.
 
     Parameters
@@ -309,7 +315,7 @@ def make_ggnvp(f: Function, g: Function = _half_squares, f_argnum: int = 0) -> F
     return make
 
 
-def multigrad_dict(fun: Function) -> Function:
+def multigrad_dict(fun: Function) -> Callable[..., OrderedDict[str, Any]]:
     """Return a function that computes gradients by all arguments, in a dict by parameter name."""
     signature = inspect.signature(fun)
 

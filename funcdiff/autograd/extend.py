@@ -17,9 +17,10 @@ from typing import Any, Final
 from funcdiff import pytree
 from funcdiff.api.rules.opaque import OpaqueFunction
 from funcdiff.api.rules.opaque import primitive as opaque_function
-from funcdiff.autograd.core import VSpace, conjugated, vspace
+from funcdiff.autograd.boxes import Box, getval, isbox
+from funcdiff.autograd.conventions import conjugated
 from funcdiff.autograd.refusals import refusing
-from funcdiff.autograd.tracer import Box, getval, isbox
+from funcdiff.autograd.spaces import VSpace, vspace
 from funcdiff.errors import InputError, NotDifferentiableError, user_location
 
 __all__ = [

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, Final
 
+from funcdiff.autograd.spaces import vspace
 from funcdiff.autograd.wrap_util import unary_to_nary
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing import gradients
 
+_TOLERANCE: Final = 1e-6
 _MODES: Final = {"fwd": "forward", "rev": "reverse"}
 
 
@@ -46,6 +48,26 @@ def check_grads(
             f'check_grads knows no mode {unknown[0]!r}, at {user_location()}. Write "fwd" or "rev".'
         )
     gradients.check_grads(f, (x,), order, [_MODES[mode] for mode in modes])
+
+
+def scalar_close(a: Any, b: Any) -> bool:
+    """Return whether two numbers differ by less than 1e-6, or by this fraction of their sum."""
+    return bool(abs(a - b) < _TOLERANCE or abs(a - b) < _TOLERANCE * abs(a + b))
+
+
+def check_equivalent(x: Any, y: Any) -> None:
+    """Assert that two containers are of the same space, and `scalar_close` in a random direction.
+
+    Raises
+    ------
+    AssertionError
+        If they are not.
+    """
+    space = vspace(x)
+    assert space == vspace(y), f"the spaces differ: {space} and {vspace(y)}"
+    direction = space.randn()
+    products = space.inner_prod(x, direction), space.inner_prod(y, direction)
+    assert scalar_close(*products), f"the values differ: {x} and {y}"
 
 
 def combo_check(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., None]:

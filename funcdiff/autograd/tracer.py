@@ -1,66 +1,14 @@
-"""``autograd.tracer``: what stands for a value in a derivative, and the value itself."""
+"""``autograd.tracer``: boxes, and functions that are not traced."""
 
-from __future__ import annotations
-
-from typing import Any, NoReturn
-
-import numpy as np
-
-from funcdiff.api.inspection import stop_gradient
+from funcdiff.autograd.boxes import Box, getval, isbox
+from funcdiff.autograd.extend import notrace_primitive, primitive
 from funcdiff.autograd.refusals import refusing
-from funcdiff.core.tracer import Tracer
-from funcdiff.errors import ConcreteValueError, InputError, user_location
-from funcdiff.numpy.border.values import concrete_value
 
-
-class _Boxes(type):
-    """The class of `Box`, of which all traced values are instances."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isbox(instance)
-
-
-class Box(metaclass=_Boxes):
-    """What ``isinstance(x, Box)`` asks for: a traced value, of arrays and numbers alike.
-
-    Containers are not boxed: a traced dict is a dict of traced values.
-    """
-
-    def __init_subclass__(cls) -> None:
-        cls.register(cls)
-
-    @classmethod
-    def register(cls, value_type: type) -> NoReturn:
-        """Raise: there are no boxes for classes of one's own."""
-        raise InputError(
-            f"no box can be registered for {value_type.__name__}, at {user_location()}. Classes "
-            "that hold arrays are registered with fd.pytree.register(cls, flatten, unflatten)."
-        )
-
-
-def isbox(x: Any) -> bool:
-    """Return whether `x` is a traced value."""
-    return isinstance(x, Tracer)
-
-
-def getval(x: Any) -> Any:
-    """Return the plain value of `x`, without a derivative; anything else as it is.
-
-    Where nothing has a value, inside `jit` and `vmap`, it is what `stop_gradient` returns.
-    """
-    if not isinstance(x, Tracer):
-        return x
-    try:
-        value = concrete_value(x)
-    except ConcreteValueError:
-        return stop_gradient(x)
-    return np.copy(value)[()]
-
+__all__ = ["Box", "getval", "isbox", "notrace_primitive", "primitive"]
 
 __getattr__ = refusing(
     __name__,
     {
-        "primitive notrace_primitive": "It is in funcdiff.autograd.extend.",
         "Node trace trace_stack TraceStack": "fd.trace(f)(x) returns the program of a call.",
         "new_box box_types find_top_boxed_args register_notrace": "There are no boxes to make.",
     },

@@ -23,7 +23,12 @@ from funcdiff.autograd.extend import (
 )
 from funcdiff.autograd.numpy.numpy_boxes import ArrayBox
 from funcdiff.autograd.numpy.numpy_vjps import unbroadcast, unbroadcast_f
-from funcdiff.autograd.test_util import check_grads, combo_check
+from funcdiff.autograd.test_util import (
+    check_equivalent,
+    check_grads,
+    combo_check,
+    scalar_close,
+)
 from funcdiff.autograd.tracer import getval, isbox
 from funcdiff.errors import InputError, NotDifferentiableError
 
@@ -188,7 +193,7 @@ def test_classes_are_registered_elsewhere(register: Any) -> None:
     ("module", "name", "cure"),
     [
         (extend, "JVPNode", "fd.trace"),
-        (core, "primitive", "autograd.extend"),
+        (core, "primitive_vjps", "no table"),
         (tracer, "new_box", "no boxes"),
         (tracer, "something", "no attribute 'something'."),
     ],
@@ -202,6 +207,16 @@ def test_sums_undo_broadcasting() -> None:
     assert unbroadcast(np.ones((2, 3)), ((1, 3), 2)).tolist() == [[2, 2, 2]]
     assert unbroadcast_f(2.0, lambda g: g * 1j + 1)(np.ones(3)) == 3
     assert unbroadcast_f(2j, lambda g: g * 1j)(np.ones(3)) == 3j
+
+
+def test_vectors_are_compared_by_space_and_value() -> None:
+    check_equivalent({"a": X}, {"a": X * (1 + 1e-15)})
+    assert scalar_close(1e9, 1e9 + 1)
+    assert not scalar_close(1.0, 1.1)
+    with pytest.raises(AssertionError, match="spaces differ"):
+        check_equivalent(X, X[:2])
+    with pytest.raises(AssertionError, match="values differ"):
+        check_equivalent(X, X + 1)
 
 
 def test_checks_find_a_wrong_rule_and_know_their_modes() -> None:

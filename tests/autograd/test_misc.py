@@ -92,6 +92,12 @@ def test_the_axes_of_a_convolution_come_last() -> None:
     assert np.all(y == 6)
 
 
+def test_a_convolution_along_no_axis_is_a_product() -> None:
+    a, b = np.ones((3, 5)), np.ones((3, 4))
+    y = signal.convolve(a, b, axes=([], []), dot_axes=([0], [0]))
+    np.testing.assert_array_equal(y, np.full((5, 4), 3.0))
+
+
 def test_wrong_convolutions_say_so() -> None:
     with pytest.raises(InputError, match="no mode 'wrap'"):
         signal.convolve(np.ones(3), np.ones(2), mode="wrap")

@@ -10,6 +10,7 @@ from mypy import api
 
 from tests.typing import (
     accepted,
+    accepted_autograd,
     accepted_containers,
     accepted_control,
     accepted_import_line,
@@ -20,6 +21,7 @@ from tests.typing import (
 HERE = Path(__file__).parent
 ACCEPTED = (
     accepted,
+    accepted_autograd,
     accepted_containers,
     accepted_control,
     accepted_import_line,

@@ -1,5 +1,5 @@
 """``autograd.numpy.numpy_boxes``: what ``isinstance(x, ArrayBox)`` asks for."""
 
-from funcdiff.autograd.tracer import Box as ArrayBox
+from funcdiff.autograd.boxes import Box as ArrayBox
 
 __all__ = ["ArrayBox"]

@@ -27,7 +27,7 @@ def convolve(
     A, B
         Arrays.
     axes
-        Pair of lists of axes of `A` and of `B` along which to convolve, one to three; by default
+        Pair of lists of axes of `A` and of `B` along which to convolve, three at most; by default
         all.
     dot_axes
         Pair of lists of axes along which products are summed.
@@ -67,17 +67,20 @@ def convolve(
         y = np.swapaxes(_slid(b, a, mode), 0, 1)
     else:
         y = _slid(a, b, mode)
-    return np.reshape(y, (*kept_a, *kept_b, *y.shape[2:]))
+    return np.reshape(y, (*kept_a, *kept_b, *y.shape[2:][: len(convolved[0])]))
 
 
 def _arranged(x: Any, convolved: Sequence[int], summed: Sequence[int]) -> tuple[Any, list[int]]:
-    """Return an array as ``(others, summed, *convolved)``, and the shape of the others."""
+    """Return an array as ``(others, summed, *convolved)``, and the shape of the others.
+
+    What is convolved along no axis gets one of length 1.
+    """
     shape = np.shape(x)
     others = [k for k in range(len(shape)) if k not in {*convolved, *summed}]
     kept = [shape[k] for k in others]
     sizes = [int(np.prod(kept)), int(np.prod([shape[k] for k in summed]))]
     moved = np.transpose(x, (*others, *summed, *convolved))
-    return np.reshape(moved, (*sizes, *[shape[k] for k in convolved])), kept
+    return np.reshape(moved, (*sizes, *([shape[k] for k in convolved] or [1]))), kept
 
 
 def _slid(a: Any, b: Any, mode: str) -> Any:

@@ -1,0 +1,56 @@
+"""What stands for a value in a derivative, and the value itself."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from funcdiff.api.inspection import stop_gradient
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.numpy.border.values import concrete_value
+
+
+class _Boxes(type):
+    """The class of `Box`, of which all traced values are instances."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isbox(instance)
+
+
+class Box(metaclass=_Boxes):
+    """What ``isinstance(x, Box)`` asks for: a traced value, of arrays and numbers alike.
+
+    Containers are not boxed: a traced dict is a dict of traced values.
+    """
+
+    def __init_subclass__(cls) -> None:
+        cls.register(cls)
+
+    @classmethod
+    def register(cls, value_type: type) -> NoReturn:
+        """Raise: there are no boxes for classes of one's own."""
+        raise InputError(
+            f"no box can be registered for {value_type.__name__}, at {user_location()}. Classes "
+            "that hold arrays are registered with fd.pytree.register(cls, flatten, unflatten)."
+        )
+
+
+def isbox(x: Any) -> bool:
+    """Return whether `x` is a traced value."""
+    return isinstance(x, Tracer)
+
+
+def getval(x: Any) -> Any:
+    """Return the plain value of `x`, without a derivative; anything else as it is.
+
+    Where nothing has a value, inside `jit` and `vmap`, it is what `stop_gradient` returns.
+    """
+    if not isinstance(x, Tracer):
+        return x
+    try:
+        value = concrete_value(x)
+    except ConcreteValueError:
+        return stop_gradient(x)
+    return np.copy(value)[()]
