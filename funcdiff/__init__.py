@@ -20,6 +20,7 @@ from funcdiff.api.derivatives.jacobian import jacfwd, jacobian, jacrev, value_an
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.api.derivatives.products import jvp, vjp
 from funcdiff.api.derivatives.queries import depends_on, is_linear
+from funcdiff.api.derivatives.sparsity import sparsity
 from funcdiff.api.derivatives.transposition import linear_transpose
 from funcdiff.api.inspection import stop_gradient, trace
 from funcdiff.api.jit import jit
@@ -81,6 +82,7 @@ __all__ = [
     "scipy",
     "set_num_threads",
     "source",
+    "sparsity",
     "stop_gradient",
     "switch",
     "tap",

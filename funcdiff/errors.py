@@ -1,4 +1,4 @@
-"""The exceptions that funcdiff raises.
+"""The exceptions that funcdiff raises, and its warnings.
 
 ::
 
@@ -132,6 +132,10 @@ class ParseError(ProgramError, ValueError):
 
 class VerificationError(ProgramError, ValueError):
     """A program breaks an invariant; the message prints it with the line marked."""
+
+
+class SparsityWarning(UserWarning):
+    """A sparse Jacobian has hardly any zeros: a dense one, or products with it, cost less."""
 
 
 class InternalError(FuncdiffError, RuntimeError):

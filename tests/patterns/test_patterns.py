@@ -147,3 +147,24 @@ def test_names_are_unique_in_a_family() -> None:
     for patterns in FAMILIES.values():
         names = [p.name for p in patterns]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.thinned(12)
+@every_pattern
+def test_sparse_jacobians_have_all_entries_of_dense_ones(family: str, p: Pattern) -> None:
+    function, xs = of_floats(p, p.values())
+    ys = function(*xs)
+    holomorphic = all(np.iscomplexobj(x) for x in (*xs, *ys))
+    if not holomorphic and any(np.iscomplexobj(x) for x in xs):
+        xs = []
+    places = tuple(range(len(xs)))
+    if not xs or not ys:
+        return
+    dense = fd.jacobian(function, places, holomorphic=holomorphic, mode="forward")(*xs)
+    sparse = fd.jacobian(function, places, holomorphic=holomorphic, sparse=True, format="coo")(*xs)
+    for y, wholes, blocks in zip(ys, dense, sparse, strict=True):
+        for x, whole, (data, (rows, columns)) in zip(xs, wholes, blocks, strict=True):
+            found = np.zeros((np.size(y), np.size(x)), data.dtype)
+            found[rows, columns] = data
+            scale = np.abs(whole).max(initial=1.0)
+            np.testing.assert_allclose(found.reshape(whole.shape), whole, 1e-9, 1e-12 * scale)

@@ -20,6 +20,7 @@ from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.derivatives import unit_vectors
+from funcdiff.api.derivatives.matrices import Sparse, sparse_blocks
 from funcdiff.api.derivatives.programs import pullback, split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder, constant
@@ -257,6 +258,7 @@ def jacobian_function(
     mode: Mode = "forward",
     wants_value: bool = False,
     of: Callable[..., Any] | None = None,
+    sparse: Sparse | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes a Jacobian; `of` is the user's function, if `f` is not."""
     _check_options(mode, chunk_size)
@@ -276,7 +278,9 @@ def jacobian_function(
         passes = None
         if chunk_size is not None:
             passes = jacobian_passes(trace.recording, count, rows, mode, chunk_size)
-        if passes is None or passes.chunk == passes.size:
+        if sparse is not None:
+            results = sparse_blocks(sparse, inputs, trace, wants_value=wants_value)
+        elif passes is None or passes.chunk == passes.size:
             results = _in_one_pass(trace, operands, count, mode, wants_value=wants_value)
         else:
             results = run_in_chunks(passes, operands, rows, trace, wants_value=wants_value)

@@ -11,11 +11,13 @@ from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.blocks import jacobian_function
 from funcdiff.api.derivatives.gradient import gradient_function
+from funcdiff.api.derivatives.matrices import sparse_option
 from funcdiff.api.signatures.functions import Hessian, ValueGradAndHessian
 from funcdiff.api.signatures.typed import typed_as
 from funcdiff.api.signatures.variables import (
     Argnames,
     Argnums,
+    Format,
 )
 
 
@@ -29,6 +31,9 @@ def hessian(
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return a function that computes the Hessian of a scalar function, ``∂²f/∂xᵢ∂xⱼ``.
 
@@ -46,13 +51,16 @@ def hessian(
         How many columns are computed at a time, as for `jacobian`.
     holomorphic
         Whether `f` is holomorphic with a complex value; needed for complex arguments.
+    sparse, format, sparsity
+        As for `jacobian`: whether to return sparse matrices of shape ``(x.size, x.size)``, of which
+        format, and their pattern if it is known.
 
     Returns
     -------
     callable
         Of the arguments of `f`, returning a container like the differentiated argument, of
-        containers like it, of arrays of shape ``(*x.shape, *x.shape)`` (a tuple of tuples of
-        those where `grad` gives a tuple); or ``(hessian, aux)``.
+        containers like it, of arrays of shape ``(*x.shape, *x.shape)``, or sparse matrices (a tuple
+        of tuples of those where `grad` gives a tuple); or ``(hessian, aux)``.
 
     Raises
     ------
@@ -70,8 +78,11 @@ def hessian(
     selection = Selection(f, "hessian", argnums, argnames)
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
     return jacobian_function(
-        gradient, selection, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux, of=f
-    )
+        gradient, selection, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux, of=f,
+        sparse=sparse_option(
+            sparse=sparse, format_=format, sparsity=sparsity, chunk_size=chunk_size,
+        ),
+    )  # fmt: skip
 
 
 @typed_as[ValueGradAndHessian]()
@@ -84,6 +95,9 @@ def value_grad_and_hessian(
     has_aux: bool = False,
     chunk_size: int | None = None,
     holomorphic: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return a function that computes a scalar function with both derivatives, ``(f, ∇f, ∇²f)``.
 
@@ -124,6 +138,9 @@ def value_grad_and_hessian(
     derive = jacobian_function(
         gradient_beside_value, selection, chunk_size=chunk_size, holomorphic=holomorphic,
         has_aux=True, wants_value=True,
+        sparse=sparse_option(
+            sparse=sparse, format_=format, sparsity=sparsity, chunk_size=chunk_size,
+        ),
     )  # fmt: skip
 
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)

@@ -8,9 +8,10 @@ from typing import Any
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives.blocks import jacobian_function
+from funcdiff.api.derivatives.matrices import sparse_option
 from funcdiff.api.signatures.functions import Jacobian, JacobianInOneMode, ValueAndJacobian
 from funcdiff.api.signatures.typed import typed_as
-from funcdiff.api.signatures.variables import Argnames, Argnums, Mode
+from funcdiff.api.signatures.variables import Argnames, Argnums, Format, Mode
 
 
 @typed_as[Jacobian]()
@@ -24,10 +25,15 @@ def jacobian(
     chunk_size: int | None = None,
     holomorphic: bool = False,
     has_aux: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return a function that computes the Jacobian, ``J[i, j] = ∂yᵢ/∂xⱼ``.
 
-    All columns are pushed forward, or all rows pulled back, in one batched pass.
+    All columns are pushed forward, or all rows pulled back, in one batched pass.  With
+    ``sparse=True`` only the entries that may differ from zero are computed; where they are is found
+    (see `sparsity`).
 
     Parameters
     ----------
@@ -45,21 +51,38 @@ def jacobian(
         Whether `f` is holomorphic; needed for complex arguments.
     has_aux
         Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    sparse
+        Whether to return sparse matrices of shape ``(y.size, x.size)`` in place of arrays.  They
+        have the same places at every point, explicit zeros among them; `mode` and `chunk_size` are
+        not for them.
+    format
+        Of sparse matrices: ``"csr"`` (by default) and ``"csc"`` are SciPy's sparse arrays;
+        ``"coo"`` is plain arrays ``(data, (rows, columns))``, for which SciPy is not needed.
+    sparsity
+        The pattern of the sparse matrix, if it is known: a sparse matrix, an array of booleans, or
+        what `sparsity` returns.  By default it is found.
 
     Returns
     -------
     callable
         Of the arguments of `f`, returning a container like its result, of containers like the
         differentiated argument (a tuple of those as by `grad`), of arrays of shape
-        ``(*y.shape, *x.shape)``; or ``(jacobian, aux)``.
+        ``(*y.shape, *x.shape)``, or sparse matrices; or ``(jacobian, aux)``.
 
     Raises
     ------
     InputError
         If `mode` or `chunk_size` are none; when called, if a differentiated leaf is an integer or
-        boolean array, or complex without ``holomorphic=True``.
+        boolean array, or complex without ``holomorphic=True``, or if a pattern does not fit.
     OutputError
         When called, if a result is not floating or complex.
+    MissingDependencyError
+        If sparse matrices of SciPy's are asked for, which is not installed.
+
+    References
+    ----------
+    Patterns and colours: A. H. Gebremedhin, F. Manne and A. Pothen, "What color is your
+    Jacobian?", SIAM Review 47 (2005), 629-705.
 
     Examples
     --------
@@ -68,10 +91,18 @@ def jacobian(
     >>> fd.jacobian(lambda x: np.array([[1.0, 2.0], [3.0, 4.0]]) @ x)(np.zeros(2))
     array([[1., 2.],
            [3., 4.]])
+    >>> J = fd.jacobian(lambda x: x[1:] - x[:-1] ** 2, sparse=True)(np.arange(4.0))
+    >>> J.toarray()
+    array([[ 0.,  1.,  0.,  0.],
+           [ 0., -2.,  1.,  0.],
+           [ 0.,  0., -4.,  1.]])
     """
     return jacobian_function(
         f, Selection(f, "jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux,
+        sparse=sparse_option(
+            sparse=sparse, format_=format, sparsity=sparsity, mode=mode, chunk_size=chunk_size,
+        ),
     )  # fmt: skip
 
 
@@ -142,6 +173,9 @@ def value_and_jacobian(
     chunk_size: int | None = None,
     holomorphic: bool = False,
     has_aux: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return a function that computes a function and its Jacobian together, ``(f, J)``.
 
@@ -172,4 +206,7 @@ def value_and_jacobian(
     return jacobian_function(
         f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
+        sparse=sparse_option(
+            sparse=sparse, format_=format, sparsity=sparsity, mode=mode, chunk_size=chunk_size,
+        ),
     )  # fmt: skip

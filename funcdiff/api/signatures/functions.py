@@ -34,6 +34,7 @@ from funcdiff.api.signatures.variables import (
     DifferentiableAndAux,
     DifferentiableValue,
     First,
+    Format,
     Mode,
     No,
     Number,
@@ -215,7 +216,8 @@ class Matrices(Function, Generic[K, S, F, M]):
     def __call__(
         self, f: Callable[..., F], argnums: Argnums | None = None, *,
         argnames: Argnames | None = None, has_aux: bool = False, mode: M = ...,
-        chunk_size: int | None = None, holomorphic: bool = False
+        chunk_size: int | None = None, holomorphic: bool = False, sparse: bool = False,
+        format: Format = None, sparsity: Any = None
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a function of the same arguments that computes the Jacobian or Hessian.

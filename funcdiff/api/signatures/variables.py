@@ -60,6 +60,9 @@ First = Literal[0] | None
 Mode = Literal["forward", "reverse"] | None
 """How a Jacobian is computed; None for the cheaper way."""
 
+Format = Literal["csr", "csc", "coo"] | None
+"""Of sparse matrices; None for rows one after another."""
+
 No = Literal[False]
 Yes = Literal[True]
 

@@ -300,9 +300,20 @@ class Pattern:
         return f"{self.pattern.format} pattern of {self.pattern.shape}"
 
 
+def _one_matrix(data: Any, pattern: Any) -> Any:
+    """Return entries that are not those of a whole batch: SciPy has no stacks of matrices."""
+    if isinstance(data, np.ndarray) and data.ndim > pattern.data.ndim:
+        raise UnsupportedNumPyError(
+            f"a stack of {len(data)} sparse matrices was to be returned, as by vmap, at "
+            f"{user_location()}, and SciPy has none. Return the entries: A.data, of one pattern, "
+            'or what fd.jacobian(f, sparse=True, format="coo") returns.'
+        )
+    return data
+
+
 pytree.register(
     SparseArray,
     lambda a: ([a.data], Pattern(a.pattern)),
-    lambda aux, children: made(aux.pattern, children[0]),
+    lambda aux, children: made(aux.pattern, _one_matrix(children[0], aux.pattern)),
     names=("data",),
 )

@@ -1,0 +1,201 @@
+"""Sparse matrices from patterns and entries, and what `jacobian` is asked for of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.api.calls.differentiated import Inputs
+from funcdiff.api.calls.tracing import Trace, run
+from funcdiff.api.derivatives.programs import jvp_program
+from funcdiff.api.derivatives.sparse import Given, Patterns, Plan, jacobian_patterns, sparse_plan
+from funcdiff.core.tracer import Tracer
+from funcdiff.errors import InputError, MissingDependencyError, SparsityWarning, user_location
+from funcdiff.passes.sparsity.assembly import Pattern
+from funcdiff.passes.sparsity.parts import distinct
+
+FORMATS: Final = ("csr", "csc", "coo")
+_SMALL: Final = 10_000
+"""Elements up to which a matrix without zeros is not worth a warning."""
+
+
+class Sparse(NamedTuple):
+    """How sparse matrices are asked for.
+
+    Attributes
+    ----------
+    format
+        ``"csr"``, ``"csc"``, or ``"coo"``, which is plain arrays.
+    pattern
+        What the caller says of it, or None.
+    """
+
+    format: str
+    pattern: Any
+
+
+def sparse_option(
+    *, sparse: bool, format_: str | None, sparsity: Any, **others: Any
+) -> Sparse | None:
+    """Return what is asked for, None for dense arrays; refuse options that do not go together."""
+    if not sparse:
+        given = {"format": format_, "sparsity": sparsity}
+        name = next((name for name, value in given.items() if value is not None), None)
+        if name is not None:
+            raise InputError(
+                f"{name}= was given without sparse=True, at {user_location()}. Dense arrays have "
+                "no format and no pattern: pass sparse=True."
+            )
+        return None
+    if format_ not in (None, *FORMATS):
+        raise InputError(
+            f"format={format_!r} is not known, at {user_location()}. It is 'csr', 'csc', or 'coo' "
+            "for plain arrays (data, (rows, columns))."
+        )
+    name = next((name for name, value in others.items() if value is not None), None)
+    if name is not None:
+        raise InputError(
+            f"{name}={others[name]!r} was given with sparse=True, at {user_location()}: a sparse "
+            f"Jacobian computes its entries only, and takes no {name}. Leave it out."
+        )
+    if format_ != "coo":
+        sparse_module()
+    return Sparse(format_ or "csr", sparsity)
+
+
+def sparse_module() -> Any:
+    """Return `scipy.sparse`; raises MissingDependencyError without SciPy."""
+    try:
+        return import_module("scipy.sparse")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"sparse matrices are SciPy's, which is not installed, at {user_location()}. Install "
+            'it: python -m pip install "funcdiff[scipy]"; or pass format="coo" for plain arrays.'
+        ) from error
+
+
+def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: bool) -> list[Any]:
+    """Return the blocks of a Jacobian as sparse matrices, the results if wanted, and the others."""
+    count, results = len(inputs.operands), sum(trace.numeric)
+    operands = [*inputs.operands, *trace.captures]
+    given = Given(operands, count)
+    pattern = None
+    if sparse.pattern is not None:
+        if count != 1 or results != 1:
+            raise InputError(
+                f"sparsity= is the pattern of one matrix, and there are {results} x {count} "
+                f"blocks, at {user_location()}. Put arguments and results into one array each "
+                "(fd.ravel_pytree), or leave it out: patterns are found."
+            )
+        own = jacobian_patterns(trace.recording, count, results, given)
+        pattern = _checked(as_pattern(sparse.pattern), own)
+    plan = sparse_plan(
+        trace.recording, count, results, given, by_columns=sparse.format == "csc", pattern=pattern
+    )
+    for place in plan.patterns:
+        if place.is_half_full and place.shape[0] * place.shape[1] > _SMALL:
+            _warn(place)
+    values = run(plan.program, [*operands, *plan.constants], trace)
+    blocks = [
+        matrix(pattern, data, sparse.format)
+        for pattern, data in zip(plan.patterns, values, strict=False)
+    ]
+    if pattern is not None and not _follows(values[0], plan, trace, operands, sparse.format):
+        raise InputError(
+            f"the pattern lacks places in which the Jacobian is not zero, at {user_location()}: "
+            "products with the matrix are not those of fd.jvp. Leave out sparsity=."
+        )
+    rest = values[len(blocks) :]
+    return [*blocks, *(rest if wants_value else rest[results:])]
+
+
+def _warn(pattern: Pattern) -> None:
+    warnings.warn(
+        f"the Jacobian asked for at {user_location()} has {pattern.shape[0]} x {pattern.shape[1]} "
+        "elements, and more than half of them may differ from zero: nearly everything depends on "
+        "everything, as after a cumulative sum, a solution of equations or a Fourier transform. "
+        "Leave out sparse=True, or use products (fd.jvp, fd.vjp, fd.linearize) instead.",
+        SparsityWarning,
+        stacklevel=2,
+    )
+
+
+def matrix(pattern: Pattern, data: Any, format_: str) -> Any:
+    """Return a sparse matrix of a pattern in the order of a format."""
+    if format_ == "coo":
+        return data, (pattern.rows.copy(), pattern.columns.copy())
+    kind = getattr(sparse_module(), f"{format_}_array")
+    shape = pattern.shape[::-1] if format_ == "csc" else pattern.shape
+    if type(data) is np.ndarray:
+        return kind((data, pattern.columns.copy(), pattern.pointers), shape=shape)
+    made = import_module("funcdiff.scipy.sparse.arrays").made
+    numbers = np.arange(1, len(pattern.rows) + 1)
+    return made(kind((numbers, pattern.columns, pattern.pointers), shape=shape), data)
+
+
+def _checked(given: Pattern, found: Patterns) -> Pattern:
+    """Return the pattern that the caller gave, if it can be that of the Jacobian.
+
+    Where not every element could be followed, the caller may know better.
+    """
+    (own,) = found.blocks
+    if given.shape != own.shape:
+        raise InputError(
+            f"the pattern has the shape {given.shape} and the Jacobian {own.shape}, at "
+            f"{user_location()}: rows are elements of the result, columns of the argument."
+        )
+    missing = np.setdiff1d(own.keys, given.keys)
+    if found.certain and len(missing):
+        row, column = divmod(int(missing[0]), own.shape[1])
+        raise InputError(
+            f"the pattern has no place for row {row}, column {column}, at {user_location()}: "
+            "that result depends on that argument by a path through the program. Add the place, "
+            "or leave out sparsity=: patterns are found."
+        )
+    return given
+
+
+def _follows(data: Any, plan: Plan, trace: Trace, operands: Sequence[Any], format_: str) -> bool:
+    """Whether the matrix of a given pattern multiplies one vector as the derivative does.
+
+    It always does if the entries were followed one by one; what is traced is not asked.
+    """
+    if not plan.colors or any(isinstance(x, Tracer) for x in operands):
+        return True
+    x = np.asarray(operands[0])
+    t = np.cos(np.arange(1, x.size + 1)).astype(x.dtype)
+    program = jvp_program(trace.recording, 1, 1)
+    exact = np.ravel(run(program, [*operands, t.reshape(x.shape)], trace)[len(trace.recording[1])])
+    rows, columns = plan.patterns[0].rows, plan.patterns[0].columns
+    if format_ == "csc":
+        rows, columns = columns, rows
+    found, scale = np.zeros_like(exact), np.zeros(exact.shape)
+    np.add.at(found, rows, data * t[columns])
+    np.add.at(scale, rows, np.abs(data))
+    small = 1e3 * np.finfo(exact.dtype).eps * (scale + np.abs(exact).max(initial=0.0))
+    return bool(np.all((np.abs(found - exact) <= small) | ~np.isfinite(exact)))
+
+
+def as_pattern(given: Any) -> Pattern:
+    """Return the pattern of a matrix: sparse, of booleans, or what `sparsity` returns."""
+    if isinstance(getattr(given, "pattern", None), Pattern):
+        found: Pattern = given.pattern
+        return found
+    if hasattr(given, "tocoo"):
+        given = given.tocoo()
+        rows, columns, shape = given.row, given.col, given.shape
+    else:
+        array = np.asarray(given)
+        if array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise InputError(
+                f"sparsity= is no matrix: {type(given).__name__}, at {user_location()}. Give a "
+                "sparse matrix, an array of booleans, or what fd.sparsity returns."
+            )
+        (rows, columns), shape = np.nonzero(array), array.shape
+    height, width = shape
+    places = distinct(np.asarray(rows, int), np.asarray(columns, int))
+    return Pattern(*places, (int(height), int(width)))

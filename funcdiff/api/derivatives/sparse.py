@@ -1,0 +1,321 @@
+"""The programs of sparse Jacobians: their entries only, in the order of a pattern that is found.
+
+The pattern holds at every point.  It is read off the linear program, and so are the entries
+themselves where it says what becomes of single elements; elsewhere columns, or rows, that share no
+row are computed together as one vector (see `funcdiff.passes.sparsity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.core.builder import Builder
+from funcdiff.core.memo import memoised
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import inline
+from funcdiff.ops.structure.structural import convert
+from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.passes.sparsity.assembly import Pattern, block_entries, numbers_of, pattern_of
+from funcdiff.passes.sparsity.coloring import column_colors
+from funcdiff.passes.sparsity.images import (
+    DensePatternError,
+    Images,
+    Parts,
+    UnknownImageError,
+    unit_parts,
+)
+from funcdiff.passes.sparsity.known import Array, known_outputs
+from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
+from funcdiff.transforms.linearize import Linearized
+from funcdiff.transforms.vmap import vmap
+
+
+class Given:
+    """What is known of the inputs of a recording, compared by contents.
+
+    Attributes
+    ----------
+    values
+        Arrays of integers, booleans, and floating matrices that have zeros, by input; None for
+        any other.
+    """
+
+    def __init__(self, operands: Sequence[Any], count: int) -> None:
+        captures = [_constant(x) for x in operands[count:]]
+        self.values = [*(None for _ in operands[:count]), *captures]
+        self._key = tuple([_contents(x) for x in captures])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Given) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _constant(x: Any) -> Any:
+    """Return what may be relied on of a value that is not differentiated."""
+    if isinstance(x, Tracer) or not isinstance(x, np.ndarray | np.generic):
+        return None
+    array = np.asarray(x)
+    if array.dtype.kind in "biu":
+        return array.copy()
+    return array != 0 if array.ndim > 1 and not array.all() else None
+
+
+def _contents(x: Any) -> Any:
+    return None if x is None else (x.shape, x.dtype.char, x.tobytes())
+
+
+class Plan(NamedTuple):
+    """How the entries of a Jacobian are computed.
+
+    Attributes
+    ----------
+    program
+        Of the inputs and the constants, to the entries of each block, then the results.
+    constants
+        Arrays of places and numbers.
+    patterns
+        Of each block, output by output; of columns first if they are asked for column by column.
+    colors
+        How many vectors are pushed or pulled; 0 where every entry is computed outright.
+    """
+
+    program: Program
+    constants: list[Any]
+    patterns: list[Pattern]
+    colors: int
+
+
+class _Derivative(NamedTuple):
+    """A derivative as a linear program, and what is known of its residuals."""
+
+    program: Program
+    split: Linearized
+    linear: Program
+    known: list[tuple[Any, Any]]
+    xs: Sequence[ArrayType]
+    ys: Sequence[ArrayType]
+
+    def follow(self, residuals: Sequence[Tracer] | None) -> tuple[Images, list[Parts]]:
+        """Follow the inputs to the results; with coefficients if residuals are given."""
+        images = Images(with_data=residuals is not None)
+        inputs = self.linear.inputs
+        units = unit_parts(self.xs, with_data=residuals is not None)
+        images.parts.update(zip(inputs, units, strict=False))
+        rest = inputs[len(self.xs) :]
+        if residuals is not None:
+            images.others.update(zip(rest, residuals, strict=True))
+        for variable, (value, nonzero) in zip(rest, self.known, strict=True):
+            if value is not None:
+                images.known.values[variable] = value
+            elif nonzero is not None:
+                images.known.nonzero[variable] = nonzero
+        return images, images.run(self.linear)
+
+
+def _derivative(recording: Recording, count: int, results: int, given: Given) -> _Derivative:
+    program = simplify(program_of(*recording))
+    xs, ys = program.input_types[:count], program.output_types[:results]
+    split = split_results(program, count, results, complete=True)
+    flags = (True,) * count + (False,) * split.residuals
+    linear = simplify_linear(split.linear, flags)
+    known = known_outputs(split.primal, given.values)[len(program.outputs) :]
+    return _Derivative(program, split, linear, known, xs, ys)
+
+
+@memoised
+def sparse_plan(
+    recording: Recording, count: int, results: int, given: Given, *, by_columns: bool, pattern: Any
+) -> Plan:
+    """Plan the entries of the Jacobian of the first `results` outputs by `count` inputs.
+
+    `pattern` is that of the only block, or None to find it.
+    """
+    derivative = _derivative(recording, count, results, given)
+    for plan in (_followed, _compressed):
+        try:
+            return plan(derivative, by_columns=by_columns, pattern=pattern)
+        except UnknownImageError:
+            continue
+    raise AssertionError("patterns can always be found")
+
+
+class Patterns(NamedTuple):
+    """The patterns of the blocks, output by output.
+
+    Attributes
+    ----------
+    blocks
+        The patterns.
+    certain
+        Whether they follow every element; else there may be places in which there is always zero.
+    full
+        Whether they are full since too many elements would have to be followed.
+    """
+
+    blocks: list[Pattern]
+    certain: bool
+    full: bool = False
+
+
+@memoised
+def jacobian_patterns(recording: Recording, count: int, results: int, given: Given) -> Patterns:
+    """Return the patterns of the Jacobian of the first `results` outputs by `count` inputs."""
+    return _patterns(_derivative(recording, count, results, given))
+
+
+def full_pattern(rows: int, columns: int) -> Pattern:
+    """Return the pattern of a matrix without zeros."""
+    return Pattern(*np.divmod(np.arange(rows * columns), max(columns, 1)), (rows, columns))
+
+
+# ---- entries that are followed -------------------------------------------------------------------
+
+
+def _followed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
+    """Compute every entry outright."""
+    program, split = derivative.program, derivative.split
+    sizes = [x.size for x in derivative.xs]
+    patterns, numbers = [], []
+    with Builder("jacobian", SHARED) as builder:
+        operands = [builder.input(t) for t in program.input_types]
+        values = inline(split.primal, operands)
+        _, found = derivative.follow(values[len(program.outputs) :])
+        for y, parts in zip(derivative.ys, found, strict=True):
+            for block, n in zip(block_entries(parts, sizes), sizes, strict=True):
+                turned = [_turned(part) for part in block] if by_columns else block
+                shape = (n, y.size) if by_columns else (y.size, n)
+                place = pattern_of(turned, shape)
+                if pattern is not None:
+                    place = _containing(pattern.transposed if by_columns else pattern, place)
+                patterns.append(place)
+                numbers.append(numbers_of(turned, place, y.dtype))
+        outputs = [*numbers, *values[: len(program.outputs)]]
+        made = simplify(builder.program(outputs))
+        return Plan(made, builder.captures, patterns, 0)
+
+
+def _containing(given: Pattern, own: Pattern) -> Pattern:
+    """Return a pattern that the caller gave; if it lacks places, entries cannot be followed."""
+    if len(np.setdiff1d(own.keys, given.keys)):
+        raise UnknownImageError
+    return given
+
+
+def _turned(part: Entries) -> Entries:
+    return Entries(part.columns, part.rows, part.data)
+
+
+# ---- vectors that are pushed or pulled -----------------------------------------------------------
+
+
+def _compressed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
+    """Compute columns that share no row together, or rows that share no column."""
+    xs, ys, split = derivative.xs, derivative.ys, derivative.split
+    patterns, _, full = _patterns(derivative)
+    if pattern is not None:
+        patterns, full = [pattern], False
+    forward, colors = _direction(patterns, xs, ys, full=full)
+    count = int(colors.max(initial=-1)) + 1
+    known = (False,) * split.residuals
+    with Builder("jacobian", SHARED) as builder:
+        operands = [builder.input(t) for t in derivative.program.input_types]
+        values = inline(split.primal, operands)
+        results = values[: len(derivative.program.outputs)]
+        vectors = _vectors(colors, count, xs if forward else ys)
+        if forward:
+            flags = (*(True for _ in xs), *known)
+            stacked, _ = vmap(derivative.linear, count, flags, (True,) * len(ys))
+            images = inline(stacked, [*vectors, *values[len(results) :]])
+        else:
+            pulled = pullback(split, len(xs), (True,) * len(ys))
+            flags = (*known, *(True for _ in ys))
+            stacked, _ = vmap(pulled, count, flags, (True,) * len(xs))
+            images = inline(stacked, [*values[len(results) :], *vectors])
+        numbers = []
+        ordered = [place.transposed if by_columns else place for place in patterns]
+        for n, place in enumerate(ordered):
+            k, j = divmod(n, len(xs))
+            rows, columns = place.rows, place.columns
+            if by_columns:
+                rows, columns = columns, rows
+            if forward:
+                vector = colors[columns + sum(x.size for x in xs[:j])]
+                found = take(images[k], vector * ys[k].size + rows)
+            else:
+                vector = colors[rows + sum(y.size for y in ys[:k])]
+                found = take(images[j], vector * xs[j].size + columns)
+            assert found is not None
+            numbers.append(convert(found, ys[k].dtype))
+        made = simplify(builder.program([*numbers, *results]))
+        return Plan(made, builder.captures, ordered, count)
+
+
+def _patterns(derivative: _Derivative) -> Patterns:
+    sizes = [x.size for x in derivative.xs]
+    try:
+        images, found = derivative.follow(None)
+    except DensePatternError:
+        blocks = [full_pattern(y.size, n) for y in derivative.ys for n in sizes]
+        return Patterns(blocks, certain=False, full=True)
+    blocks = [
+        pattern_of(block, (y.size, n))
+        for y, parts in zip(derivative.ys, found, strict=True)
+        for block, n in zip(block_entries(parts, sizes), sizes, strict=True)
+    ]
+    return Patterns(blocks, images.certain)
+
+
+def _direction(
+    patterns: Sequence[Pattern], xs: Sequence[ArrayType], ys: Sequence[ArrayType], *, full: bool
+) -> tuple[bool, Array]:
+    """Return whether columns are pushed, and the colours of columns, or of rows."""
+    columns, rows = sum(x.size for x in xs), sum(y.size for y in ys)
+    pushes = any(t.dtype.kind == "c" for t in (*xs, *ys))
+    if full:
+        forward = pushes or columns <= rows
+        return forward, np.arange(columns if forward else rows)
+    whole = _whole(patterns, xs, ys)
+    colors = column_colors(whole)
+    if pushes or colors.max(initial=0) < np.bincount(whole.columns, minlength=1).max():
+        return True, colors
+    others = column_colors(whole.transposed)
+    forward = bool(colors.max(initial=0) <= others.max(initial=0))
+    return forward, colors if forward else others
+
+
+def _whole(
+    patterns: Sequence[Pattern], xs: Sequence[ArrayType], ys: Sequence[ArrayType]
+) -> Pattern:
+    """Return the pattern of all blocks beside and below each other."""
+    if len(patterns) == 1:
+        return patterns[0]
+    rows, columns = (list(accumulate((t.size for t in ts), initial=0)) for ts in (ys, xs))
+    places = [divmod(n, len(xs)) for n in range(len(patterns))]
+    pairs = list(zip(patterns, places, strict=True))
+    found = distinct(
+        np.concatenate([p.rows + rows[k] for p, (k, _) in pairs]),
+        np.concatenate([p.columns + columns[j] for p, (_, j) in pairs]),
+    )
+    return Pattern(*found, (rows[-1], columns[-1]))
+
+
+def _vectors(colors: Array, count: int, types: Sequence[ArrayType]) -> list[Tracer]:
+    """Return one vector for each colour, which is 1 where an element has it, by array."""
+    starts = accumulate((t.size for t in types), initial=0)
+    vectors = []
+    for (start, stop), t in zip(pairwise(starts), types, strict=True):
+        units = np.zeros((count, t.size), t.dtype)
+        units[colors[start:stop], np.arange(t.size)] = 1
+        vectors.append(held(units.reshape(count, *t.shape)))
+    return vectors

@@ -1,0 +1,119 @@
+"""Assembles the entries of a Jacobian block by block: a pattern, and the numbers in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from funcdiff.core.builder import constant
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
+from funcdiff.passes.sparsity.known import Array
+from funcdiff.passes.sparsity.parts import (
+    Entries,
+    Part,
+    are_distinct,
+    distinct,
+    entries,
+    held,
+    is_count,
+    joined,
+    take,
+)
+from funcdiff.space import splat
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where a matrix may differ from zero, row by row.
+
+    Attributes
+    ----------
+    rows, columns
+        In order, each pair once.
+    shape
+        Of the matrix.
+    """
+
+    rows: Array
+    columns: Array
+    shape: tuple[int, int]
+
+    @property
+    def keys(self) -> Array:
+        """The places as numbers, counted row by row."""
+        return self.rows * self.shape[1] + self.columns
+
+    @property
+    def is_half_full(self) -> bool:
+        """Whether more than half of the elements may differ from zero."""
+        return 2 * len(self.rows) > self.shape[0] * self.shape[1]
+
+    @property
+    def transposed(self) -> Pattern:
+        """The pattern of the transposed matrix."""
+        order = np.lexsort((self.rows, self.columns))
+        return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
+
+    @property
+    def pointers(self) -> Array:
+        """Where each row begins, and the last one ends."""
+        return np.searchsorted(self.rows, np.arange(self.shape[0] + 1))
+
+
+def block_entries(parts: Sequence[Part], sizes: Sequence[int]) -> list[list[Entries]]:
+    """Return the entries of a result by input, with columns counted from the first of each."""
+    starts = np.cumsum([0, *sizes])
+    blocks: list[list[Entries]] = [[] for _ in sizes]
+    for part in map(entries, parts):
+        for block, (start, stop) in zip(blocks, pairwise(starts.tolist()), strict=True):
+            inside = np.flatnonzero((start <= part.columns) & (part.columns < stop))
+            if len(inside):
+                columns = part.columns[inside] - start
+                block.append(Entries(part.rows[inside], columns, take(part.data, inside)))
+    return blocks
+
+
+def pattern_of(block: Sequence[Entries], shape: tuple[int, int]) -> Pattern:
+    """Return the pattern of a block."""
+    if not block:
+        return Pattern(np.empty(0, int), np.empty(0, int), shape)
+    rows = np.concatenate([part.rows for part in block])
+    columns = np.concatenate([part.columns for part in block])
+    return Pattern(*distinct(rows, columns), shape)
+
+
+def numbers_of(block: Sequence[Entries], pattern: Pattern, dtype: np.dtype[Any]) -> Tracer:
+    """Return the entries of a block in the order of its pattern, those of one place added up."""
+    size = len(pattern.rows)
+    if not size:
+        return constant(0, ArrayType((0,), dtype))
+    width = pattern.shape[1]
+    keys = pattern.keys
+    fixed = np.zeros(size, dtype)
+    places, vectors = [], []
+    for part in block:
+        assert part.data is not None
+        place = np.searchsorted(keys, part.rows * width + part.columns)
+        number = splat(part.data)
+        if number is None:
+            places.append(place)
+            vectors.append(part.data)
+        else:
+            np.add.at(fixed, place, number)
+    if not places:
+        return held(fixed)
+    place, vector = np.concatenate(places), joined(vectors)
+    alone = are_distinct(place, size)
+    if alone and len(place) == size and not fixed.any():
+        order = np.empty(size, int)
+        order[place] = np.arange(size)
+        return vector if is_count(order, size) else gather(vector, [held(order)], (0,))
+    if alone and not fixed[place].any():
+        return scatter(held(fixed), vector, [held(place)], (0,), distinct=True)
+    return scatter_add(held(fixed), vector, [held(place)], (0,))

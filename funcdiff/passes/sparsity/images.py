@@ -1,0 +1,288 @@
+"""Follows the inputs of a linear program to its results, element by element.
+
+With coefficients, this computes a sparse Jacobian outright: no vectors are pushed, no colours are
+needed, and it takes about as many operations as there are entries.  Operations of which it is not
+known what they do to single elements (solving, loops) have patterns only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, constant
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.core.walk import copy_equation
+from funcdiff.ops.control.checkpoint import Checkpoint
+from funcdiff.ops.control.cond import Cond
+from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.products.masked import masked_contract_p
+from funcdiff.passes.sparsity.known import Array, Known
+from funcdiff.passes.sparsity.links import Links, Sums, asked, is_contraction, links, pair_count
+from funcdiff.passes.sparsity.parts import (
+    Data,
+    Part,
+    Term,
+    combined,
+    emit,
+    image,
+    linked,
+    merged,
+    take,
+)
+from funcdiff.space import add_p, zeros
+
+Parts: TypeAlias = list[Part]
+
+MOST_PAIRS: Final = 1 << 25
+"""Pairs of elements up to which they are followed one by one."""
+
+
+class UnknownImageError(Exception):
+    """Single elements cannot be followed through an operation with their coefficients."""
+
+
+class DensePatternError(Exception):
+    """There are more pairs than are worth being followed: nearly all depends on all."""
+
+
+def unit_parts(types: Sequence[ArrayType], *, with_data: bool) -> list[Parts]:
+    """Return the inputs of a program as multiples of themselves."""
+    starts = np.cumsum([0, *(t.size for t in types)]).tolist()
+    return [
+        [Term(start + np.arange(t.size).reshape(t.shape), constant(1, t) if with_data else None)]
+        for start, t in zip(starts[:-1], types, strict=True)
+    ]
+
+
+class Images:
+    """What the variables of a linear program are made of.
+
+    Attributes
+    ----------
+    parts
+        By variable, of those that depend on the linear inputs.
+    others
+        By variable, the others as they are recorded; empty where only patterns are asked for.
+    known
+        What is known of these.
+    certain
+        Whether every element was followed, none only by what may be at most.
+    """
+
+    def __init__(self, *, with_data: bool) -> None:
+        self.with_data = with_data
+        self.parts: dict[Atom, Parts] = {}
+        self.others: dict[Atom, Tracer] = {}
+        self.known = Known()
+        self.certain = True
+
+    def of(self, atom: Atom) -> Parts:
+        """Return what an atom is made of."""
+        return self.parts.get(atom, [])
+
+    def run(self, program: Program) -> list[Parts]:
+        """Follow the equations of a program whose inputs are there; return the outputs."""
+        for eq in program.equations:
+            if any(atom in self.parts for atom in eq.operands):
+                for variable, parts in zip(eq.results, self._results(eq), strict=True):
+                    self._check_size(parts)
+                    self.parts[variable] = parts
+            else:
+                self.known.follow(eq)
+                if self.with_data:
+                    xs = [self._tracer(atom) for atom in eq.operands]
+                    self.others.update(zip(eq.results, copy_equation(eq, xs), strict=True))
+        return [self.of(atom) for atom in program.outputs]
+
+    def _tracer(self, atom: Atom) -> Tracer:
+        if isinstance(atom, Literal):
+            return Builder.handle(None, atom, atom.type)
+        return self.others[atom]
+
+    def _check_size(self, parts: Parts) -> None:
+        if sum(part.columns.size for part in parts) > MOST_PAIRS:
+            raise UnknownImageError if self.with_data else DensePatternError
+
+    def _results(self, eq: Equation) -> list[Parts]:
+        if isinstance(eq.params, Checkpoint):
+            return self._run_inside(self._inside(eq.params.body, eq.operands), eq.params.body)
+        if len(eq.results) == 1 and not eq.params.equation_count:
+            return [self._result(eq)]
+        if self.with_data:
+            raise UnknownImageError
+        if isinstance(eq.params, Cond):
+            inner = [(self._inside(b, eq.operands[1:]), b) for b in eq.params.branches]
+            branches = [self._run_inside(images, b) for images, b in inner]
+            return [combined(list(chain(*found))) for found in zip(*branches, strict=True)]
+        if isinstance(eq.params, Scan):
+            return self._scanned(eq, eq.params)
+        return [self._asked(eq, k) for k in range(len(eq.results))]
+
+    # ---- one result ------------------------------------------------------------------------
+
+    def _result(self, eq: Equation) -> Parts:
+        facts, count = eq.primitive.facts, len(eq.operands)
+        places = [k for k, atom in enumerate(eq.operands) if atom in self.parts]
+        linear = [k in places for k in range(count)]
+        if facts.linear is not None:
+            inside = range(count)[facts.linear]
+            linear = [k in inside for k in range(count)]
+        if facts.diagonal and not self.with_data:
+            return self.of(eq.operands[0])
+        known = [
+            None if flag else self.known.value(atom)
+            for atom, flag in zip(eq.operands, linear, strict=True)
+        ]
+        is_known = not any(v is None and not f for v, f in zip(known, linear, strict=True))
+        if facts.pointwise and not (facts.sums and is_known):
+            return combined([part for k in places for part in self._pointwise(eq, k, linear)])
+        found: Parts = []
+        for k in places:
+            if is_contraction(eq) and pair_count(eq) > MOST_PAIRS:
+                raise UnknownImageError if self.with_data else DensePatternError
+            if self.with_data and eq.primitive is masked_contract_p:
+                raise UnknownImageError
+            way = links(eq, k, linear, known)
+            if way is None:
+                return self._asked(eq, 0)
+            found += self._linked(eq, k, linear, way)
+        return combined(found)
+
+    def _linked(self, eq: Equation, place: int, linear: Sequence[bool], way: Links) -> Parts:
+        factor: Data = None
+        if isinstance(way, Sums) and way.factors is not None:
+            other = eq.operands[1 - place]
+            way = _without_zeros(way, self.known.where_nonzero(other))
+            if self.with_data:
+                factor = self._tracer(other)
+
+        apply = partial(self._applied, eq, place, linear)
+        return [image(part, way, apply, factor) for part in self.of(eq.operands[place])]
+
+    def _pointwise(self, eq: Equation, place: int, linear: Sequence[bool]) -> Parts:
+        parts = self.of(eq.operands[place])
+        if not self.with_data or eq.primitive is add_p:
+            return parts
+
+        def operand(k: int, atom: Atom, part: Part) -> Tracer:
+            data = part.data
+            assert data is not None
+            if k == place:
+                return data
+            if linear[k]:
+                return zeros(atom.type.with_shape(data.shape))
+            if isinstance(part, Term):
+                return self._tracer(atom)
+            found = take(self._tracer(atom), part.rows)
+            assert found is not None
+            return found
+
+        def scaled(part: Part) -> Part:
+            operands = [operand(k, atom, part) for k, atom in enumerate(eq.operands)]
+            data = emit(eq.primitive, eq.params, *operands)
+            return replace(part, data=data)
+
+        return [scaled(part) for part in parts]
+
+    def _applied(self, eq: Equation, place: int, linear: Sequence[bool], data: Tracer) -> Tracer:
+        """Return what an equation makes of a linear operand alone."""
+        operands = [
+            data if k == place else zeros(atom.type) if flag else self._tracer(atom)
+            for k, (atom, flag) in enumerate(zip(eq.operands, linear, strict=True))
+        ]
+        return emit(eq.primitive, eq.params, *operands)
+
+    def _asked(self, eq: Equation, result: int) -> Parts:
+        """Return the pattern of a result by what its support tells."""
+        if self.with_data:
+            raise UnknownImageError
+        self.certain = False
+        linear = [atom in self.parts for atom in eq.operands]
+        found: Parts = []
+        for k, flag in enumerate(linear):
+            if flag:
+                size = eq.operands[k].type.size * eq.results[result].type.size
+                if size > MOST_PAIRS:
+                    raise DensePatternError
+                found += self._linked(eq, k, linear, asked(eq, k, result, linear))
+        return combined(found)
+
+    # ---- programs in equations -------------------------------------------------------------
+
+    def _inside(self, program: Program, operands: Sequence[Atom]) -> Images:
+        """Return the images of a program that an equation holds, with its first inputs."""
+        inner = Images(with_data=self.with_data)
+        for variable, atom in zip(program.inputs, operands, strict=False):
+            inner.enter(variable, self, atom)
+        return inner
+
+    def _run_inside(self, inner: Images, body: Program) -> list[Parts]:
+        found = inner.run(body)
+        self.certain = self.certain and inner.certain
+        return found
+
+    def enter(self, variable: Var, outer: Images, atom: Atom) -> None:
+        """Let an input be what an atom is outside."""
+        if atom in outer.parts:
+            self.parts[variable] = outer.parts[atom]
+            return
+        if self.with_data:
+            self.others[variable] = outer._tracer(atom)
+        value, nonzero = outer.known.value(atom), outer.known.where_nonzero(atom)
+        if value is not None:
+            self.known.values[variable] = value
+        elif nonzero is not None:
+            self.known.nonzero[variable] = nonzero
+
+    def _scanned(self, eq: Equation, p: Scan) -> list[Parts]:
+        """Return the patterns of a loop, step by step."""
+        constants, carry, rows = p.split(eq.operands)
+        state = [self.of(atom) for atom in carry]
+        stacked: list[Parts] = [[] for _ in eq.results[p.carries :]]
+        for k in range(p.length)[:: -1 if p.reverse else 1]:
+            inner = self._inside_step(p, constants, rows, k)
+            for variable, parts in zip(p.body.inputs[p.constants :], state, strict=False):
+                if parts:
+                    inner.parts[variable] = parts
+            results = self._run_inside(inner, p.body)
+            state = list(map(_merged, results[: p.carries]))
+            types = p.body.output_types[p.carries :]
+            for found, parts, t in zip(stacked, results[p.carries :], types, strict=True):
+                row = np.arange(t.size)
+                found += [linked(part, Sums(k * t.size + row, row), None) for part in parts]
+        return [*state, *map(_merged, stacked)]
+
+    def _inside_step(
+        self, p: Scan, constants: Sequence[Atom], rows: Sequence[Atom], k: int
+    ) -> Images:
+        """Return the images of one step of a loop, with its constants and rows."""
+        inner = self._inside(p.body, constants)
+        for variable, atom in zip(p.body.inputs[p.constants + p.carries :], rows, strict=True):
+            value = self.known.value(atom)
+            if atom in self.parts:
+                row = np.arange(variable.type.size)
+                links = Sums(row, k * len(row) + row)
+                inner.parts[variable] = [linked(part, links, None) for part in self.parts[atom]]
+            elif value is not None:
+                inner.known.values[variable] = np.asarray(value[k])
+        return inner
+
+
+def _merged(parts: Parts) -> Parts:
+    return [merged(parts)] if parts else []
+
+
+def _without_zeros(way: Sums, nonzero: Array | None) -> Sums:
+    if nonzero is None or way.factors is None:
+        return way
+    kept = np.flatnonzero(nonzero.ravel()[way.factors])
+    return Sums(way.rows[kept], way.sources[kept], way.factors[kept])

@@ -1,0 +1,263 @@
+"""Represents an array that depends linearly on inputs by its elements: multiples of inputs.
+
+An element is a sum of multiples of elements of the inputs, which are numbered through.  A part of
+such a sum has at most one of them for each element, or a list of any of them.  Coefficients are
+recorded arrays; where only the pattern is asked for, there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from funcdiff.core.builder import bind, constant, current_builder
+from funcdiff.core.primitive import Params, Primitive, operation
+from funcdiff.core.quiet import quiet
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import ArrayType
+from funcdiff.ops.axes.indexing import gather
+from funcdiff.ops.structure.structural import Axis, concatenate_p, reshape
+from funcdiff.passes.sparsity.known import Array
+from funcdiff.passes.sparsity.links import Links, Moves, Sums
+from funcdiff.space import add, mul, splat
+
+Data: TypeAlias = Tracer | None
+"""Coefficients; None where only the pattern is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """At most one input for each element.
+
+    Attributes
+    ----------
+    columns
+        In the shape of the array, which element of the inputs it is, -1 for none.
+    data
+        What that is multiplied by: an array of the same shape.
+    """
+
+    columns: Array
+    data: Data
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """A list of elements and inputs.
+
+    Attributes
+    ----------
+    rows, columns
+        The numbers of the elements of the array, and of the inputs, in the same order.
+    data
+        What the inputs are multiplied by: a vector.
+    """
+
+    rows: Array
+    columns: Array
+    data: Data
+
+
+Part: TypeAlias = Term | Entries
+
+
+def is_count(indices: Array, size: int) -> bool:
+    """Whether indices are 0, 1, 2, ... up to a size."""
+    return len(indices) == size and np.array_equal(indices, np.arange(size))
+
+
+def are_distinct(numbers: Array, size: int) -> bool:
+    """Whether no number below a size occurs twice."""
+    return bool(np.bincount(numbers, minlength=size).max(initial=0) <= 1)
+
+
+def held(array: Array) -> Tracer:
+    """Return a constant array as an operand: an input of the program in the making."""
+    builder = current_builder()
+    assert builder is not None
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    number = builder.capture_private(array, type_ := ArrayType(array.shape, array.dtype))
+    return builder.handle(builder, number, type_)
+
+
+def take(data: Data, indices: Array) -> Data:
+    """Return elements of an array, counted in C order, as a vector."""
+    if data is None:
+        return None
+    number = splat(data)
+    if number is not None:
+        return constant(number, data.type.with_shape(indices.shape))
+    flat = reshape(data, (data.type.size,))
+    if is_count(indices, data.type.size):
+        return flat
+    return gather(flat, [held(indices)], (0,))
+
+
+def emit(primitive: Primitive[Any], params: Params, *operands: Tracer) -> Tracer:
+    """Record an equation; of numbers repeated, return its result repeated."""
+    numbers = [splat(x) for x in operands]
+    if primitive.facts.pointwise and not any(number is None for number in numbers):
+        types = tuple(x.type for x in operands)
+        scalars = tuple(t.with_shape(()) for t in types)
+        kinds = zip(numbers, scalars, strict=True)
+        function = operation(primitive, params, scalars).function
+        value = quiet(function, *[t.dtype.type(number) for number, t in kinds])
+        return constant(value, operation(primitive, params, types).results[0])
+    return bind(primitive, params, *operands)[0]
+
+
+# ---- one part ------------------------------------------------------------------------------------
+
+
+def entries(part: Part) -> Entries:
+    """Return a part as a list."""
+    if isinstance(part, Entries):
+        return part
+    flat = part.columns.ravel()
+    rows = np.flatnonzero(flat >= 0)
+    return Entries(rows, flat[rows], take(part.data, rows))
+
+
+def linked(part: Part, links: Sums, factor: Data) -> Entries:
+    """Return what a part becomes where elements of the result are sums of its elements."""
+    sources = links.sources
+    if isinstance(part, Term):
+        found = part.columns.ravel()[sources]
+        which = np.flatnonzero(found >= 0)
+        columns, places = found[which], sources[which]
+    else:
+        order = np.argsort(part.rows, kind="stable")
+        ordered = part.rows[order]
+        first = np.searchsorted(ordered, sources, "left")
+        counts = np.searchsorted(ordered, sources, "right") - first
+        which = np.repeat(np.arange(len(sources)), counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places = order[first[which] + within]
+        columns = part.columns[places]
+    data = take(part.data, places)
+    if data is not None and links.factors is not None:
+        assert factor is not None
+        other = take(factor, links.factors[which])
+        assert other is not None
+        data = mul(data, other)
+    return Entries(links.rows[which], columns, data)
+
+
+def moved(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
+    """Return what a part becomes where elements move; `apply` moves the elements of an array.
+
+    Where few elements are left, a list is made of them.
+    """
+    sources = moves.sources
+    if isinstance(part, Term) and part.columns.size:
+        columns = np.where(sources >= 0, part.columns.ravel()[sources], -1)
+        if 2 * np.count_nonzero(columns >= 0) > columns.size:
+            number = None if part.data is None else splat(part.data)
+            if part.data is None:
+                return Term(columns, None)
+            if number is not None:
+                return Term(columns, constant(number, part.data.type.with_shape(columns.shape)))
+            return Term(columns, apply(part.data))
+    flat = sources.ravel()
+    rows = np.flatnonzero(flat >= 0)
+    return linked(part, Sums(rows, flat[rows]), None)
+
+
+# ---- sums of parts -------------------------------------------------------------------------------
+
+
+def combined(parts: Sequence[Part]) -> list[Part]:
+    """Return a sum with fewer parts: equal patterns are added, and gaps filled."""
+    terms: dict[bytes, Term] = {}
+    lists: list[Part] = []
+    for part in parts:
+        if isinstance(part, Entries):
+            lists.append(part)
+            continue
+        key = part.columns.tobytes()
+        if key in terms:
+            data = terms[key].data
+            if data is not None:
+                assert part.data is not None
+                part = Term(part.columns, _added(data, part.data))
+        terms[key] = part
+    filled: list[Part] = []
+    for part in [*terms.values(), *lists]:
+        place = next((k for k, other in enumerate(filled) if _fits(other, part)), None)
+        if place is None:
+            filled.append(part)
+        else:
+            filled[place] = _filled(filled[place], part)
+    return filled if len(filled) <= _MOST_PARTS else [merged(filled)]
+
+
+_MOST_PARTS = 48
+"""Parts up to which they are kept apart."""
+
+
+def _added(x: Tracer, y: Tracer) -> Tracer:
+    if splat(x) is None or splat(y) is None:
+        return add(x, y)
+    return constant(splat(x) + splat(y), x.type)
+
+
+def _fits(term: Part, part: Part) -> bool:
+    """Whether a part has the same coefficient as a term, and elements that it has not."""
+    if not isinstance(term, Term) or not _same_number(term.data, part.data):
+        return False
+    if isinstance(part, Term):
+        return not np.any((term.columns >= 0) & (part.columns >= 0))
+    rows = part.rows
+    return bool(np.all(term.columns.ravel()[rows] < 0)) and are_distinct(rows, term.columns.size)
+
+
+def _same_number(x: Data, y: Data) -> bool:
+    if x is None or y is None:
+        return x is y
+    return splat(x) is not None and bool(splat(x) == splat(y))
+
+
+def _filled(term: Part, part: Part) -> Term:
+    assert isinstance(term, Term)
+    if isinstance(part, Term):
+        return Term(np.where(part.columns >= 0, part.columns, term.columns), term.data)
+    columns = term.columns.copy()
+    columns.reshape(-1)[part.rows] = part.columns
+    return Term(columns, term.data)
+
+
+def merged(parts: Sequence[Part]) -> Entries:
+    """Return a sum as one list; of patterns, without repetitions."""
+    lists = [entries(part) for part in parts]
+    rows = np.concatenate([part.rows for part in lists])
+    columns = np.concatenate([part.columns for part in lists])
+    found = [part.data for part in lists]
+    if any(data is None for data in found):
+        return Entries(*distinct(rows, columns), None)
+    return Entries(rows, columns, joined([data for data in found if data is not None]))
+
+
+def joined(vectors: Sequence[Tracer]) -> Tracer:
+    """Concatenate vectors, of which there is at least one."""
+    if len(vectors) == 1:
+        return vectors[0]
+    return bind(concatenate_p, Axis(0), *vectors)[0]
+
+
+def distinct(rows: Array, columns: Array) -> tuple[Array, Array]:
+    """Return pairs of numbers in order, each once."""
+    width = int(columns.max(initial=0)) + 1
+    keys = np.sort(rows * width + columns, kind="stable")
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    return keys // width, keys % width
+
+
+def image(part: Part, links: Links, apply: Callable[[Tracer], Tracer], factor: Data) -> Part:
+    """Return what a part becomes by links of its elements."""
+    if isinstance(links, Moves):
+        return moved(part, links, apply)
+    return linked(part, links, factor)
