@@ -178,8 +178,8 @@ def sparsity(
     array([1, 0, 1, 0, 1, 0, 1, 0])
     >>> print(pattern)
     <Sparsity 7 x 8, 14 places, 25.00%>
-    ⠳⣄⠀⠀
-    ⠀⠈⠳⣄
+    ⠙⢦⡀⠀
+    ⠀⠀⠙⠦
     """
     selection = Selection(f, "sparsity", argnums, argnames)
 

@@ -131,9 +131,8 @@ def linked(part: Part, links: Sums, factor: Data) -> Entries:
         columns, places = found[which], sources[which]
     else:
         order = np.argsort(part.rows, kind="stable")
-        ordered = part.rows[order]
-        first = np.searchsorted(ordered, sources, "left")
-        counts = np.searchsorted(ordered, sources, "right") - first
+        of_row = np.bincount(part.rows, minlength=int(sources.max(initial=0)) + 1)
+        first, counts = (np.cumsum(of_row) - of_row)[sources], of_row[sources]
         which = np.repeat(np.arange(len(sources)), counts)
         within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         places = order[first[which] + within]
