@@ -1,6 +1,6 @@
 """What sparse Jacobians and Hessians cost: to find, at first, warm and compiled, in one run.
 
-Run ``python -m tests.benchmarks.sparsity`` from the root; with asdex and JAX installed (the ``bench``
+Run ``python -m tests.benchmarks.sparsity``; with asdex and JAX installed (the ``bench``
 extra) they are measured beside.  Times are of this process's CPU, the smallest of the rounds; a
 first call is made after all caches were cleared.
 """
