@@ -47,9 +47,7 @@ def brusselator(n: int, xp: Any = np) -> Callable[[Any], Any]:
     alpha = 0.02 * n**2
 
     def laplacian(a: Any) -> Any:
-        return (
-            xp.roll(a, 1, 0) + xp.roll(a, -1, 0) + xp.roll(a, 1, 1) + xp.roll(a, -1, 1) - 4 * a
-        )
+        return xp.roll(a, 1, 0) + xp.roll(a, -1, 0) + xp.roll(a, 1, 1) + xp.roll(a, -1, 1) - 4 * a
 
     def f(y: Any) -> Any:
         u, v = xp.reshape(y, (2, n, n))
