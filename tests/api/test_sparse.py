@@ -181,7 +181,7 @@ def test_containers_give_blocks() -> None:
     def f(p: Any, scale: float) -> Any:
         return {"u": p["a"] * p["b"] * scale, "v": p["a"][:2]}
 
-    p = {"a": np.ones((2, 1)), "b": np.arange(2.0), "c": 3.0}
+    p: dict[str, Any] = {"a": np.ones((2, 1)), "b": np.arange(2.0), "c": 3.0}
     found, dense = fd.jacobian(f, sparse=True)(p, 2.0), fd.jacobian(f)(p, 2.0)
     for k in ("u", "v"):
         for j in ("a", "b", "c"):
@@ -296,7 +296,7 @@ def test_a_pattern_may_be_given() -> None:
         (lambda: fd.hessian(rosenbrock, sparse=True, chunk_size=2), "takes no chunk_size"),
         (lambda: fd.jacobian(np.sin, format="csr"), "format= was given without sparse=True"),
         (lambda: fd.jacobian(np.sin, sparsity=np.eye(2)), "sparsity= was given without"),
-        (lambda: fd.jacobian(np.sin, sparse=True, format="lil"), "'lil' is not known"),  # type: ignore[arg-type]
+        (lambda: fd.jacobian(np.sin, sparse=True, format="lil"), "'lil' is not known"),  # type: ignore[call-overload]
         (lambda: fd.jacobian(np.sin, sparse=True, sparsity=np.eye(4))(POINT), r"\(4, 4\)"),
         (
             lambda: fd.jacobian(lambda x: x * x[::-1], sparse=True, sparsity=np.eye(6))(POINT),
