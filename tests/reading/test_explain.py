@@ -153,7 +153,7 @@ def test_an_opaque_function_is_called_as_often_as_by_the_call() -> None:
 # ---- clean calls ---------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(40)
 @pytest.mark.parametrize(("family", "p"), PATTERNS[::3])
 def test_a_clean_call_has_no_fault_and_needs_no_advice(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())
