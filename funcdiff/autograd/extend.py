@@ -220,7 +220,7 @@ def defjvp(
     def maker(argnum: int, g: Any, ans: Any, args: Any, kwargs: Any) -> Any:
         found = _rule(fun, "JVP", known, argnum)
         if found == _SAME:
-            return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+            return _applied(fun, argnum, g, args, kwargs)
         return None if found is None else found(g, ans, *args, **kwargs)
 
     defjvp_argnum(fun, maker)
@@ -228,11 +228,12 @@ def defjvp(
 
 def def_linear(fun: Callable[..., Any]) -> None:
     """Declare that a function is linear in each of its arguments."""
-    defjvp(fun, *[_SAME] * _MANY)
+    defjvp_argnum(fun, lambda argnum, g, _ans, *call: _applied(fun, argnum, g, *call))
 
 
-_MANY: Final = 64
-"""More arguments than a function has."""
+def _applied(fun: Callable[..., Any], argnum: int, g: Any, args: Any, kwargs: Any) -> Any:
+    """Return a function of a tangent in the place of an argument."""
+    return fun(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
 
 
 def _declared(fun: Callable[..., Any]) -> primitive:
