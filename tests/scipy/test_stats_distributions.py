@@ -122,6 +122,39 @@ def test_the_density_of_any_other_is_differentiated(name: str, shapes: tuple[flo
     )
 
 
+MIDST = {
+    "genpareto": (0.0,), "genextreme": (0.0,), "skewnorm": (0.0,), "kappa4": (0.0, 0.0),
+    "rice": (0.0,), "vonmises": (0.0,), "triang": (1.0,), "genlogistic": (0.4,),
+}  # fmt: skip
+
+
+@pytest.mark.thinned(4)
+@pytest.mark.parametrize("name", MIDST)
+def test_a_member_with_a_formula_of_its_own_has_the_derivatives_of_its_family(name: str) -> None:
+    shapes, plain, ours = MIDST[name], getattr(scipy.stats, name), getattr(stats, name)
+    places = np.array([0.0, 0.4]) if name == "genlogistic" else plain.ppf([0.3, 0.8], *shapes)
+    inward = -1e-5 if name == "triang" else 1e-5
+    for method in ("logpdf", "cdf", "logsf"):
+        value, f = getattr(plain, method)(places, *shapes), getattr(ours, method)
+        np.testing.assert_array_equal(fd.vjp(lambda *p: f(places, *p), *shapes)[0], value)  # noqa: B023
+        for k in range(len(shapes)):
+            moved = [p + inward * (i == k) for i, p in enumerate(shapes)]
+            expected = (getattr(plain, method)(places, *moved) - value) / inward
+            for jacobian in (fd.jacfwd, fd.jacrev):
+                slopes = jacobian(f, argnums=k + 1)(places, *shapes)
+                np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_the_density_of_a_logistic_family_has_no_kink_at_zero() -> None:
+    assert fd.derivative(stats.genlogistic.logpdf)(0.0, 0.4) == pytest.approx(-0.3)
+
+
+def test_by_a_shape_that_chose_another_formula_the_derivative_is_nan() -> None:
+    by_x, by_nc = fd.grad(stats.ncx2.logpdf, argnums=(0, 2))(3.0, 4.0, 0.0)
+    np.testing.assert_allclose(by_x, fd.grad(stats.chi2.logpdf)(3.0, 4.0), rtol=1e-12)
+    assert np.isnan(by_nc)
+
+
 def test_every_distribution_keeps_its_kind() -> None:
     for name in {row[0] for row in (*distcont, *distdiscrete)}:
         plain, ours = getattr(scipy.stats, name), getattr(stats, name)

@@ -18,11 +18,13 @@ def _lazyselect(
     condlist: Sequence[Any], choicelist: Sequence[Any], arrays: Any, default: Any = 0
 ) -> Any:
     """Choose among functions of all elements; of several conditions that hold the last counts."""
-    found = default
+    found: Any = default
+    shape = np.broadcast_shapes(*map(np.shape, (*arrays, *condlist)))
     with np.errstate(all="ignore"):
         for condition, choice in zip(condlist, choicelist, strict=True):
-            found = np.where(condition, choice(*arrays), found)
-    return found
+            chosen = choice(*map(np.atleast_1d, arrays))  # some write into arrays with an axis
+            found = np.where(condition, chosen, found)
+    return np.reshape(np.broadcast_to(found, shape or (1,)), shape)
 
 
 def cover_distributions() -> None:

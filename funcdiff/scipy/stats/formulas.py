@@ -150,7 +150,90 @@ def _nothing_stated(_self: Any, *_shapes: Any, **_moments: Any) -> tuple[None, .
     return None, None, None, None
 
 
+def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
+    return np.log(2 / _ROOT_TWO_PI) - x**2 / 2 + special.log_ndtr(a * x)
+
+
+# ---- families with a member in their midst that has another formula ------------------------------
+
+
+def _log1p_ratio(u: Any) -> Any:
+    """ln(1 + u)/u, which is 1 at 0."""
+    return 1 / special.exprel(np.log1p(u))
+
+
+def _genpareto_logpdf(self: Any, x: Any, c: Any) -> Any:
+    return (c + 1) * self._logsf(x, c)
+
+
+def _genpareto_logsf(_self: Any, x: Any, c: Any) -> Any:
+    """-ln(1 + cx)/c."""
+    return -x * _log1p_ratio(c * x)
+
+
+def _genextreme_loglogcdf(_self: Any, x: Any, c: Any) -> Any:
+    """ln(1 - cx)/c."""
+    return -x * _log1p_ratio(-c * x)
+
+
+def _genextreme_logpdf(self: Any, x: Any, c: Any) -> Any:
+    y = self._loglogcdf(x, c)
+    return y - np.exp(y) - np.log1p(-c * x)
+
+
+def _kappa4_logcdf(_self: Any, x: Any, h: Any, k: Any) -> Any:
+    """ln(1 - h·eᵛ)/h with v = ln(1 - kx)/k."""
+    powered = np.exp(-x * _log1p_ratio(-k * x))
+    return -powered * _log1p_ratio(-h * powered)
+
+
+def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
+    v = -x * _log1p_ratio(-k * x)
+    return (1 - h) * self._logcdf(x, h, k) + v - np.log1p(-k * x)
+
+
+def _triang_pdf(_self: Any, x: Any, c: Any) -> Any:
+    left = (x < c) | (c >= 1)
+    return np.where(left, 2 * x / np.where(left, c, 1), 2 * (1 - x) / np.where(left, 1, 1 - c))
+
+
+def _triang_cdf(_self: Any, x: Any, c: Any) -> Any:
+    left = (x < c) | (c >= 1)
+    falling = 1 - (1 - x) ** 2 / np.where(left, 1, 1 - c)
+    return np.where(left, x**2 / np.where(left, c, 1), falling)
+
+
+def _genlogistic_logpdf(_self: Any, x: Any, c: Any) -> Any:
+    """Smooth at 0, too, where SciPy's is put together of two."""
+    return np.log(c) - x - (c + 1) * np.logaddexp(0.0, -x)
+
+
+def _log_i0e(k: Any) -> Any:
+    """ln(e⁻ᵏI₀(k)) for k >= 0, with the derivative on the right at 0."""
+    near = k < 1
+    small = np.log(special.i0(np.where(near, k, 0.0))) - k
+    return np.where(near, small, np.log(special.i0e(np.where(near, 1.0, k))))
+
+
+def _rice_logpdf(_self: Any, x: Any, b: Any) -> Any:
+    return np.log(x) - (x - b) ** 2 / 2 + _log_i0e(x * b)
+
+
+def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
+    return np.exp(self._logpdf(x, *shapes))
+
+
 # ---- the circle ----------------------------------------------------------------------------------
+
+
+def _vonmises_logpdf(_self: Any, x: Any, kappa: Any) -> Any:
+    return -2 * kappa * np.sin(x / 2) ** 2 - np.log(2 * np.pi) - _log_i0e(kappa)
+
+
+def _vonmises_entropy(_self: Any, kappa: Any) -> Any:
+    """ln(2π·I₀(k)) - k·I₁(k)/I₀(k)."""
+    ratio = special.i1e(kappa) * np.exp(-_log_i0e(kappa))
+    return np.log(2 * np.pi) + _log_i0e(kappa) + kappa * (1 - ratio)
 
 
 def _vonmises_cdf(_self: Any, x: Any, kappa: Any) -> Any:
@@ -159,7 +242,7 @@ def _vonmises_cdf(_self: Any, x: Any, kappa: Any) -> Any:
     far = 12 / np.sqrt(kappa + 1)
     end = np.clip(x - 2 * np.pi * turns, -far, far)
     part = integral(lambda t: np.exp(-2 * kappa * np.sin(t / 2) ** 2), 0 * end, end, 0.0, 1.0)
-    return turns + 0.5 + part / (2 * np.pi * special.i0e(kappa))
+    return turns + 0.5 + part / (2 * np.pi) * np.exp(-_log_i0e(kappa))
 
 
 def _vonmises_munp(self: Any, n: int, kappa: Any) -> Any:
@@ -227,17 +310,28 @@ def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, k, p: function(self, k, 1.0, p)
 
 
+_VONMISES: Final[dict[str, Callable[..., Any]]] = {
+    "_logpdf": _vonmises_logpdf, "_pdf": _from_logpdf, "_cdf": _vonmises_cdf,
+    "_sf": _vonmises_sf, "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
+}  # fmt: skip
 formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
     "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
             "_stats": _nothing_stated},
-    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf},
+    "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf,
+                 "_pdf": _from_logpdf},
+    "genpareto": {"_logpdf": _genpareto_logpdf, "_pdf": _from_logpdf, "_logsf": _genpareto_logsf},
+    "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
+                   "_pdf": _from_logpdf},
+    "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf, "_pdf": _from_logpdf},
+    "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
+    "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},
+    "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},
     "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf, "_cdf": _truncnorm_cdf,
                   "_sf": _truncnorm_sf, "_logcdf": _truncnorm_logcdf, "_logsf": _truncnorm_logsf,
                   "_munp": _truncnorm_munp, "_stats": _nothing_stated},
-    "vonmises": {"_cdf": _vonmises_cdf, "_sf": _vonmises_sf, "_munp": _vonmises_munp},
-    "vonmises_line": {"_cdf": _vonmises_cdf, "_sf": _vonmises_sf, "_munp": _vonmises_munp},
+    "vonmises": _VONMISES, "vonmises_line": _VONMISES,
     "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
     "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
     "bernoulli": {"_stats": _bernoulli_stats,

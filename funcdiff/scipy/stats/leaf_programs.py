@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind
-from funcdiff.core.primitive import Params, Tangents, Types
+from funcdiff.core.primitive import Operation, Params, Tangents, Types
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
@@ -22,6 +23,8 @@ from funcdiff.core.walk import inline
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
+from funcdiff.ops.structure.unknown import unknown
+from funcdiff.scipy.stats.formulas import formulas
 from funcdiff.scipy.stats.leaves import has_own, leaf
 from funcdiff.scipy.stats.moments import (
     integrated_moment,
@@ -33,6 +36,7 @@ from funcdiff.scipy.stats.quadrature import entropy_integral, probability_integr
 from funcdiff.transforms.jvp import push
 
 _FLOAT: Final = np.dtype(FLOAT)
+_OF_SHAPES: Final = ("_stats", "_moment", "_munp", "_entropy")
 _DENSITIES: Final = ("_pdf", "_logpdf", "_pmf", "_logpmf", "_support_mask")
 
 
@@ -98,15 +102,36 @@ def _program(
     for compute in _ways(distribution, name, order):
         with Builder(name) as builder, np.errstate(all="ignore"):
             try:
-                y = compute(*map(builder.input, types))
+                xs = list(map(builder.input, types))
+                y = compute(*xs)
             except Exception:  # whatever SciPy's code does to an array that has no values
                 continue
+            if name not in formulas.get(distribution, {}):
+                y = _without_slopes_at_equalities(y, xs, builder, has_value=name not in _OF_SHAPES)
             shape = np.broadcast_shapes(*(t.shape for t in types))
             dtype = np.dtype(bool) if name == "_support_mask" else _FLOAT
             program = builder.program([fit(y, ArrayType(shape, dtype))])
             if name == "_support_mask" or _is_differentiable(program, len(types)):
                 return program, tuple(builder.captures)
     return None
+
+
+def _without_slopes_at_equalities(
+    y: Any, xs: Sequence[Tracer], builder: Builder, *, has_value: bool
+) -> Any:
+    """Return what SciPy's code computes, with no derivative where a mask chose another formula.
+
+    By the shape parameter that was compared with a number, ``c != 0``, it is nan where they are
+    equal: the formula there is of other parameters only.
+    """
+    for op, *refs in tuple(builder.entries):
+        shapes = [x for x in xs[has_value:] if x.atom in refs]
+        numbers = [r.array.flat[0] for r in refs if isinstance(r, Literal)]
+        is_mask = isinstance(op, Operation) and op.function in (np.equal, np.not_equal)
+        if is_mask and shapes and numbers and np.isfinite(numbers[0]):
+            gap: Any = np.subtract(shapes[0], numbers[0])  # type: ignore[call-overload]
+            y = y + unknown(np.where(gap == 0, gap, 0.0))  # type: ignore[arg-type]
+    return y
 
 
 def _is_differentiable(program: Program, count: int) -> bool:
