@@ -35,7 +35,7 @@ from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
 from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.program import Program
-from funcdiff.reading.views import cost, explain, source
+from funcdiff.reading.views import cost, explain, export, source
 
 __all__ = [
     "Program",
@@ -56,6 +56,7 @@ __all__ = [
     "errors",
     "evaluate",
     "explain",
+    "export",
     "fixed_point",
     "fori_loop",
     "gauss_newton_product",

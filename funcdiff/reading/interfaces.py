@@ -22,10 +22,11 @@ from funcdiff.pytree.walks import keys_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.provenance import short_name
 from funcdiff.reading.text.expressions import attribute, build, constant, item, name, text_of
-from funcdiff.reading.text.literals import array, python_value, regular
-from funcdiff.reading.text.module import Interface, Operand
+from funcdiff.reading.text.literals import array, dtype_of, python_value, regular
+from funcdiff.reading.text.module import NUMPY, Interface, Operand
 from funcdiff.reading.text.names import free, identifier, is_plain
 from funcdiff.reading.text.uses import uses_of
+from funcdiff.reading.text.writer import Dialect
 
 _LONGEST: Final = 80
 """Characters that are shown of what a value prints."""
@@ -43,14 +44,19 @@ class _Argument(NamedTuple):
 
 
 def interface(
-    f: Callable[..., Any], examined: Examined, args: tuple[Any, ...], kwargs: dict[str, Any]
+    f: Callable[..., Any],
+    examined: Examined,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dialect: Dialect = NUMPY,
 ) -> Interface:
     """Return how the text of a call is called, and what it returns."""
     arguments = list(_arguments(f, args, kwargs))
     parameters = list(dict.fromkeys(a.parameter for a in arguments))
     _refuse_other_names(parameters)
     _mark_positional(f, kwargs, parameters)
-    hidden = {"np", "scipy"}.intersection(p.lstrip("*") for p in parameters)
+    imported = {line.split()[-1].partition(".")[0] for line in dialect.imports.values()}
+    hidden = {"np", "scipy", *imported}.intersection(p.lstrip("*") for p in parameters)
     if hidden:
         raise InputError(
             f"the function has a parameter named {hidden.pop()}, which would hide that module in "
@@ -59,17 +65,21 @@ def interface(
     operands: list[Operand] = []
     described: list[str] = []
     for argument in arguments:
-        _take_apart(argument, operands, described)
+        _take_apart(argument, operands, described, converts=dialect.translate is not None)
+    count, given = len(operands), dict[str, Any]()
     captured = _captures(examined, {p.lstrip("*") for p in parameters})
     for word, operand, value in captured:
-        operands.append(operand)
         if isinstance(operand.value, ast.Name):
+            given[word] = value
+            if dialect.translate is not None:
+                operand = operand._replace(value=_as_array(operand.value, value))
             if not any(p.startswith("*") for p in parameters):
                 parameters.append("*")
             parameters.append(word)
             described.append(
                 f"{word} : {_type_text(type_of(value))}, which the function closes over"
             )
+        operands.append(operand)
     trace = examined.trace
     outputs = iter(trace.outputs)
     types = [next(outputs).type if flag else None for flag in trace.numeric]
@@ -81,7 +91,7 @@ def interface(
 
     return Interface(
         "_".join(_chain(f)), summary_of(f), _keywords_last(parameters), described, operands, result,
-        _describe_result(trace, types),
+        _describe_result(trace, types), count, given,
     )  # fmt: skip
 
 
@@ -135,7 +145,9 @@ def _arguments(
             yield _Argument(word, name(word), value)
 
 
-def _take_apart(argument: _Argument, operands: list[Operand], described: list[str]) -> None:
+def _take_apart(
+    argument: _Argument, operands: list[Operand], described: list[str], *, converts: bool
+) -> None:
     """Add the numeric leaves of an argument, and lines about it."""
     leaves, structure = pytree.flatten(argument.given)
     base = text_of(argument.value)
@@ -146,7 +158,8 @@ def _take_apart(argument: _Argument, operands: list[Operand], described: list[st
         value = _accessor(argument, path, keys, leaf)
         wanted = short_name(identifier(base), path)
         described.append(f"{base}{path} : {_type_text(_type_of_leaf(leaf))}")
-        operands.append(Operand(_convert(value, leaf), wanted))
+        convert = _as_array if converts else _convert
+        operands.append(Operand(convert(value, leaf), wanted))
 
 
 def _accessor(argument: _Argument, path: str, keys: tuple[Any, ...], leaf: Any) -> ast.expr:
@@ -185,6 +198,11 @@ def _convert(value: ast.expr, leaf: Any) -> ast.expr:
         return value
     word = {float: "np.float64", complex: "np.complex128"}.get(type(leaf), "np.asarray")
     return build(f"{word}(x)", x=value)
+
+
+def _as_array(value: ast.expr, leaf: Any) -> ast.expr:
+    """Return whatever array or number is given as an array of the dtype that the program takes."""
+    return build("np.asarray(x, dtype)", x=value, dtype=dtype_of(_type_of_leaf(leaf).dtype))
 
 
 def _captures(examined: Examined, taken: set[str]) -> Iterator[tuple[str, Operand, Any]]:

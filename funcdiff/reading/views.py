@@ -1,4 +1,4 @@
-"""Implements `source`, `cost` and `explain`, for a function and for its derivatives."""
+"""Implements `source`, `export`, `cost` and `explain`, for a function and its derivatives."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from funcdiff.reading.examining import Examined
 from funcdiff.reading.explanation.diagnosis import diagnose
 from funcdiff.reading.explanation.report import Report
 from funcdiff.reading.explanation.watching import Watching
+from funcdiff.reading.exported import Exported, Target, check_target, exported
 from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.text.module import module
 
@@ -73,6 +74,57 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
         return module(examined.program, interface(f, examined, args, kwargs))
 
     return text
+
+
+def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
+    r"""Return a function that writes a call for another library of arrays instead of running it.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays.  Derivatives work too: ``export(grad(f),
+        "jax")(x)`` is the gradient for JAX.
+    target
+        ``"jax"``, ``"torch"``, ``"cupy"`` or ``"numpy"``.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, NumPy's arrays that are examples, returning an object that is
+        called with the library's arrays, or NumPy's, of the same shapes, in the same containers.
+        They are converted to the dtypes of the examples, and results have the dtypes that NumPy
+        gives.  The text, which runs without funcdiff, is its ``source``; arrays that `f` closes
+        over and that the text does not hold are in ``captured``.
+
+    Raises
+    ------
+    InputError
+        If the target is none of these.  When called while something is traced, or if a part of an
+        argument cannot be reached by an expression such as ``params["w"]``.
+    ProgramError
+        When called, if the library lacks an operation; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> def energy(x):
+    ...     return np.sum(np.sin(x) ** 2)
+    >>> gradient = fd.export(fd.grad(energy), "torch")(np.array([0.1, 0.2]))
+    >>> print("\n".join(gradient.source.split("\n")[-6:-1]))
+        x = torch.as_tensor(x, dtype=torch.float64)
+        # derivative of line 2: return np.sum(np.sin(x) ** 2)
+        d_x = (2.0 * torch.sin(x)) * torch.cos(x)
+        return d_x
+    """
+    check_function(f, "export")
+    check_target(f, target)
+
+    @name_after(f, "export", target=target)
+    def written(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        return exported(f, target, args, kwargs)
+
+    return written
 
 
 def cost(f: Callable[P, Any]) -> Callable[P, Cost]:

@@ -27,6 +27,7 @@ SHOWN: list[tuple[Callable[..., Any], str]] = [
     (fd.derivative(lambda t: t, n=2), "derivative(<lambda>, n=2)"),
     (fd.checkpoint(loss), "checkpoint(loss)"),
     (fd.source(loss), "source(loss)"),
+    (fd.export(loss, "jax"), "export(loss, target='jax')"),
 ]
 
 

@@ -62,7 +62,7 @@ def _call_of_body(body: Callable[[Any], Program], wanted: Callable[[Any], str]) 
 def _cond(b: Body, eq: Equation) -> None:
     p = eq.params_as(Cond)
     operands = [b.simple(atom) for atom in eq.operands[1:]]
-    tests = _tests(b, eq, len(p.branches))
+    tests = branch_tests(b, eq, len(p.branches))
     order = range(len(p.branches)) if len(p.branches) != 2 else (1, 0)
     used = [k for k, v in enumerate(eq.results) if b.is_used(v)]
     written = []
@@ -84,7 +84,7 @@ def _cond(b: Body, eq: Equation) -> None:
                 b.writer.assign(target, value)
 
 
-def _tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
+def branch_tests(b: Body, eq: Equation, count: int) -> list[ast.expr]:
     """Return what decides for each branch but the last one; of two, for the second."""
     index = eq.operands[0]
     maker = b.maker(index)

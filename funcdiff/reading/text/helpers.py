@@ -68,10 +68,11 @@ def scipy_linalg(name):
 class Helpers:
     """The functions and constants of a module of text, and what it imports."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, *, copies: bool = True) -> None:
         self.texts: list[str] = []
         self.imports: set[str] = {"import numpy as np"}
         self._names = names
+        self._copies = copies
         self._known: dict[Any, str] = {}
 
     def add(self, text: str) -> None:
@@ -108,6 +109,8 @@ class Helpers:
         if isinstance(function, Routine) or getattr(special, word, None) is function:
             self.imports.add("import scipy.special")
             return f"scipy.special.{word}"
+        if not self._copies:
+            return public_name(function)
         module = (getattr(function, "__module__", "") or "").lstrip("_")
         if public_name(function) or module.split(".")[0] not in _OUTSIDE:
             return public_name(function)
@@ -140,6 +143,8 @@ class Helpers:
         public = self._public(f)
         if public is not None:
             return public
+        if not self._copies:
+            raise UnwritableError("its implementation is a function of several statements of NumPy")
         f = inspect.unwrap(f)
         if not isinstance(f, FunctionType | type) or f.__name__ == "<lambda>":
             raise UnwritableError(f"{f!r} is not a function that has a name")

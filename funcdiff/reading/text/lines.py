@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 from funcdiff.reading.text.expressions import is_simple, name, text_of
 from funcdiff.reading.text.layout import on_one_line, wrap
 from funcdiff.reading.text.names import Names
 
+Translate: TypeAlias = Callable[[Any], Any]
+"""From a syntax tree to one of the same kind."""
+
 
 class Lines:
-    """The statements of a function, one after the other."""
+    """The statements of a function, one after the other, in the language of a library."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, translate: Translate | None = None) -> None:
         self._names = names
+        self._translate = translate
         self._lines: list[str] = []
         self._depth = 1
         self._place = ""
@@ -33,15 +38,16 @@ class Lines:
         """Take the name of a parameter."""
         self._names.reserve(word)
 
-    def line(self, text: str) -> None:
-        """Add a statement."""
-        self._lines.extend(wrap(text, self._depth))
+    def line(self, text: str, comment: str = "") -> None:
+        """Add a statement, or the head of one, with a comment behind it."""
+        text = text if self._translate is None else _translated(text, self._translate)
+        self._lines.extend(wrap(f"{text}  # {comment}" if comment else text, self._depth))
 
     def comment(self, place: str) -> None:
         """Say where the statements that follow come from, if it is somewhere else."""
         if place and place != self._place:
             self._place = place
-            self.line(f"# {on_one_line(place)}")
+            self._lines.extend(wrap(f"# {on_one_line(place)}", self._depth))
 
     def assign(self, target: str, value: ast.expr) -> None:
         """Add an assignment."""
@@ -79,3 +85,14 @@ class Lines:
         target = self.new(wanted)
         self.assign(target, value)
         return name(target)
+
+
+def _translated(text: str, translate: Translate) -> str:
+    """Return a statement, or the head of one, in the language of a library."""
+    if text == "else:":
+        return text
+    begin = "el" if text.startswith("elif ") else ""
+    tree = ast.parse(f"{text.removeprefix(begin)} pass" if text.endswith(":") else text)
+    before = ast.unparse(tree)
+    after = ast.unparse(translate(tree))
+    return text if before == after else begin + after.removesuffix("\n    pass")

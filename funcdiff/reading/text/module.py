@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from funcdiff.core.program import Program
+from funcdiff.errors import ProgramError
 from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import Substitution, name, text_of
 from funcdiff.reading.text.layout import in_docstring
 from funcdiff.reading.text.names import is_builtin
-from funcdiff.reading.text.writer import Text, Writer
+from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.templates import TEMPLATES
+from funcdiff.reading.text.writer import Dialect, Text, Writer
 
 
 class Operand(NamedTuple):
@@ -53,6 +57,10 @@ class Interface(NamedTuple):
         From the outputs to what is returned.
     returned
         Lines about that.
+    arguments
+        How many of the operands are parts of arguments; the others are closed over.
+    captured
+        The arrays that the function closes over and the caller has to give, by name.
     """
 
     name: str
@@ -62,12 +70,21 @@ class Interface(NamedTuple):
     operands: Sequence[Operand]
     result: Callable[[Sequence[ast.expr]], ast.expr]
     returned: Sequence[str]
+    arguments: int
+    captured: Mapping[str, Any] = {}
 
 
-_OPENING: Final = "Written by funcdiff: it runs with NumPy alone, and computes the same bits."
+NUMPY: Final = Dialect(
+    "NumPy",
+    "Written by funcdiff: it runs with NumPy alone, and computes the same bits.",
+    STATEMENTS,
+    TEMPLATES,
+    IN_PLACE,
+)
+"""What texts are written in, if nothing else is said."""
 
 
-def module(program: Program, interface: Interface) -> str:
+def module(program: Program, interface: Interface, dialect: Dialect = NUMPY) -> str:
     """Return a program as the text of a module.
 
     Raises
@@ -75,22 +92,26 @@ def module(program: Program, interface: Interface) -> str:
     ProgramError
         If an operation has no text; the message names it.
     """
-    text, function, body = _write(program, interface)
-    hidden = _hidden_calls(body, interface.parameters)
-    if hidden:
-        text, function, body = _write(program, interface, hidden)
-    parts = [
-        _docstring_of_module(text, interface.summary),
-        "\n".join(_imports(text.helpers.imports)),
-    ]
-    parts += [helper.strip("\n") for helper in text.helpers.texts]
+    try:
+        text, function, body = _write(program, interface, dialect)
+        hidden = _hidden_calls(body, interface.parameters)
+        if hidden:
+            text, function, body = _write(program, interface, dialect, hidden)
+    except UnwritableError as error:
+        raise ProgramError(
+            f"{interface.summary} cannot be written as {dialect.name} code: {error}."
+        ) from error
+    parts = [helper.strip("\n") for helper in text.helpers.texts]
     parts += [other.strip("\n") for other in text.functions]
     head = f"def {function}({', '.join(interface.parameters)}):"
     parts.append("\n".join([head, *_docstring_of_function(interface), body]))
-    return _join(parts)
+    code = "\n".join(parts)
+    found = {line for part, line in dialect.imports.items() if part in code}
+    imports = "\n".join(sorted(found) if dialect.imports else _imports(text.helpers.imports))
+    return _join([_docstring_of_module(text, interface.summary), imports, *parts])
 
 
-def of_program(program: Program) -> str:
+def of_program(program: Program, dialect: Dialect = NUMPY) -> str:
     """Return a program as a function ``program(x0, x1, …)`` that returns a list.
 
     Examples
@@ -111,8 +132,9 @@ def of_program(program: Program) -> str:
         [Operand(name(word), word) for word in words],
         lambda results: ast.List(list(results), ast.Load()),
         (),
+        len(words),
     )
-    return module(program, interface)
+    return module(program, interface, dialect)
 
 
 def _join(parts: Sequence[str]) -> str:
@@ -132,7 +154,7 @@ def _imports(found: set[str]) -> list[str]:
 
 
 def _docstring_of_module(text: Text, summary: str) -> str:
-    lines = [f"{summary} as NumPy code.", "", _OPENING]
+    lines = [f"{summary} as {text.dialect.name} code.", "", text.dialect.opening]
     if text.needs:
         lines += ["", "It needs these names from outside:", ""]
         lines += [f"- {word}: {meaning}." for word, meaning in text.needs.items()]
@@ -166,13 +188,13 @@ def _hidden_calls(body: str, parameters: Sequence[str]) -> list[str]:
 
 
 def _write(
-    program: Program, interface: Interface, hidden: Sequence[str] = ()
+    program: Program, interface: Interface, dialect: Dialect, hidden: Sequence[str] = ()
 ) -> tuple[Text, str, str]:
     """Return a text with the name of its function, and the statements of that.
 
     Parameters that are `hidden` get other names, so that their own ones are Python's again.
     """
-    text = Text(STATEMENTS)
+    text = Text(dialect)
     function = text.names.new(interface.name)
     writer = Writer(text)
     for word in _words(interface.parameters):
@@ -181,19 +203,26 @@ def _write(
     for word in hidden:
         writer.assign(text_of(renamed.visit(name(word))), name(word))
         writer.line(f"from builtins import {word}")
-    operands = []
+    operands: list[ast.expr] = []
+    head = ""
     for operand in interface.operands:
+        head = writer.text if len(operands) <= interface.arguments else head
         value = renamed.visit(copy.deepcopy(operand.value)) if hidden else operand.value
         if isinstance(value, ast.Name) or not operand.wanted:
             operands.append(value)
             continue
         word = _name_of_converted(operand, value) or writer.new(operand.wanted)
-        end = f"  # {operand.comment}" if operand.comment else ""
-        writer.line(f"{word} = {text_of(value)}{end}")
+        writer.line(f"{word} = {text_of(value)}", operand.comment)
         operands.append(name(word))
+    head = writer.text if len(operands) == interface.arguments else head
     results = writer.write(program, operands)
     writer.line(f"return {text_of(interface.result(results))}")
-    return text, function, writer.text
+    if dialect.enclose is None:
+        return text, function, writer.text
+    rest = writer.text.removeprefix(head).removeprefix("\n")
+    arguments = operands[: interface.arguments]
+    arrays = [x for x, v in zip(arguments, program.inputs, strict=False) if v.type.shape]
+    return text, function, dialect.enclose(program, arrays or arguments, head, rest)
 
 
 def _name_of_converted(operand: Operand, call: ast.expr) -> str:

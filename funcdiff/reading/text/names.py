@@ -8,7 +8,8 @@ import re
 import unicodedata
 from typing import Final
 
-_TAKEN: Final = frozenset({"np", "scipy", "math", *keyword.kwlist, *dir(builtins)})
+_MODULES: Final = ("np", "scipy", "math", "jax", "jnp", "torch", "cupy")
+_TAKEN: Final = frozenset({*_MODULES, *keyword.kwlist, *dir(builtins)})
 
 
 class Names:

@@ -61,7 +61,8 @@ _LOGIC: Final[dict[Any, str]] = {
 }
 """Operators for bits, which of booleans are those of logic."""
 
-_SIGNS: Final = {**OPERATORS, **_BITS, **_LOGIC}
+SIGNS: Final = {**OPERATORS, **_BITS, **_LOGIC}
+"""Ufuncs that are operators of Python."""
 
 
 def _operator(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
@@ -79,7 +80,7 @@ def _operator(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr:
     booleans = all(atom.type.dtype == BOOL for atom in eq.operands)
     if (function in _LOGIC and not booleans) or not (type_.shape or plain):
         return call(f"np.{function.__name__}", *xs)
-    return _substitute(_SIGNS[function].format, xs)
+    return _substitute(SIGNS[function].format, xs)
 
 
 def _substitute(text: Callable[..., str], xs: Sequence[ast.expr]) -> ast.expr:
@@ -161,7 +162,7 @@ _ALONG_AXES: Final[dict[Primitive[Any], str]] = {
 }
 
 TEMPLATES: Final[dict[Primitive[Any], Template]] = {
-    **{by_ufunc[function].primitive: _operator for function in _SIGNS},
+    **{by_ufunc[function].primitive: _operator for function in SIGNS},
     **{primitive: _shared(formula) for primitive, formula in FORMULAS.items()},
     **{primitive: partial(_along_axes, word) for primitive, word in _ALONG_AXES.items()},
     absolute.primitive: lambda _eq, xs: call("np.abs", *xs),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,14 +31,16 @@ from funcdiff.reading.text.expressions import (
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
-from funcdiff.reading.text.lines import Lines
+from funcdiff.reading.text.lines import Lines, Translate
 from funcdiff.reading.text.literals import broadcast_array, full_array, number
 from funcdiff.reading.text.names import SHORT_WORDS, Names
-from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.places import Statement
 from funcdiff.reading.text.symbols import UnwritableError
-from funcdiff.reading.text.templates import TEMPLATES
+from funcdiff.reading.text.templates import SIGNS, Template
 from funcdiff.reading.text.uses import is_elementwise, is_view, uses_of
 
+_SCIPY: Final = re.compile(r"(?<!\.)\bscipy\.")
+"""A name of SciPy's own."""
 _INLINED: Final = 44
 """Characters up to which an expression is written where it is used."""
 _VIEWS: Final = 20
@@ -51,15 +54,51 @@ Statements: TypeAlias = Mapping[Primitive[Any], Writing]
 """How equations that take several statements are written; all others are expressions."""
 
 
+class Dialect(NamedTuple):
+    """A library of arrays, and how a text calls it.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    opening
+        The sentence at the head of a module.
+    statements, templates, in_place
+        How equations are written, by primitive.
+    imports
+        Lines of imports, each with a part of the text for which it is needed.
+    translate
+        From NumPy's syntax trees to those of the library; None for NumPy itself.
+    takes_numbers
+        Whether its functions, as its operators do, take Python numbers for arrays.
+    takes_functions
+        Whether a text may need functions from outside.
+    enclose
+        From the program, its array operands, the statements that convert operands, and all
+        further ones to the statements of the function.
+    """
+
+    name: str
+    opening: str
+    statements: Statements
+    templates: Mapping[Primitive[Any], Template]
+    in_place: Mapping[Primitive[Any], Statement]
+    imports: Mapping[str, str] = {}
+    translate: Translate | None = None
+    takes_numbers: bool = True
+    takes_functions: bool = True
+    enclose: Callable[[Program, Sequence[ast.expr], str, str], str] | None = None
+
+
 class Text:
     """A module in the making: functions, helpers and what it needs from outside."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
         self.names = Names()
-        self.helpers = Helpers(self.names)
+        self.helpers = Helpers(self.names, copies=dialect.translate is None)
         self.functions: list[str] = []
         self.needs: dict[str, str] = {}
-        self.statements = statements
         self._written: dict[Any, str] = {}
         self._needed: dict[Any, str] = {}
 
@@ -79,6 +118,8 @@ class Text:
 
     def need(self, key: Any, wanted: str, meaning: str) -> str:
         """Return the name of something that the text cannot have, which is to be given."""
+        if not self.dialect.takes_functions:
+            raise UnwritableError(f"it needs {wanted} from outside, {meaning}")
         if key not in self._needed:
             self._needed[key] = self.names.new(wanted)
             self.needs[self._needed[key]] = meaning
@@ -89,7 +130,7 @@ class Writer(Lines):
     """The statements of a function of the module, and those of programs in it."""
 
     def __init__(self, text: Text) -> None:
-        super().__init__(text.names.scope())
+        super().__init__(text.names.scope(), text.dialect.translate)
         self.module = text
 
     def write(
@@ -122,6 +163,7 @@ class Body:
         plain: Collection[str],
     ) -> None:
         self.writer = writer
+        self._dialect = writer.module.dialect
         self._program = program
         self._env: dict[int, ast.expr] = dict(enumerate(operands))
         self._uses = uses_of(program)
@@ -191,11 +233,21 @@ class Body:
     # ---- equations -----------------------------------------------------------------------------
 
     def _equation(self, eq: Equation) -> None:
-        write = self.writer.module.statements.get(eq.primitive)
+        """Add the statements of an equation."""
+        try:
+            self._statements(eq)
+        except UnwritableError as error:
+            raise ProgramError(
+                f"{eq.primitive.name} cannot be written as {self._dialect.name} code: {error}. Its "
+                f"program is fd.trace(f)(...), with the equation\n{eq}"
+            ) from error
+
+    def _statements(self, eq: Equation) -> None:
+        write = self._dialect.statements.get(eq.primitive)
         if write is not None:
             self.writer.comment(self.label(eq.results[0]).place)
             write(self, eq)
-        elif eq.primitive in IN_PLACE:
+        elif eq.primitive in self._dialect.in_place:
             self._write_into(eq)
         elif eq.results[0].number in self._views:
             (x,), (y,) = eq.operands, eq.results
@@ -237,18 +289,17 @@ class Body:
 
     def _value(self, eq: Equation) -> ast.expr:
         """Return an equation as an expression."""
-        template = TEMPLATES.get(eq.primitive)
+        template = self._dialect.templates.get(eq.primitive)
+        found = None
         if template is not None:
             found = template(eq, [self._distinct(eq, x) for x in self._operands(eq)])
-            if found is not None:
-                return found
-        try:
-            return self._implementation(eq)
-        except UnwritableError as error:
-            raise ProgramError(
-                f"{eq.primitive.name} cannot be written as NumPy code: {error}. Its program is "
-                f"fd.trace(f)(...), with the equation\n{eq}"
-            ) from error
+        found = self._implementation(eq) if found is None else found
+        if self._dialect.translate is None:
+            return found
+        if _SCIPY.search(text_of(found)) and any(x.type.dtype.kind == "c" for x in eq.operands):
+            raise UnwritableError("functions of SciPy's take complex numbers in SciPy alone")
+        translated: ast.expr = self._dialect.translate(found)
+        return translated
 
     def _implementation(self, eq: Equation) -> ast.expr:
         """Return a call of the implementation, or, if that is one expression, the expression."""
@@ -275,20 +326,27 @@ class Body:
 
     def _operands(self, eq: Equation) -> list[ast.expr]:
         """Return the operands; a number among arrays of its dtype is a Python number."""
-        function = eq.operation.function
-        dtypes = {atom.type.dtype for atom in eq.operands if isinstance(atom, Var)}
+        some = any(isinstance(atom, Var) for atom in eq.operands)
         elementwise = is_elementwise(eq)
         found = []
         for atom in eq.operands:
             if isinstance(atom, Var):
                 found.append(self._env[atom.number])
-            elif elementwise and dtypes:
-                weak = atom.type.dtype in dtypes and isinstance(function, np.ufunc)
-                weak = weak or (eq.primitive is select_p and atom.type.dtype in {*dtypes, FLOAT})
-                found.append(number(atom.value, weak=weak))
+            elif elementwise and some:
+                found.append(number(atom.value, weak=self._is_weak(eq, atom)))
             else:
                 found.append(broadcast_array(atom))
         return found
+
+    def _is_weak(self, eq: Equation, literal: Literal) -> bool:
+        """Whether a Python number in place of a literal takes its dtype."""
+        takes_numbers, function = self._dialect.takes_numbers, eq.operation.function
+        arrays = eq.operands[1:] if eq.primitive is select_p else eq.operands
+        dtypes = {atom.type.dtype for atom in arrays if isinstance(atom, Var)}
+        if eq.primitive is select_p:
+            return literal.type.dtype in dtypes or (takes_numbers and literal.type.dtype == FLOAT)
+        plain = takes_numbers or function in SIGNS
+        return literal.type.dtype in dtypes and isinstance(function, np.ufunc) and plain
 
     def _write_into(self, eq: Equation) -> None:
         """Add statements that write into an array: a new one, or one that nobody else has."""
@@ -306,16 +364,19 @@ class Body:
             target = self._env[y.number] = name(found)
         self._owned.add(y.number)
         xs = [self.whole(atom) for atom in eq.operands[1:]]
-        self.writer.line(IN_PLACE[eq.primitive](eq, target, xs))
+        self.writer.line(self._dialect.in_place[eq.primitive](eq, target, xs))
 
     def _last_written(self, y: Var) -> Var:
         """Return what becomes of an array after all that is written into it."""
         while self._uses[y.number] == 1:
             user = next((eq for eq in self._program.equations if y in eq.operands), None)
-            if user is None or user.primitive not in IN_PLACE or user.operands[0] != y:
+            if user is None or not self._is_written_into(user, y):
                 break
             (y,) = user.results
         return y
+
+    def _is_written_into(self, eq: Equation, y: Var) -> bool:
+        return eq.primitive in self._dialect.in_place and eq.operands[0] == y
 
     def _short(self, v: Var) -> str:
         """Return a short name that tells the kind of a variable."""

@@ -1,0 +1,1 @@
+"""Writes programs for other libraries of arrays: JAX, PyTorch and CuPy."""

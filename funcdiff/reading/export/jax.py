@@ -1,0 +1,299 @@
+"""Writes programs for JAX: names of ``jax.numpy``, updates that make new arrays, ``jax.lax``."""
+
+from __future__ import annotations
+
+import ast
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from funcdiff.backend.code.formulas import axes_first, permute
+from funcdiff.core.atoms import Var
+from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.program import Equation, Program
+from funcdiff.ops.axes.indexing import Indexed, scatter_add_p, scatter_p
+from funcdiff.ops.control.cond import Cond, cond_p
+from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.while_loop import while_p
+from funcdiff.reading.export.products import Filter, products
+from funcdiff.reading.export.rewriting import Rules, dotted, given, missing, names_in, rewritten
+from funcdiff.reading.export.shared import (
+    SHARED,
+    WINDOWS,
+    has_double_precision,
+    refused,
+    substitution,
+)
+from funcdiff.reading.labels import label_of
+from funcdiff.reading.text.control import STATEMENTS, branch_tests
+from funcdiff.reading.text.expressions import build, call, constant, items, name, text_of
+from funcdiff.reading.text.places import IN_PLACE, Statement
+from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.templates import TEMPLATES
+from funcdiff.reading.text.writer import Body, Dialect, Writing
+from funcdiff.space import kept_axes
+
+# ---- names ---------------------------------------------------------------------------------------
+
+_SPECIAL: Final = names_in(
+    "bernoulli beta betainc betaln digamma entr erf erfc erfinv exp1 expi expit expn fresnel gamma "
+    "gammainc gammaincc gammaln hyp1f1 i0 i0e i1 i1e kl_div log_ndtr logit ndtr ndtri poch "
+    "rel_entr sici spence xlog1py xlogy zeta"
+)
+"""What ``jax.scipy.special`` has."""
+
+
+_RENAMED: Final = {
+    "scipy.special.cbrt": "jnp.cbrt",
+    "scipy.special.exp2": "jnp.exp2",
+    "scipy.special.expm1": "jnp.expm1",
+    "scipy.special.log1p": "jnp.log1p",
+    "scipy.special.psi": "jax.scipy.special.digamma",
+    "scipy.special.round": "jnp.rint",
+    "scipy.special.sinc": "jnp.sinc",
+    "np.add.reduce": "jnp.sum",
+    "np.maximum.accumulate": "jax.lax.cummax",
+    "np.minimum.accumulate": "jax.lax.cummin",
+}
+_LACKING: Final = frozenset({"np.partition", "np.argpartition", "np.longdouble", "np.clongdouble"})
+"""What ``jax.numpy`` has not, or does in another way."""
+
+
+def _spell(path: str) -> str:
+    root, _, word = path.partition(".")
+    if path in _RENAMED:
+        return _RENAMED[path]
+    if path in _LACKING:
+        raise missing(path, "JAX")
+    if root == "np" and (word.count(".") == 0 or word.startswith(("linalg.", "fft."))):
+        return f"jnp.{word}"
+    if path.startswith("scipy.special.") and path.rpartition(".")[2] in _SPECIAL:
+        return f"jax.{path}"
+    raise missing(path, "JAX")
+
+
+def _copy(args: Sequence[ast.expr], words: Any) -> ast.expr:
+    """Write an array of values; one that is there already need not be copied."""
+    if len(args) == 1 and isinstance(args[0], ast.Name):
+        return args[0]
+    return call("jnp.array", *args, **words)
+
+
+def _sort(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    """Sort stably, which is the only way there is."""
+    return call("jnp.sort", *args, **{word: x for word, x in words.items() if word != "kind"})
+
+
+def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    if len(args) == 1:
+        raise missing("scipy.special.zeta of one argument", "JAX")
+    return call("jax.scipy.special.zeta", *args)
+
+
+def _assigned(node: ast.Assign) -> ast.stmt:
+    """``x[i] = y`` is ``x = x.at[i].set(y)``."""
+    return _updated(node, node.targets[0], "set")
+
+
+def _added(node: ast.AugAssign) -> ast.stmt:
+    """``x[i] += y`` is ``x = x.at[i].add(y)``."""
+    return _updated(node, node.target, "add")
+
+
+def _updated(node: ast.Assign | ast.AugAssign, target: ast.expr, word: str) -> ast.stmt:
+    if not isinstance(target, ast.Subscript):
+        return node
+    where = ast.Subscript(build("x.at", x=target.value), target.slice, ast.Load())
+    value = build(f"x.{word}(y)", x=where, y=node.value)
+    return ast.Assign([ast.Name(dotted(target.value), ast.Store())], value, lineno=0)
+
+
+_RULES: Final = Rules(
+    _spell,
+    calls={
+        "np.array": _copy,
+        "np.ascontiguousarray": given("x", "x"),
+        "np.sort": _sort,
+        "scipy.special.zeta": _zeta,
+    },
+    nodes={ast.Assign: _assigned, ast.AugAssign: _added},
+)
+
+# ---- scattered elements --------------------------------------------------------------------------
+
+
+def _scattered(word: str) -> Statement:
+    """Update elements of axes that are brought to the front, and back."""
+
+    def write(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+        axes, ndim = eq.params_as(Indexed).axes, eq.operands[0].type.ndim
+        order = axes + kept_axes(ndim, axes)
+        updates, *indices = xs
+        where = indices[0] if len(indices) == 1 else items(indices)
+        whole = f"({axes_first('x', ndim, axes)}).at[i].{word}(y)"
+        value = build(
+            permute(whole, [order.index(k) for k in range(ndim)]), x=target, i=where, y=updates
+        )
+        return f"{text_of(target)} = {text_of(value)}"
+
+    return write
+
+
+# ---- control flow --------------------------------------------------------------------------------
+
+
+def _cond(b: Body, eq: Equation) -> None:
+    p = eq.params_as(Cond)
+    operands = [b.simple(atom) for atom in eq.operands[1:]]
+    used = [k for k, v in enumerate(eq.results) if b.is_used(v)]
+    branches = [name(_function(b, "branch", "", branch, operands, used)) for branch in p.branches]
+    targets = [b.target(eq.results[k]) for k in used]
+    if len(branches) == 2:
+        (test,) = branch_tests(b, eq, 2)
+        value = call("jax.lax.cond", test, branches[1], branches[0])
+    else:
+        value = call("jax.lax.switch", b.whole(eq.operands[0]), items(branches))
+    b.writer.line(f"{_unpacked(targets)} = {text_of(value)}")
+
+
+def _function(
+    b: Body,
+    wanted: str,
+    parameters: str,
+    program: Program,
+    operands: Sequence[ast.expr],
+    used: Sequence[int],
+) -> str:
+    """Write a function in place that returns a tuple of outputs of a program; return its name."""
+    word = b.writer.new(wanted)
+    with b.writer.block(f"def {word}({parameters}):"):
+        outputs = b.writer.write(program, operands)
+        b.writer.line(f"return {_tuple([outputs[k] for k in used])}")
+    return word
+
+
+def _tuple(values: Sequence[ast.expr]) -> str:
+    return ast.unparse(items(values))
+
+
+def _unpacked(words: Sequence[str]) -> str:
+    """Return the targets of an assignment of a tuple."""
+    return f"{', '.join(words)}," if len(words) == 1 else ", ".join(words) or "()"
+
+
+def _words(b: Body, program: Program, variables: Sequence[Var], default: str) -> list[str]:
+    return [b.writer.new(label_of(program, v).name or default) for v in variables]
+
+
+def _scan(b: Body, eq: Equation) -> None:
+    p = eq.params_as(Scan)
+    constants, carry, arrays = p.split(eq.operands)
+    _, inner, rows = p.split(p.body.inputs)
+    fixed = [b.simple(atom) for atom in constants]
+    starts, stacks = [*map(b.whole, carry)], [*map(b.whole, arrays)]
+    step = b.writer.new("step")
+    with b.writer.block(f"def {step}(carry, rows):"):
+        words = _words(b, p.body, inner, "carry"), _words(b, p.body, rows, "row")
+        for own, source in zip(words, ("carry", "rows"), strict=True):
+            if own:
+                b.writer.line(f"{_unpacked(own)} = {source}")
+        outputs = b.writer.write(p.body, [*fixed, *map(name, words[0]), *map(name, words[1])])
+        b.writer.line(f"return {_tuple(outputs[: p.carries])}, {_tuple(outputs[p.carries :])}")
+    words_ = {"length": constant(p.length), **({"reverse": constant(True)} if p.reverse else {})}
+    value = call("jax.lax.scan", name(step), items(starts), items(stacks), **words_)
+    targets = [*map(b.target, eq.results)]
+    ends, kept = _pattern(targets[: p.carries]), _pattern(targets[p.carries :])
+    b.writer.line(f"{ends}, {kept} = {text_of(value)}")
+
+
+def _pattern(words: Sequence[str]) -> str:
+    return f"({_unpacked(words)})" if words else "()"
+
+
+def _while(b: Body, eq: Equation) -> None:
+    p = eq.params_as(While)
+    if len(p.sweeps) > 1:
+        raise UnwritableError(
+            "its derivative keeps the values of every step, of which jax.lax.while_loop cannot "
+            "know the number; use fori_loop or scan, which have one"
+        )
+    constants, (first,) = p.split(eq.operands)
+    fixed = [b.simple(atom) for atom in constants]
+    starts = items([*map(b.whole, first)])
+    functions = []
+    for wanted, program in (("goes_on", p.test), ("step", p.sweeps[0])):
+        word = b.writer.new(wanted)
+        functions.append(name(word))
+        with b.writer.block(f"def {word}(carry):"):
+            words = _words(b, p.sweeps[0], p.sweeps[0].inputs[p.constants :], "carry")
+            b.writer.line(f"{_unpacked(words)} = carry")
+            outputs = b.writer.write(program, [*fixed, *map(name, words)])
+            b.writer.line(f"return {text_of(outputs[0]) if program is p.test else _tuple(outputs)}")
+    value = call("jax.lax.while_loop", *functions, starts)
+    b.writer.line(f"{_unpacked([*map(b.target, eq.results)])} = {text_of(value)}")
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def _convolve(_b: Body, f: Filter, _dtype: Any) -> ast.expr:
+    plain = {"lhs_dilation": f.spread, "rhs_dilation": f.dilations}
+    words = {word: constant(steps) for word, steps in plain.items() if set(steps) != {1}}
+    if f.groups > 1:
+        words["feature_group_count"] = constant(f.groups)
+    strides, padding = constant(f.strides), constant(f.padding)
+    return call("jax.lax.conv_general_dilated", f.x, f.kernels, strides, padding, **words)
+
+
+_CHOICE: Final = "jax.lax.cond(np.isfinite(product).all(), lambda: product, careful)"
+_TRIANGULAR: Final = "jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)"
+
+_STATEMENTS: Final[dict[Primitive[Any], Writing]] = {cond_p: _cond, scan_p: _scan, while_p: _while}
+
+# ---- the module ----------------------------------------------------------------------------------
+
+
+def _enclose(program: Program, _arrays: Sequence[ast.expr], head: str, rest: str) -> str:
+    """Refuse to round double precision to single, as JAX does if nothing is said."""
+    lines = [head, rest] if head else [rest]
+    if has_double_precision(program):
+        lines.insert(0, _CHECK)
+    return "\n".join(lines)
+
+
+_CHECK: Final = """\
+    if not jax.config.jax_enable_x64:
+        raise TypeError(
+            "this program has numbers of double precision, which JAX rounds to single precision "
+            "unless it is told not to: call jax.config.update('jax_enable_x64', True) first"
+        )"""
+
+_VALUES: Final = "what it does depends on values, which jax.jit does not know"
+
+DIALECT: Final = Dialect(
+    "JAX",
+    "Written by funcdiff: it runs with JAX alone, and jax.jit takes it.",
+    ChainMap(
+        _STATEMENTS,
+        products(_convolve, _CHOICE),
+        WINDOWS,
+        refused(_VALUES, "guard", "places"),
+        STATEMENTS,
+    ),
+    ChainMap(
+        {primitives["join"]: lambda _eq, xs: call("jax.lax.complex", *xs)},
+        substitution(_TRIANGULAR),
+        SHARED,
+        TEMPLATES,
+    ),
+    ChainMap({scatter_add_p: _scattered("add"), scatter_p: _scattered("set")}, IN_PLACE),
+    {
+        "jax.": "import jax",
+        "jnp.": "import jax.numpy as jnp",
+        "jax.scipy.special.": "import jax.scipy.special",
+    },
+    rewritten(_RULES),
+    takes_functions=False,
+    enclose=_enclose,
+)

@@ -1,0 +1,364 @@
+"""Writes programs for PyTorch: its names of NumPy's functions, and Python's own control flow."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from textwrap import indent
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.reading.export.products import Filter, products
+from funcdiff.reading.export.rewriting import Call, Rules, given, missing, names_in, rewritten
+from funcdiff.reading.export.shared import SHARED, WINDOWS, substitution
+from funcdiff.reading.text.control import STATEMENTS
+from funcdiff.reading.text.expressions import build, call, constant, method, name, text_of
+from funcdiff.reading.text.literals import allocation
+from funcdiff.reading.text.places import IN_PLACE
+from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.templates import TEMPLATES, Template
+from funcdiff.reading.text.writer import Body, Dialect
+
+# ---- names ---------------------------------------------------------------------------------------
+
+_SAME: Final = names_in(
+    "abs all any arange argmax argmin argsort broadcast_to ceil copysign cos cosh cumprod cumsum "
+    "deg2rad einsum exp exp2 expm1 eye floor floor_divide float_power fmax fmin fmod frexp gcd "
+    "heaviside hypot i0 inf isfinite isinf isnan lcm ldexp log log10 log1p log2 logaddexp "
+    "logaddexp2 logical_and logical_not logical_or logical_xor matmul maximum minimum moveaxis "
+    "nan nextafter pi rad2deg real reciprocal remainder reshape searchsorted signbit sin sinc sinh "
+    "sqrt square stack sum swapaxes tan tanh tril triu trunc where "
+    "bitwise_and bitwise_or bitwise_xor zeros_like "
+    "linalg.cholesky linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv "
+    "linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.svd "
+    "fft.fft fft.ifft fft.irfft fft.rfft fft.hfft fft.ihfft "
+    "complex128 complex64 float16 float32 float64 int16 int32 int64 int8 uint8"
+)
+"""Functions, dtypes and numbers that have NumPy's name."""
+
+_RENAMED: Final = {
+    "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin",
+    "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh",
+    "bool_": "bool", "concatenate": "cat", "conj": "conj_physical", "invert": "bitwise_not",
+    "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift", "max": "amax",
+    "min": "amin", "multiply": "mul", "divide": "div", "add": "add", "subtract": "sub",
+    "negative": "neg", "not_equal": "ne", "equal": "eq", "less": "lt", "less_equal": "le",
+    "greater": "gt", "greater_equal": "ge", "power": "pow", "rint": "round", "sign": "sgn",
+    "take_along_axis": "take_along_dim", "bitwise_not": "bitwise_not", "transpose": "permute",
+}  # fmt: skip
+
+_SPECIAL: Final = names_in(
+    "digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc gammaincc gammaln i0 i0e i1 i1e "
+    "log1p log_ndtr logit ndtr ndtri psi round sinc xlog1py xlogy"
+)
+"""What ``torch.special`` has."""
+
+
+def _spell(path: str) -> str:
+    root, _, word = path.partition(".")
+    if root == "np" and (word in _SAME or word in _RENAMED):
+        return f"torch.{_RENAMED.get(word, word)}"
+    if path.startswith("scipy.special.") and path.rpartition(".")[2] in _SPECIAL:
+        return path.replace("scipy", "torch")
+    raise missing(path, "PyTorch")
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+
+def _dtype_of_values(values: ast.expr) -> ast.expr:
+    """Return the dtype that NumPy gives numbers, or nested lists of them."""
+    plain = text_of(values).replace("torch.", "np.")
+    return build(f"torch.{np.asarray(eval(plain, {'np': np})).dtype.name}")
+
+
+def _is_number(x: ast.expr) -> bool:
+    nodes = [node for node in ast.walk(x) if isinstance(node, ast.Name | ast.Call | ast.Subscript)]
+    texts = [ast.unparse(getattr(node, "func", node)) for node in nodes]
+    return set(texts) <= {"complex", "torch"}
+
+
+def _scalar(dtype: str) -> Call:
+    """``np.float32(x)`` is a tensor without axes."""
+
+    def apply(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+        function = "torch.tensor" if _is_number(args[0]) else "torch.as_tensor"
+        return call(function, args[0], dtype=build(f"torch.{dtype}"))
+
+    return apply
+
+
+def _array(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    (values, *dtype) = [*args, *words.values()]
+    if not isinstance(values, ast.List):
+        return method(values, "clone")
+    return call("torch.tensor", values, dtype=dtype[0] if dtype else _dtype_of_values(values))
+
+
+def _allocation(function: str) -> Call:
+    def apply(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+        (shape, *dtype) = [*args, *words.values()]
+        return call(function, shape, dtype=dtype[0] if dtype else build("torch.float64"))
+
+    return apply
+
+
+def _eye(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    return call("torch.eye", *args, dtype=words.get("dtype", build("torch.float64")))
+
+
+def _full(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    shape, value = args
+    shape = shape if isinstance(shape, ast.Tuple) else ast.Tuple([shape], ast.Load())
+    if isinstance(value, ast.Call) and value.keywords:  # of a scalar that was written before
+        return call("torch.full", shape, value.args[0], dtype=value.keywords[0].value)
+    return call("torch.full", shape, value, dtype=_dtype_of_values(value))
+
+
+def _broadcast_to(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    x, shape = args
+    return _full((shape, x), {}) if _is_number(x) else call("torch.broadcast_to", x, shape)
+
+
+def _arange(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    dtype = _dtype_of_values(args[0])
+    return call("torch.arange", *args, **({} if dtype.attr == "int64" else {"dtype": dtype}))  # type: ignore[attr-defined]
+
+
+def _cumulative(function: str) -> Call:
+    """Write what PyTorch wants an axis for."""
+
+    def apply(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+        named = {"dim": words.get("axis", constant(0))}
+        return call(function, *args, **named, **{k: x for k, x in words.items() if k == "dtype"})
+
+    return apply
+
+
+def _accumulate(function: str) -> Call:
+    return lambda args, words: build(
+        f"{function}(x, dim=axis).values", x=args[0], axis=words["axis"]
+    )
+
+
+def _product(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    """Multiply along one axis after the other, the last one first."""
+    x, axis = args[0], words.get("axis")
+    more = {k: v for k, v in words.items() if k == "dtype"}
+    if not isinstance(axis, ast.Tuple):
+        return call("torch.prod", x, **({} if axis is None else {"dim": axis}), **more)
+    for one in sorted(axis.elts, key=text_of, reverse=True):
+        x = call("torch.prod", x, dim=one, **more)
+    return x
+
+
+def _sum(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    x, words = args[0], dict(words)
+    if text_of(words.get("axis", constant(0))) == "()":
+        raise UnwritableError("PyTorch takes no axes for all axes")
+    where, initial = words.pop("where", None), words.pop("initial", None)
+    if where is not None:
+        x = build("torch.where(where, x, 0)", where=where, x=x)
+    renamed = {{"axis": "dim", "keepdims": "keepdim"}.get(k, k): v for k, v in words.items()}
+    total = call("torch.sum", x, **renamed)
+    return total if initial is None else build("x + y", x=initial, y=total)
+
+
+def _sort(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    more = {"stable": constant(True)} if "kind" in words else {}
+    axis = {"dim": words["axis"]} if "axis" in words else {}
+    return build("x.values", x=call("torch.sort", *args, **axis, **more))
+
+
+def _add_at(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    target, where, values = args
+    indices = where if isinstance(where, ast.Tuple) else ast.Tuple([where], ast.Load())
+    return build("x.index_put_(i, y, accumulate=True)", x=target, i=indices, y=values)
+
+
+def _svd(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    if "compute_uv" in words:
+        return call("torch.linalg.svdvals", *args[:1])
+    return call("torch.linalg.svd", *args, **words)
+
+
+def _cholesky(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    return call("torch.linalg.cholesky", *args, **words)
+
+
+def _qr(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
+    mode = [*args, *words.values()][1:]
+    if mode and text_of(mode[0]) == "'r'":
+        return build("torch.linalg.qr(x, 'r')[1]", x=args[0])
+    if mode and text_of(mode[0]) == "'raw'":
+        raise UnwritableError("PyTorch has no reflections, mode='raw'")
+    return call("torch.linalg.qr", *args, **words)
+
+
+# ---- syntax --------------------------------------------------------------------------------------
+
+
+def _flipped(node: ast.Subscript) -> ast.expr:
+    """``x[:, ::-1]`` is ``x.flip(1)``: PyTorch has no steps backward."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    backward = [k for k, part in enumerate(parts) if _goes_backward(part)]
+    if not backward:
+        return node
+    if not all(isinstance(part, ast.Slice) for part in parts):
+        raise UnwritableError("PyTorch has no index with a step backward")
+    forward = [ast.Slice() if k in backward else part for k, part in enumerate(parts)]
+    rest = node.value
+    if any(text_of(part) != ":" for part in forward):
+        rest = ast.Subscript(rest, ast.Tuple(forward, ast.Load()), ast.Load())
+    return method(rest, "flip", *map(constant, backward))
+
+
+def _goes_backward(part: ast.expr) -> bool:
+    if not isinstance(part, ast.Slice) or part.step is None or text_of(part.step)[0] != "-":
+        return False
+    if text_of(part) != "::-1":
+        raise UnwritableError("PyTorch has no slices with a step backward")
+    return True
+
+
+_DTYPES: Final = [np.dtype(t).name for t in "?bhilBefdFD"]
+
+_RULES: Final = Rules(
+    _spell,
+    {"axis": "dim", "keepdims": "keepdim"},
+    {
+        **{f"np.{'bool_' if word == 'bool' else word}": _scalar(word) for word in _DTYPES},
+        "np.add.at": _add_at,
+        "np.add.reduce": _sum,
+        "np.arange": _arange,
+        "np.array": _array,
+        "np.asarray": given("torch.as_tensor(x, dtype=dtype)", "x", "dtype"),
+        "np.ascontiguousarray": given("x.contiguous()", "x"),
+        "np.broadcast_to": _broadcast_to,
+        "np.cumprod": _cumulative("torch.cumprod"),
+        "np.cumsum": _cumulative("torch.cumsum"),
+        "np.empty": _allocation("torch.empty"),
+        "np.eye": _eye,
+        "np.flatnonzero": given("torch.nonzero(x.reshape(-1))[:, 0]", "x"),
+        "np.full": _full,
+        "np.linalg.qr": _qr,
+        "np.linalg.svd": _svd,
+        "np.maximum.accumulate": _accumulate("torch.cummax"),
+        "np.minimum.accumulate": _accumulate("torch.cummin"),
+        "np.nonzero": given("torch.nonzero(x, as_tuple=True)", "x"),
+        "np.ones": _allocation("torch.ones"),
+        "np.prod": _product,
+        "np.sort": _sort,
+        "np.sum": _sum,
+        "np.zeros": _allocation("torch.zeros"),
+    },
+    {
+        "astype": given("x.to(dtype)", "x", "dtype"),
+        "conj": given("torch.conj_physical(x)", "x"),
+        "copy": given("x.clone()", "x"),
+        "transpose": lambda args, _words: method(args[0], "permute", *args[1:]),
+    },
+    {ast.Subscript: _flipped},
+)
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def _convolve(b: Body, f: Filter, dtype: np.dtype[Any]) -> ast.expr:
+    """Write a convolution along up to three axes; PyTorch puts no zeros between entries."""
+    if len(f.strides) > 3 or dtype.kind not in "fc":
+        raise UnwritableError("PyTorch convolves floats and complex numbers along up to three axes")
+    x = f.x
+    if set(f.spread) != {1}:
+        word = b.writer.new("spread")
+        b.writer.assign(word, allocation("np.zeros", ArrayType(f.shape, dtype)))
+        where = ", ".join([":", ":", *(f"::{step}" for step in f.spread)])
+        b.writer.line(f"{word}[{where}] = {text_of(x)}")
+        x = name(word)
+    widths = [n for pair in reversed(f.padding) for n in pair]
+    for own in ([max(n, 0) for n in widths], [min(n, 0) for n in widths]):
+        if any(own):
+            x = call("torch.nn.functional.pad", x, constant(tuple(own)))
+    words = {"stride": f.strides, "dilation": f.dilations}
+    more = {word: constant(steps) for word, steps in words.items() if set(steps) != {1}}
+    if f.groups > 1:
+        more["groups"] = constant(f.groups)
+    return call(f"torch.nn.functional.conv{len(f.strides)}d", x, f.kernels, **more)
+
+
+_CHOICE: Final = "product if np.isfinite(product).all() else careful()"
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+def _plain(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
+    template = SHARED.get(eq.primitive) or TEMPLATES.get(eq.primitive)
+    return None if template is None else template(eq, xs)
+
+
+def _unless_boolean(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
+    """Leave booleans as they are, which NumPy rounds to themselves."""
+    return xs[0] if eq.operands[0].type.dtype == BOOL else _plain(eq, xs)
+
+
+def _of_numbers(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
+    """Compare booleans as numbers."""
+    if eq.operands[0].type.dtype == BOOL:
+        xs = [method(xs[0], "astype", build("np.uint8"))]
+    return _plain(eq, xs)
+
+
+def _unless_complex(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
+    if eq.operands[0].type.dtype.kind == "c":
+        raise UnwritableError("PyTorch does not order complex numbers")
+    return _plain(eq, xs)
+
+
+_BY_DTYPE: Final[dict[Primitive[Any], Template]] = {
+    primitives[word]: template
+    for template, words in (
+        (_unless_boolean, ("absolute", "ceil", "floor", "trunc")),
+        (_of_numbers, ("argmax", "argmin")),
+        (_unless_complex, ("argsort", "order_statistics", "origins", "sort")),
+    )
+    for word in words
+}
+"""Operations that PyTorch has for other dtypes than NumPy."""
+
+# ---- the module ----------------------------------------------------------------------------------
+
+_MADE: Final = re.compile(r"\btorch\.(arange|as_tensor|empty|eye|full|ones|tensor|zeros)\(")
+"""Functions that make arrays on the device that is chosen."""
+
+
+def _enclose(_program: Program, arrays: Sequence[ast.expr], head: str, rest: str) -> str:
+    """Make arrays on the device of the first array that is given."""
+    if arrays and _MADE.search(rest):
+        rest = f"    with {text_of(arrays[0])}.device:\n{indent(rest, '    ')}"
+    return f"{head}\n{rest}" if head else rest
+
+
+DIALECT: Final = Dialect(
+    "PyTorch",
+    "Written by funcdiff: it runs with PyTorch alone.",
+    ChainMap(products(_convolve, _CHOICE), WINDOWS, STATEMENTS),
+    ChainMap(
+        {primitives["join"]: lambda _eq, xs: call("torch.complex", *xs)},
+        substitution("torch.linalg.solve_triangular(a, b, upper=not lower)"),
+        _BY_DTYPE,
+        SHARED,
+        TEMPLATES,
+    ),
+    IN_PLACE,
+    {"torch.": "import torch"},
+    rewritten(_RULES),
+    takes_numbers=False,
+    takes_functions=False,
+    enclose=_enclose,
+)
