@@ -15,11 +15,16 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import symmetric
 
 
-def _impl(_p: Params) -> Any:
-    return lambda x: np.where(x == 0, x, np.asarray(np.nan, x.dtype))[()]
+def _nan_unless_zero(x: Any) -> Any:
+    return np.where(x == 0, x, np.asarray(np.nan, x.dtype))[()]
 
 
-unknown_p: Final = symmetric("unknown", Params, impl=_impl, facts=Facts(fresh=True, pointwise=True))
+unknown_p: Final = symmetric(
+    "unknown",
+    Params,
+    impl=lambda _p: _nan_unless_zero,
+    facts=Facts(fresh=True, pointwise=True),
+)
 
 
 def unknown(x: Tracer) -> Tracer:
