@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from zlib import crc32
 
 import pytest
@@ -28,6 +28,11 @@ def by_default(config: pytest.Config) -> bool:
     return bool(config.option.markexpr.strip() == "not slow")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let tables of which only a sample is run be run whole."""
+    parser.addoption("--exhaustive", action="store_true", help="run all cases of sampled tables")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Try less where slow tests are left out, before any module asks how much."""
     settings.load_profile("quick" if by_default(config) else "slow")
@@ -46,19 +51,29 @@ def does_less_by_default(item: pytest.Function) -> bool:
     return is_hypothesis_test(item.obj) or any(hasattr(item.module, name) for name in asked)
 
 
+def is_left_out(item: pytest.Item, marker: str) -> bool:
+    """Whether a case is none of those that a marker keeps of a table."""
+    return any(crc32(item.name.encode()) % mark.args[0] for mark in item.iter_markers(marker))
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.thinned(n)`` leaves out: all but about one case of n.
 
     Which ones are left follows from the names of the cases, so that it is the same everywhere.
+    Of what ``@pytest.mark.sampled(n)`` marks, about one case of n is run at all.
+
     Tests of random examples run by default with few of them, and tests of derivatives of NumPy's
     and SciPy's functions to first order; with the slow tests they run once more, and do all.
     """
     again = not by_default(config)
+    left_out = [item for item in items if is_left_out(item, "sampled")]
+    if left_out and not config.option.exhaustive:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_left_out(item, "sampled")]
     for item in items:
-        for mark in item.iter_markers("thinned"):
-            if crc32(item.name.encode()) % mark.args[0]:
-                item.add_marker("slow")
+        if is_left_out(item, "thinned"):
+            item.add_marker("slow")
         if again and isinstance(item, pytest.Function) and does_less_by_default(item):
             item.add_marker("slow")
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from dataclasses import MISSING, fields
 from math import prod
 from typing import Any, Final
@@ -97,14 +98,12 @@ def parse(text: str) -> Program:
             f"{user_location()}. Give str(program)."
         )
     reader = Reader(text)
-    try:
+    with suppress(RecursionError):
         program = _program(reader)
-    except RecursionError:
-        raise reader.failure(
-            reader.next, f"found {reader.next}, nested deeper than Python can follow"
-        ) from None
-    reader.take("end", "nothing after the closing brace of the program")
-    return program
+        reader.take("end", "nothing after the closing brace of the program")
+        return program
+    # with no context, which would be as deep: who pickles an error may pickle its context, too
+    raise reader.failure(reader.next, f"found {reader.next}, nested deeper than Python can follow")
 
 
 # ---- programs and equations ------------------------------------------------------------------
