@@ -298,3 +298,17 @@ def test_an_error_while_running_a_derivative_names_the_users_line() -> None:
     with pytest.raises(np.linalg.LinAlgError) as caught:
         fd.grad(f)(np.zeros((2, 2)))
     assert any(line in _lines_of(f) for line in _places("".join(caught.value.__notes__)))
+
+
+def test_an_error_is_itself_where_a_repetition_fails_in_another_way() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        if len(calls) > 1:
+            raise KeyError("only in the repetition, which looks for the line")
+        return np.linalg.cholesky(x)
+
+    with pytest.raises(np.linalg.LinAlgError):
+        fd.vmap(f)(-np.stack([np.eye(2), np.eye(2)]))
+    assert len(calls) == 2

@@ -221,8 +221,7 @@ def _place_of_failure(
 ) -> Place | None:
     """Return where the traced code fails to run, if it may be traced again; see `Trace.locate`."""
     operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-    calls = builder.rule_calls or ()
-    if any(call.is_opaque for call in calls) or not is_repeatable(operations):
+    if any(call.is_opaque for call in builder.rule_calls or ()) or not is_repeatable(operations):
         return None
 
     def located() -> Place | None:
@@ -231,7 +230,7 @@ def _place_of_failure(
             repeat_call(again)
             return again.values.first_failure(again) if builder.policy.eager else None
 
-    with suppress(*([Exception] if calls else [])):  # what runs on values may be no NumPy
+    with suppress(Exception):  # what fails in another way when it is repeated hides no error
         return copy_context().run(located)
     return None
 
