@@ -9,6 +9,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError
+from funcdiff.scipy import linalg
 from tests.rules.sample import complex_, real
 from tests.scipy.agreement import assert_agrees
 from tests.scipy.test_linalg_systems import HERMITIAN, POSITIVE, SMALL
@@ -134,3 +135,16 @@ def test_the_condition_of_the_exponential_of_a_normal_matrix_is_its_norm() -> No
     value, pullback = fd.vjp(LINALG.expm_cond, np.diag([3.0, -1.0]))
     assert np.isfinite(pullback(1.0)[0]).all()
     np.testing.assert_allclose(value, np.linalg.norm([3.0, -1.0]) / np.hypot(1, np.exp(-4)))
+
+
+def test_a_function_by_eigenvalues_has_no_derivative_where_these_are_equal() -> None:
+    def corner(a: Any) -> Any:
+        return linalg.funm(a, np.exp)[..., 0, 0].sum()
+
+    for a in (np.eye(3), np.diag([1.0, 1.0, 2.0]), np.eye(2, dtype=np.complex128)):
+        assert np.isnan(fd.grad(lambda a: corner(a).real)(a)).all()
+    np.testing.assert_allclose(fd.grad(corner)(np.array([[2.0]])), [[np.exp(2.0)]])
+    stack = np.stack([np.diag([1.0, 3.0]), np.eye(2)])
+    found = fd.grad(corner)(stack)
+    np.testing.assert_allclose(found[0], np.diag([np.e, 0.0]), atol=1e-14)
+    assert np.isnan(found[1]).all()

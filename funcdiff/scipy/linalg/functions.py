@@ -13,6 +13,7 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen
 from funcdiff.ops.linalg.functions.general import general_function
 from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.stacks import inexact, squares
@@ -141,7 +142,7 @@ def signm(A: Any, **deprecated: Any) -> Any:
 
 @covers("scipy.linalg", note="The matrix needs a basis of eigenvectors.")
 def funm(A: Any, func: Any, disp: bool = True) -> Any:
-    """Return V·f(w)·V⁻¹ by eigenvalues and eigenvectors, which have no derivative at equal ones.
+    """Return V·f(w)·V⁻¹ by eigenvalues and eigenvectors; the derivative at equal ones is nan.
 
     The function takes and returns arrays of complex numbers.
     """
@@ -150,7 +151,16 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
         raise TypeError("funm of a traced array takes no keyword disp: it estimates no errors")
     w, v = np.linalg.eig(a.astype(complex_dtype(a.dtype)))
     found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * func(w)[..., None, :], -1, -2))
-    return _real_if_close(a, np.swapaxes(found, -1, -2))
+    return _real_if_close(a, np.swapaxes(found, -1, -2)) + _unless_tied(a, w)
+
+
+def _unless_tied(a: Traced, w: Traced) -> Any:
+    """Return zeros without a slope by matrices of which eigenvalues are equal, to rounding."""
+    rounding = a.shape[-1] * np.finfo(a.dtype).eps * np.max(np.abs(w), axis=-1, initial=0)
+    gaps = np.abs(w[..., :, None] - w[..., None, :])
+    is_tied = np.sum(gaps <= rounding[..., None, None], axis=(-1, -2)) > a.shape[-1]
+    zeros: Any = unknown(array(a - stop_gradient(array(a))))
+    return np.where(is_tied, np.sum(zeros, axis=(-1, -2)), 0)[..., None, None]
 
 
 def _real_if_close(a: Traced, found: Traced) -> Any:
