@@ -17,11 +17,12 @@ from typing import Final
 from tests.mutation.mistakes_in_calls import API, NUMPY
 from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_programs import BACKEND, PASSES, REST
+from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
-MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE)
+MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE, *SPARSITY)
 
 NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
@@ -44,7 +45,8 @@ def stages_of(mutant: Planted) -> list[list[str]]:
     """Return the tests to run, the likeliest to notice first; an empty list is all of them."""
     folder = mutant.path.split("/")[0]
     own = Path("tests") / folder / f"test_{Path(mutant.path).stem}.py"
-    return [*([[str(own)]] if (ROOT / own).exists() else []), NEAR[folder], NEXT, []]
+    sparse = [["tests/api/test_sparse.py"]] if mutant in SPARSITY else []
+    return [*([[str(own)]] if (ROOT / own).exists() else []), *sparse, NEAR[folder], NEXT, []]
 
 
 def outcomes(numbers: list[int], stages: int) -> Iterator[tuple[int, str, float]]:
