@@ -60,6 +60,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "differences": lambda x: np.diff(x, 2) / x[1:-1],
     "rolled": lambda x: np.roll(x, 2) * x,
     "matrix": lambda x: MATRIX @ x,
+    "matrix of squares": lambda x: MATRIX @ x**2 + np.sum(x**3),
     "gathered": lambda x: x[INDICES] * x[:4],
     "masked": lambda x: x[MASK] ** 2,
     "chosen by constants": lambda x: np.where(MASK, x, 2 * x[::-1]),
@@ -223,6 +224,26 @@ def test_the_values_of_other_arguments_are_no_part_of_the_pattern() -> None:
     zero = np.array(0.0)
     assert derive(POINT, zero).nnz == derive(POINT, zero + 2).nnz == 12
     assert derive(POINT * 0, zero).nnz == 12
+
+
+def test_only_the_zeros_of_a_matrix_count_not_its_other_elements() -> None:
+    weights = np.array([[0.3, 0.0, 2.0], [0.0, 0.3, 2.0]])
+
+    @fd.checkpoint
+    def f(x: Any, w: Any) -> Any:
+        return np.where(w > 0.5, x[:3], np.sin(x[3:])) @ w.T
+
+    found = fd.jacobian(f, sparse=True)(POINT, weights)
+    np.testing.assert_allclose(found.toarray(), fd.jacobian(f)(POINT, weights).reshape(4, 6))
+
+
+def test_rows_of_several_results_are_pulled_together() -> None:
+    def f(x: Any) -> Any:
+        return {"last": np.cumsum(x)[-1:], "least": np.sort(x * x)[:2], "one": x[:1]}
+
+    found, dense = fd.jacobian(f, sparse=True)(POINT), fd.jacobian(f)(POINT)
+    for name, J in found.items():
+        np.testing.assert_allclose(J.toarray(), dense[name])
 
 
 def test_jacobians_are_differentiated_and_batched() -> None:

@@ -45,8 +45,8 @@ class Given:
     Attributes
     ----------
     values
-        Arrays of integers, booleans, and floating matrices that have zeros, by input; None for
-        any other.
+        By input, arrays of integers and booleans, and of floating matrices that have zeros, where
+        they have none; None for any other.
     """
 
     def __init__(self, operands: Sequence[Any], count: int) -> None:

@@ -47,14 +47,10 @@ class Known:
         return self.nonzero.get(atom) if isinstance(atom, Var) else None
 
     def learn(self, atom: Var, value: Any) -> None:
-        """Note the value of an input, as far as it counts."""
-        if value is None:
-            return
-        array = np.asarray(value)
-        if array.dtype.kind in "biu":
-            self.values[atom] = array
-        elif array.ndim > 1 and not array.all():
-            self.nonzero[atom] = array != 0
+        """Note the value of an input: of integers and booleans; of others, where they are zero."""
+        if value is not None:
+            kept = self.values if atom.type.dtype.kind in "biu" else self.nonzero
+            kept[atom] = np.asarray(value)
 
     def follow(self, eq: Equation) -> None:
         """Note what is known of the results of an equation."""
@@ -75,7 +71,7 @@ class Known:
 def known_outputs(program: Program, inputs: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Return what is known of the outputs of a program: values, and where they are not zero.
 
-    An input of which nothing is known is None.
+    An input of which nothing is known is None; of a floating one it is said where it is not zero.
     """
     known = Known()
     for atom, value in zip(program.inputs, inputs, strict=True):
