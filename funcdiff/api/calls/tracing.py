@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from contextvars import copy_context
 from functools import lru_cache
 from itertools import chain, repeat
@@ -34,7 +33,7 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, is_librarys, user_location
+from funcdiff.errors import OutputError, TracerError, is_librarys, raised_by_user, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
@@ -200,8 +199,7 @@ def record(
             recording = builder.recording(outputs)
             made = tuple(builder.decisions.made) if decisions is not None else ()
             builder.decisions = None  # which has the values
-        looking = reader.get()
-        if looking is not None and types is None:
+        if (looking := reader.get()) is not None and types is None:
             looking.traced(builder, recording, operands)
 
         def repeat_call(again: Builder) -> None:
@@ -230,9 +228,12 @@ def _place_of_failure(
             repeat_call(again)
             return again.values.first_failure(again) if builder.policy.eager else None
 
-    with suppress(Exception):  # what fails in another way when it is repeated hides no error
+    try:
         return copy_context().run(located)
-    return None
+    except Exception as error:
+        if not (builder.rule_calls or raised_by_user(error)):
+            raise
+    return None  # what runs on values, or again, may fail in its own way
 
 
 def _inputs(
