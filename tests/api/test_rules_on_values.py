@@ -247,7 +247,9 @@ def test_rules_that_are_no_functions_are_found_by_checks(derivative: Any) -> Non
     count = iter(range(1000))
     f: Any = fd.custom_vjp(lambda x: 2 * x)
     f.defvjp(lambda x: (2 * x, None), lambda _, ct: (next(count) * ct,))
-    with pytest.raises(InternalError, match="disagree"):  # the first check that meets it says so
+    # whichever check meets it first: a program that other tests ran often is compiled
+    found = "rules that ran on values and traced rules|compiled code and the interpreter"
+    with pytest.raises(InternalError, match=f"({found}) disagree"):
         derivative(f, X)
 
 

@@ -372,3 +372,12 @@ def test_scipys_solvers_take_sparse_derivatives() -> None:
         hess=fd.hessian(rosenbrock, sparse=True), constraints=[constraint],
     )  # fmt: skip
     assert np.diff(best.x).min() > 0.0999
+
+
+def test_a_matrix_is_the_callers_own() -> None:
+    derive = fd.jacobian(lambda x: np.diff(x), sparse=True)
+    for call in (derive, fd.jit(derive)):
+        for _ in range(3):
+            found = call(POINT)
+            assert found.data.tolist() == [-1.0, 1.0] * 5
+            found.data[:] = 7.0

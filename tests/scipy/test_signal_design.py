@@ -180,3 +180,13 @@ def test_plain_arguments_are_scipys() -> None:
     np.testing.assert_array_equal(signal.max_len_seq(3)[0], [1, 1, 1, 0, 1, 0, 0])
     assert signal.choose_conv_method(np.ones(3), np.ones(3)) == "direct"
     assert len(signal.remez(5, [0, 0.1, 0.2, 0.5], [1, 0])) == 5
+
+
+def test_polynomials_of_roots_in_pairs_keep_their_derivatives() -> None:
+    def first(cutoff: Any) -> Any:
+        return signal.butter(2, cutoff)[0][0]
+
+    h = 1e-6
+    difference = (first(0.2 + h) - first(0.2 - h)) / (2 * h)
+    np.testing.assert_allclose(fd.grad(first)(0.2), difference, rtol=1e-7)
+    np.testing.assert_allclose(fd.jvp(first, (0.2,), (1.0,))[1], difference, rtol=1e-7)
