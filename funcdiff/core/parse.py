@@ -28,7 +28,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
-from funcdiff.core.primitive import Params, Primitive, primitives
+from funcdiff.core.primitive import Params, Primitive, is_registered, primitives
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tokens import Reader, Token, abbreviate, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
@@ -143,9 +143,9 @@ def _equation(reader: Reader, defined: list[Var]) -> Equation:
             reader.take(",", "',' or '='")
         results.append(_definition(reader, len(defined) + len(results)))
     name = reader.take("name", "a primitive")
-    primitive = primitives.get(name.text)
-    if primitive is None:
+    if not is_registered(name.text):
         raise reader.error(name, f"a primitive{near_misses(name.text, primitives)}")
+    primitive = primitives[name.text]
     params = _params(reader, primitive)
     operands = () if reader.is_at_end_of_line else _atoms(reader, defined)
     if not reader.is_at_end_of_line:

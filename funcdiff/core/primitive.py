@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from importlib import import_module
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -27,7 +28,7 @@ Pushed: TypeAlias = tuple[Tracers, Tangents]
 """The results of an operation, and their tangents."""
 
 primitives: Final[dict[str, Primitive[Any]]] = {}
-"""The primitive table: every registered primitive by name."""
+"""The primitive table: every primitive by name whose module has been imported; see `registered`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +213,16 @@ class Primitive(Generic[P]):
         return registered, (self.name,)
 
 
+def is_registered(name: str) -> bool:
+    """Return whether there is a primitive of that name, in a module not yet imported or in one."""
+    if name not in primitives:
+        import_module("funcdiff.ops.every")
+    return name in primitives
+
+
 def registered(name: str) -> Primitive[Any]:
     """Return the primitive of a name; raises ProgramError if there is none."""
-    if name not in primitives:
+    if not is_registered(name):
         raise ProgramError(
             f"a program with the primitive {name!r} was unpickled, which is not registered here. "
             "Import the module that declares it first."

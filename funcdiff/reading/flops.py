@@ -15,7 +15,7 @@ from collections.abc import Callable
 from math import log2, prod
 from typing import Any, Final, TypeAlias
 
-from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.ops.axes.sorting import Sorting
 from funcdiff.ops.linalg.orthogonal import Qr
@@ -252,11 +252,11 @@ _BY_NAME: Final[dict[str, Flops]] = {
 }
 
 FORMULAS: Final[dict[Primitive[Any], Flops]] = {
-    primitives[name]: formula for names, formula in _BY_NAME.items() for name in names.split()
+    registered(name): formula for names, formula in _BY_NAME.items() for name in names.split()
 }
 """Operations to leading order, of what facts do not tell.  Default: see `flops`."""
 
 _WEIGHT: Final[dict[Primitive[Any], int]] = {
     **{op.primitive: _SPECIAL for op in by_name.values()},
-    **{primitives[name]: weight for weight, names in WEIGHTS.items() for name in names.split()},
+    **{registered(name): weight for weight, names in WEIGHTS.items() for name in names.split()},
 }

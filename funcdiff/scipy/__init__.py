@@ -7,17 +7,10 @@ function takes traced arrays, too; every other one refuses them with a reason.
 from importlib import import_module
 from typing import Any
 
-from funcdiff.numpy.messages.foreign import protocols
-from funcdiff.scipy import special
-
 _MODULES = (
     "cluster", "constants", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
     "signal", "sparse", "spatial", "special", "stats",
 )  # fmt: skip
-
-__all__ = ["special"]
-
-protocols["scipy.fft"] = "funcdiff.scipy.fft.protocol"
 
 
 def __getattr__(name: str) -> Any:

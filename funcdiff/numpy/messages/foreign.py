@@ -15,8 +15,11 @@ from funcdiff.ops.special.family import by_name
 handlers: Final[dict[str, Callable[..., Any]]] = {}
 """Ufuncs of ``scipy.special`` that are not one elementwise operation: name -> ours."""
 
-protocols: Final[dict[str, str]] = {}
-"""Modules with a protocol -> the module of ours that answers to it, not imported yet."""
+_protocols: Final = {
+    "scipy.fft": "funcdiff.scipy.fft.protocol",
+    "scipy.special": "funcdiff.scipy.special",
+}
+"""Modules with a protocol or ufuncs -> the module of ours that answers to it, not imported yet."""
 
 _HOMES: Final = ("scipy.special", "scipy.special._ufuncs")
 """Where ufuncs live: the second has those that Python functions of the first call."""
@@ -29,6 +32,7 @@ def operation_of(ufunc: np.ufunc) -> Elementwise | Callable[..., Any] | None:
     """
     if not _is_scipys(ufunc):
         return None
+    answer_protocols()
     name = ufunc.__name__
     return by_name.get(name) or handlers.get(name)
 
@@ -47,7 +51,7 @@ def _is_scipys(ufunc: np.ufunc) -> bool:
 
 def answer_protocols() -> None:
     """Answer to the protocols of those modules that are imported: before a function is traced."""
-    for theirs, ours in list(protocols.items()):
+    for theirs, ours in list(_protocols.items()):
         if theirs in sys.modules:
-            protocols.pop(theirs, None)
+            _protocols.pop(theirs, None)
             import_module(ours)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from funcdiff.backend.code.formulas import axes_first, permute
 from funcdiff.core.atoms import Var
-from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.axes.indexing import Indexed, scatter_add_p, scatter_p
 from funcdiff.ops.control.cond import Cond, cond_p
@@ -282,7 +282,7 @@ DIALECT: Final = Dialect(
         STATEMENTS,
     ),
     ChainMap(
-        {primitives["join"]: lambda _eq, xs: call("jax.lax.complex", *xs)},
+        {registered("join"): lambda _eq, xs: call("jax.lax.complex", *xs)},
         substitution(_TRIANGULAR),
         SHARED,
         TEMPLATES,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from funcdiff.backend.code.formulas import permute, product, reshape
-from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.products.contract import arrangement
@@ -199,7 +199,7 @@ def products(convolve: Convolve, choice: str) -> dict[Primitive[Any], Writing]:
         b.assign(eq, write(*(b.simple(atom) for atom in eq.operands)))
 
     return {
-        primitives["convolve"]: plain,
-        primitives["masked_contract"]: _masked(convolve, choice),
-        primitives["masked_convolve"]: _masked(convolve, choice),
+        registered("convolve"): plain,
+        registered("masked_contract"): _masked(convolve, choice),
+        registered("masked_convolve"): _masked(convolve, choice),
     }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from funcdiff.core.atoms import Atom
-from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.walk import nested
 from funcdiff.ops.axes.sorting import Search, Sorting
@@ -89,7 +89,7 @@ def substitution(formula: str) -> dict[Primitive[Any], Template]:
         )
         return build(formula, a=xs[0], b=whole if type_.ndim > 2 else unit, lower=constant(True))
 
-    return {primitives["triangular_solve"]: solve, primitives["triangular_inv"]: invert}
+    return {registered("triangular_solve"): solve, registered("triangular_inv"): invert}
 
 
 # ---- elements ------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def _function(path: str) -> Template:
 
 
 SHARED: Final[dict[Primitive[Any], Template]] = {
-    primitives[word]: template
+    registered(word): template
     for word, template in (
         ("argsort", _argsort),
         ("bessel_i1", _function("scipy.special.i1")),
@@ -153,8 +153,8 @@ def _overlap_add(b: Body, eq: Equation) -> None:
 
 
 WINDOWS: Final[dict[Primitive[Any], Writing]] = {
-    primitives["sliding_windows"]: _sliding_windows,
-    primitives["overlap_add"]: _overlap_add,
+    registered("sliding_windows"): _sliding_windows,
+    registered("overlap_add"): _overlap_add,
 }
 """Statements about windows that slide."""
 
@@ -168,7 +168,7 @@ def refused(reason: str, *names: str) -> dict[Primitive[Any], Writing]:
     def write(_b: Body, _eq: Equation) -> None:
         raise UnwritableError(reason)
 
-    return {primitives[word]: write for word in names}
+    return {registered(word): write for word in names}
 
 
 def has_double_precision(program: Program) -> bool:

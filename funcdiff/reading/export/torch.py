@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import Primitive, primitives
+from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.reading.export.products import Filter, products
@@ -321,7 +321,7 @@ def _unless_complex(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
 
 
 _BY_DTYPE: Final[dict[Primitive[Any], Template]] = {
-    primitives[word]: template
+    registered(word): template
     for template, words in (
         (_unless_boolean, ("absolute", "ceil", "floor", "trunc")),
         (_of_numbers, ("argmax", "argmin")),
@@ -349,7 +349,7 @@ DIALECT: Final = Dialect(
     "Written by funcdiff: it runs with PyTorch alone.",
     ChainMap(products(_convolve, _CHOICE), WINDOWS, STATEMENTS),
     ChainMap(
-        {primitives["join"]: lambda _eq, xs: call("torch.complex", *xs)},
+        {registered("join"): lambda _eq, xs: call("torch.complex", *xs)},
         substitution("torch.linalg.solve_triangular(a, b, upper=not lower)"),
         _BY_DTYPE,
         SHARED,
