@@ -3,7 +3,6 @@
 What a first derivative needs is imported with the package, everything else when it is asked for.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from funcdiff import errors, numpy, pytree
@@ -17,6 +16,7 @@ from funcdiff.api.derivatives.products import jvp, vjp
 from funcdiff.api.derivatives.transposition import linear_transpose
 from funcdiff.api.missing import missing
 from funcdiff.core.evaluate import evaluate
+from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 
 if TYPE_CHECKING:
@@ -141,11 +141,11 @@ if not TYPE_CHECKING:  # a type checker would take every name for granted
 
     def __getattr__(name):
         if name in _MODULES:
-            return import_module(f"funcdiff.{name}")
+            return late_import(f"funcdiff.{name}")
         if name in _HOMES:
-            found = getattr(import_module(f"funcdiff.{_HOMES[name]}"), name)
+            found = getattr(late_import(f"funcdiff.{_HOMES[name]}"), name)
             return globals().setdefault(name, found)
-        raise AttributeError(missing(name, __all__, import_module("funcdiff.nn").__all__))
+        raise AttributeError(missing(name, __all__, late_import("funcdiff.nn").__all__))
 
 
 def __dir__() -> list[str]:

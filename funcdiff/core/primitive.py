@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib import import_module
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
@@ -216,7 +216,7 @@ class Primitive(Generic[P]):
 def is_registered(name: str) -> bool:
     """Return whether there is a primitive of that name, in a module not yet imported or in one."""
     if name not in primitives:
-        import_module("funcdiff.ops.every")
+        late_import("funcdiff.ops.every")
     return name in primitives
 
 

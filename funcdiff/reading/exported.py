@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from funcdiff.api.calls.naming import shown_name
+from funcdiff.core.late import late_import
 from funcdiff.errors import InputError, user_location
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.interfaces import interface
@@ -66,7 +66,7 @@ def exported(
     f: Callable[..., Any], target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exported:
     """Return a call of a function, written for a library."""
-    dialect: Dialect = import_module(f"funcdiff.reading.export.{target}").DIALECT
+    dialect: Dialect = late_import(f"funcdiff.reading.export.{target}").DIALECT
     examined = Examined.of(f, args, kwargs)
     written = interface(f, examined, args, kwargs, dialect)
     return Exported(

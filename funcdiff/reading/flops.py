@@ -15,6 +15,7 @@ from collections.abc import Callable
 from math import log2, prod
 from typing import Any, Final, TypeAlias
 
+import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
 from funcdiff.ops.axes.sorting import Sorting

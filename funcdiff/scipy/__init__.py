@@ -4,8 +4,9 @@ Its modules have SciPy's names, signatures and results.  Plain values give SciPy
 function takes traced arrays, too; every other one refuses them with a reason.
 """
 
-from importlib import import_module
 from typing import Any
+
+from funcdiff.core.late import late_import
 
 _MODULES = (
     "cluster", "constants", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize",
@@ -16,7 +17,7 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     """Import a module when it is first asked for."""
     if name in _MODULES:
-        return import_module(f"funcdiff.scipy.{name}")
+        return late_import(f"funcdiff.scipy.{name}")
     raise AttributeError(f"funcdiff.scipy has no attribute {name!r}: it has {', '.join(_MODULES)}")
 
 

@@ -13,6 +13,7 @@ from funcdiff.api.calls.differentiated import Inputs
 from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.derivatives.sparse import Given, Patterns, Plan, jacobian_patterns, sparse_plan
+from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, MissingDependencyError, SparsityWarning, user_location
 from funcdiff.passes.sparsity.assembly import Pattern
@@ -132,7 +133,7 @@ def matrix(pattern: Pattern, data: Any, format_: str) -> Any:
     shape = pattern.shape[::-1] if format_ == "csc" else pattern.shape
     if type(data) is np.ndarray:
         return kind((data, pattern.columns.copy(), pattern.pointers), shape=shape)
-    made = import_module("funcdiff.scipy.sparse.arrays").made
+    made = late_import("funcdiff.scipy.sparse.arrays").made
     numbers = np.arange(1, len(pattern.rows) + 1)
     return made(kind((numbers, pattern.columns, pattern.pointers), shape=shape), data)
 

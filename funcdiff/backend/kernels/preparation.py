@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from funcdiff.backend.code.translation import LONGEST
 from funcdiff.backend.numbers.estimates import estimated_time
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.memo import memoised
@@ -15,9 +14,6 @@ from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
 from funcdiff.passes.tidying import tidy
 from funcdiff.space import broadcast_p
-
-LONGEST: Final = 4000
-"""Equations up to which compiled code is faster; longer programs stay interpreted."""
 
 
 @memoised

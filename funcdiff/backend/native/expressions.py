@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+import funcdiff.ops.special.normal  # noqa: F401 (declares erf)
 from funcdiff.backend.native import mathematics
 from funcdiff.backend.native.vectors import Vector, where
-from funcdiff.core.primitive import registered
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.elementwise.mathematics import root_of_squares
+from funcdiff.ops.special.family import by_name
 from funcdiff.ops.structure.structural import convert_p, select_p
 
 Formula: TypeAlias = Callable[..., Vector]
@@ -86,7 +87,7 @@ _OF_DOUBLES: Final[dict[Any, Formula]] = {
     np.sinh: mathematics.sinh,
     np.cosh: mathematics.cosh,
     np.tanh: mathematics.tanh,
-    registered("erf"): mathematics.erf,
+    by_name["erf"].primitive: mathematics.erf,
 }
 """Functions that are computed in double precision (see `code.expansion` for further ones)."""
 _QUICK_OF_SINGLE: Final = frozenset((np.exp, np.log, np.sin, np.cos, np.tanh))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from types import FrameType
 from typing import Any, Final
 
 import numpy as np
+
+from funcdiff.core.late import late_import
 
 _HOME: Final = "scipy.sparse._"
 """What the modules of its classes are called."""
@@ -72,5 +73,5 @@ NO_VALUES: Final = np.array(None, dtype=object)
 def meet(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     """Return what an operator between a traced and a sparse array is."""
     if not met:
-        import_module("funcdiff.scipy.sparse")
+        late_import("funcdiff.scipy.sparse")
     return met[0](ufunc, operands)

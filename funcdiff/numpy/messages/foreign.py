@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.late import late_import
 from funcdiff.ops.families import Elementwise
 from funcdiff.ops.special.family import by_name
 
@@ -54,4 +54,4 @@ def answer_protocols() -> None:
     for theirs, ours in list(_protocols.items()):
         if theirs in sys.modules:
             _protocols.pop(theirs, None)
-            import_module(ours)
+            late_import(ours)

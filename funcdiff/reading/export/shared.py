@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
+import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.atoms import Atom
 from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program

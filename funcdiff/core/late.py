@@ -1,0 +1,39 @@
+"""Imports what is rarely needed when it is first asked for; no fork happens in the middle of one.
+
+A child that is forked while another thread imports would find that module's lock held for ever.
+Bodies of modules import what they need as usual: a late import there could wait for itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from threading import RLock
+from types import ModuleType
+from typing import Any, Final
+
+_importing: Final = RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
+
+
+def late_import(module: str) -> ModuleType:
+    """Return the module of that name, imported if it was not yet."""
+    with _importing:
+        return import_module(module)
+
+
+def late(module: str, name: str) -> Callable[..., Any]:
+    """Return the function of that name, whose module is imported by the first call."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(late_import(module), name)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
