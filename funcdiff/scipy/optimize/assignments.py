@@ -58,7 +58,8 @@ def quadratic_assignment(
     >>> import funcdiff as fd
     >>> from funcdiff.scipy.optimize import quadratic_assignment
     >>> a = np.array([[0.0, 2.0], [2.0, 0.0]])
-    >>> cost = lambda a: quadratic_assignment(a, np.ones((2, 2)), options={"rng": 0}).fun
+    >>> options = {"rng": np.random.default_rng(0)}
+    >>> cost = lambda a: quadratic_assignment(a, np.ones((2, 2)), options=options).fun
     >>> print(fd.grad(cost)(a))
     [[1. 1.]
      [1. 1.]]
