@@ -85,7 +85,7 @@ def taking_notes(notes: Notes) -> Iterator[Notes]:
 
     def on_return(frame: FrameType, event: str, _arg: Any) -> None:
         if reader.get() is not notes:  # an interrupt has kept us from taking this away
-            sys.setprofile(before)
+            _set_profiler(before)
             return
         # what was assigned last is returned without another equation
         if event == "return" and is_users(frame):
@@ -96,8 +96,17 @@ def taking_notes(notes: Notes) -> Iterator[Notes]:
     try:
         yield notes
     finally:
-        sys.setprofile(before)
+        _set_profiler(before)
         reader.reset(token)
+
+
+def _set_profiler(before: Any) -> None:
+    """Let what looked on before look on again: a function, or a profiler written in C."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+    else:
+        sys.setprofile(None)
+        before.enable()
 
 
 def content(array: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -127,3 +128,13 @@ def test_a_compiled_function_that_was_called_before_has_its_names() -> None:
     assert {"x", "bent", "scaled"} <= names(read(f, X))
     f(X)
     assert {"x", "bent", "scaled"} <= names(read(fd.grad(f), X))
+
+
+def test_a_profiler_goes_on_after_a_look_at_the_users_lines() -> None:
+    profiler = cProfile.Profile()
+    profiler.enable()
+    fd.source(lambda x: np.sin(x) * 2.0)(1.0)
+    np.linalg.matrix_power(np.eye(2), 3)
+    profiler.disable()
+    called = {entry.code.co_name for entry in profiler.getstats() if hasattr(entry.code, "co_name")}
+    assert {"source", "matrix_power"} & called == {"source", "matrix_power"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
@@ -133,12 +134,16 @@ class Run:
             )  # fmt: skip
         return steps
 
+    @cached_property
+    def _execute(self) -> Callable[..., list[Any]]:
+        return executable(self.program)
+
     def nested(self, *arrays: Any) -> list[Any]:
         """Run the program as part of an equation, noting where something is first not finite."""
         self._calls += 1
         if self._is_plain and self._calls > _WATCHED:
             start = perf_counter()
-            outputs = executable(self.program)(*arrays)
+            outputs = self._execute(*arrays)
             self._unwatched += perf_counter() - start
             if all(not_finite(np.asarray(y)) is None for y in outputs):
                 return outputs
