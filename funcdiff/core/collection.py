@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import deque
 from contextvars import ContextVar
 from operator import methodcaller
 from typing import Any, Final
@@ -37,8 +38,11 @@ class _End(ref[_Pause]):
 
 
 _pause: Final[ContextVar[_Pause]] = ContextVar("funcdiff_pause")
-_end: Final[list[_End]] = []
-"""The reference to the last pause, which would not be told if nobody held it."""
+_ends: Final[deque[_End]] = deque(maxlen=1024)
+"""References to the last pauses, which would not be told if nobody held them.
+
+Threads that begin one at the same time have one each, and whichever ends last has its own.
+"""
 
 
 def pause() -> None:
@@ -50,13 +54,13 @@ def pause() -> None:
 
 def _begin(begun: _Pause) -> None:
     callback: Any = methodcaller("enable")
-    _end[:] = (_End(begun, callback),)
+    _ends.append(_End(begun, callback))
     _pause.set(begun)
 
 
 def _end_in_child() -> None:
     """Switch the collector on in a process that was forked during a pause of another thread."""
-    if _end and _end[0]() is not None:
+    if any(end() is not None for end in _ends):
         gc.enable()
 
 

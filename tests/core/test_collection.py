@@ -93,3 +93,18 @@ def test_what_is_memoised_is_derived_in_a_pause() -> None:
     look(program)
     assert seen == [False]
     assert gc.isenabled()
+
+
+def test_a_pause_that_begins_while_another_thread_has_one_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def another_thread_pauses() -> None:
+        monkeypatch.undo()
+        thread = threading.Thread(target=copy_context().run, args=(pause,))
+        thread.start()
+        thread.join()
+        gc.disable()
+
+    monkeypatch.setattr(gc, "disable", another_thread_pauses)
+    copy_context().run(pause)
+    assert gc.isenabled()
