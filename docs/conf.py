@@ -3,20 +3,58 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from docs import inventories  # noqa: E402
+
+INVENTORIES = HERE / "_build" / "inventories"
+inventories.write_inventories(INVENTORIES)
 
 project = "funcdiff"
 author = "the funcdiff authors"
 copyright = "the funcdiff authors"
+language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "docs.pages",  # a page for every public name
+]
 exclude_patterns = ["_build"]
+default_role = "py:obj"
+
 html_theme = "furo"
 html_title = "funcdiff"
-default_role = "py:obj"
+html_short_title = "funcdiff"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_js_files = ["scrolling.js"]
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b5394", "color-brand-content": "#0b5394"},
+    "dark_css_variables": {"color-brand-primary": "#8ab4f8", "color-brand-content": "#8ab4f8"},
+}
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
 
 autodoc_typehints = "none"  # the docstrings give shapes and dtypes
 autodoc_member_order = "bysource"
+maximum_signature_line_length = 88
 napoleon_google_docstring = False
-myst_enable_extensions = ["deflist"]
+napoleon_use_rtype = False  # the type of a result stands before what is said of it
+
+# The inventories are made from the packages that are installed: no network is needed.
+intersphinx_mapping = {
+    "numpy": (inventories.NUMPY, str(INVENTORIES / "numpy.inv")),
+    "scipy": (inventories.SCIPY, str(INVENTORIES / "scipy.inv")),
+}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -57,6 +57,13 @@ def clear_caches() -> None:
     """Forget all derived programs and executables; the next calls derive them again.
 
     Programs of `jit` stay with the jitted function: see its ``clear_cache``.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> fd.clear_caches()
+    >>> fd.cache_info()
+    []
     """
     for cache in caches:
         cache.cache_clear()

@@ -63,6 +63,18 @@ class Program:
         Where the variables come from, in order; None unless the program was made to be read.
 
     Because the numbering is canonical, ``==`` is equality up to renaming.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import funcdiff as fd
+    >>> program = fd.trace(lambda x: np.sin(x) * x)(2.0)
+    >>> len(program.equations)
+    2
+    >>> program == fd.trace(lambda z: np.sin(z) * z)(3.0)
+    True
+    >>> program == fd.parse(str(program))
+    True
     """
 
     inputs: tuple[Var, ...]

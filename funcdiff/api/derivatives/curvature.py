@@ -115,7 +115,21 @@ def vhp(
     Computed as the pullback of the gradient.  The Hessian is symmetric, so this is `hvp` in reverse
     mode: the same numbers, for functions that have no forward mode or are cheaper this way.
 
-    The parameters are those of `hvp`, with `cotangents` for the vector.
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar.
+    primals
+        Tuple with the point, one value per argument.
+    cotangents
+        Tuple with the vector: for each differentiated argument one entry, like it in structure,
+        shapes and dtypes.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `hvp`.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
 
     Returns
     -------

@@ -139,8 +139,24 @@ def directional_derivative(
 ) -> Any:
     """Return the derivative of a function in a direction, ``d/ds f(x + s·t)`` at ``s = 0``.
 
-    The direction is not normalized.  The parameters are those of `jvp`, of whose results this is
-    the second.
+    The direction is not normalized.  This is the second of the results of `jvp`.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers.
+    primals
+        Tuple with the point, one value per argument.
+    tangents
+        Tuple with the direction: for each differentiated argument one entry, like it in structure,
+        shapes and dtypes.
+    argnums, argnames
+        Numbers and names of the arguments to differentiate, as for `jvp`; by default all of the
+        primals.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    **kwargs
+        Further arguments of `f` by keyword; differentiated only if they are in `argnames`.
 
     Returns
     -------

@@ -97,7 +97,17 @@ def value_and_grad(
 ) -> Any:
     """Return a function that computes a scalar function and its gradient together, ``(f, ∇f)``.
 
-    The parameters are those of `grad`.
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar (shape ``()``).
+    argnums, argnames
+        Which arguments to differentiate, by number and by name, as for `grad`; the first unless
+        they are given.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    holomorphic
+        Whether `f` is a holomorphic function with a complex value, as for `grad`.
 
     Returns
     -------

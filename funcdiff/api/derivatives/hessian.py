@@ -101,8 +101,24 @@ def value_grad_and_hessian(
 ) -> Any:
     """Return a function that computes a scalar function with both derivatives, ``(f, ∇f, ∇²f)``.
 
-    The three share one evaluation of `f` and of its gradient.  The parameters are those of
-    `hessian`.
+    The three share one evaluation of `f` and of its gradient.
+
+    Parameters
+    ----------
+    f
+        Function that returns a real scalar (shape ``()``).
+    argnums, argnames
+        Which arguments to differentiate, by number and by name, as for `grad`; the first unless
+        they are given.
+    has_aux
+        Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
+    chunk_size
+        How many columns of the Hessian are computed at once, to bound the memory.
+    holomorphic
+        Whether `f` is a holomorphic function with a complex value, as for `hessian`.
+    sparse, format, sparsity
+        Whether, and how, only the entries that may differ from zero are computed and returned as a
+        sparse matrix, as for `hessian`.
 
     Returns
     -------

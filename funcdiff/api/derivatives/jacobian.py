@@ -119,7 +119,32 @@ def jacfwd(
 ) -> Any:
     """Return the function of `jacobian`, computed column by column in forward mode, batched.
 
-    Parameters, results and errors are those of `jacobian` with ``mode="forward"``.
+    The same as `jacobian` with ``mode="forward"``.
+
+    Parameters
+    ----------
+    f
+        Function of arrays, of any shapes, that returns arrays of any shapes, or containers of them.
+    argnums, argnames
+        Which arguments to differentiate, by number and by name, as for `grad`; the first unless
+        they are given.
+    chunk_size
+        How many columns are computed at once, to bound the memory; all unless it is given.
+    holomorphic
+        Whether `f` is a holomorphic function of complex numbers.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning the Jacobian: for a result of shape ``s`` and an argument
+        of shape ``t`` an array of shape ``(*s, *t)``, in containers as by `jacobian`.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `jacobian`.
 
     Examples
     --------
@@ -147,7 +172,32 @@ def jacrev(
 ) -> Any:
     """Return the function of `jacobian`, computed row by row in reverse mode, batched.
 
-    Parameters, results and errors are those of `jacobian` with ``mode="reverse"``.
+    The same as `jacobian` with ``mode="reverse"``.
+
+    Parameters
+    ----------
+    f
+        Function of arrays, of any shapes, that returns arrays of any shapes, or containers of them.
+    argnums, argnames
+        Which arguments to differentiate, by number and by name, as for `grad`; the first unless
+        they are given.
+    chunk_size
+        How many rows are computed at once, to bound the memory; all unless it is given.
+    holomorphic
+        Whether `f` is a holomorphic function of complex numbers.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f`, returning the Jacobian: for a result of shape ``s`` and an argument
+        of shape ``t`` an array of shape ``(*s, *t)``, in containers as by `jacobian`.
+
+    Raises
+    ------
+    InputError, OutputError
+        When called, as by `jacobian`.
 
     Examples
     --------
@@ -179,7 +229,26 @@ def value_and_jacobian(
 ) -> Any:
     """Return a function that computes a function and its Jacobian together, ``(f, J)``.
 
-    The parameters are those of `jacobian`; `f` is evaluated once.
+    `f` is evaluated once.
+
+    Parameters
+    ----------
+    f
+        Function of arrays, of any shapes, that returns arrays of any shapes, or containers of them.
+    argnums, argnames
+        Which arguments to differentiate, by number and by name, as for `grad`; the first unless
+        they are given.
+    mode
+        ``"forward"`` or ``"reverse"``; None for the one that is cheaper.
+    chunk_size
+        How many rows or columns are computed at once, to bound the memory; all unless it is given.
+    holomorphic
+        Whether `f` is a holomorphic function of complex numbers.
+    has_aux
+        Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    sparse, format, sparsity
+        Whether, and how, only the entries that may differ from zero are computed and returned as a
+        sparse matrix, as for `jacobian`.
 
     Returns
     -------

@@ -91,6 +91,11 @@ def set_num_threads(threads: int | None) -> None:
 def get_num_threads() -> int:
     """Return how many threads elementwise work on large arrays is shared by.
 
+    Returns
+    -------
+    int
+        At least 1; what `set_num_threads` was given, or what the machine has.
+
     Examples
     --------
     >>> import funcdiff as fd

@@ -1,0 +1,73 @@
+"""Every public name has a page that says what is needed to use it, and every error has one."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import funcdiff as fd
+from docs import inventories, pages
+from tests.together import together
+
+ERRORS = Path(__file__).parents[2] / "docs" / "errors"
+CLASSES = {
+    name: found
+    for name, found in vars(fd.errors).items()
+    if isinstance(found, type) and name.endswith(("Error", "Warning"))
+}
+ROOTS = {"FuncdiffError", "TracerError", "ProgramError"}
+CALLABLE = sorted(name for name in pages.public_names() if inspect.isfunction(pages.find(name)))
+
+
+def test_every_public_name_is_in_one_group_of_the_reference() -> None:
+    pages.check_groups()
+    assert len(CALLABLE) > 70
+
+
+def test_a_public_name_in_no_group_ends_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "GROUPS", pages.GROUPS[1:])
+    with pytest.raises(ValueError, match=r"in no group of GROUPS: .*grad"):
+        pages.check_groups()
+
+
+@together
+@pytest.mark.parametrize("name", CALLABLE)
+def test_a_docstring_has_the_sections_that_its_page_shows(name: str) -> None:
+    function = pages.find(name)
+    text = inspect.getdoc(function) or ""
+    sections = set(re.findall(r"^([A-Z]\w+)\n-{3,}$", text, re.MULTILINE))
+    assert "Examples" in sections
+    signature = inspect.signature(function)
+    if signature.parameters:
+        assert "Parameters" in sections
+        told = text.partition("Parameters\n---")[2].partition("\n\nReturns")[0]
+        for parameter in signature.parameters:
+            assert re.search(rf"^[*\w, ]*\b{parameter}\b", told, re.MULTILINE), parameter
+    if signature.return_annotation not in (None, "None"):
+        assert "Returns" in sections
+
+
+def test_every_error_has_a_page() -> None:
+    assert {page.stem for page in ERRORS.glob("*.md")} == set(CLASSES)
+
+
+@together
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_the_page_of_an_error_makes_the_mistake_and_shows_the_cure(name: str) -> None:
+    text = (ERRORS / f"{name}.md").read_text(encoding="utf-8")
+    mistake, _, cure = text.partition("## The mistake")[2].partition("## The cure")
+    assert cure.strip()
+    if name in ROOTS:
+        assert f"except fd.errors.{name}" in mistake
+    else:  # the example is run by `test_pages`, which compares the class
+        raised = re.findall(r"^funcdiff\.errors\.(\w+): ", mistake, re.MULTILINE)
+        assert set(raised) == {name}
+
+
+def test_the_inventories_hold_what_docstrings_link_to() -> None:
+    numpy, scipy = inventories.entries("numpy"), inventories.entries("scipy")
+    page = "reference/generated/numpy.linalg.norm.html#numpy.linalg.norm"
+    assert f"numpy.linalg.norm py:function 1 {page} -" in numpy
+    assert any(line.startswith("numpy.ndarray py:class") for line in numpy)
+    assert any(line.startswith("scipy.sparse.csr_array py:class") for line in scipy)
