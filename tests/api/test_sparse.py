@@ -246,6 +246,18 @@ def test_rows_of_several_results_are_pulled_together() -> None:
         np.testing.assert_allclose(J.toarray(), dense[name])
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_mode_says_how_and_changes_nothing(name: str) -> None:
+    f = PROGRAMS[name]
+    expected = fd.jacobian(f)(POINT).reshape(-1, 6)
+    pattern = fd.sparsity(f)(POINT)
+    for derive in (fd.jacfwd, fd.jacrev):
+        found = derive(f, sparse=True, format="csc")(POINT)
+        np.testing.assert_allclose(found.toarray(), expected, 1e-9, 1e-12)
+        found = derive(f, sparse=True, sparsity=pattern)(POINT)
+        np.testing.assert_allclose(found.toarray(), expected, 1e-9, 1e-12)
+
+
 def test_jacobians_are_differentiated_and_batched() -> None:
     def total(x: Any) -> Any:
         return np.sum(fd.jacobian(lambda x: x**3, sparse=True)(x).data)
@@ -313,7 +325,6 @@ def test_a_pattern_may_be_given() -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: fd.jacobian(np.sin, sparse=True, mode="forward"), "takes no mode"),
         (lambda: fd.hessian(rosenbrock, sparse=True, chunk_size=2), "takes no chunk_size"),
         (lambda: fd.jacobian(np.sin, format="csr"), "format= was given without sparse=True"),
         (lambda: fd.jacobian(np.sin, sparsity=np.eye(2)), "sparsity= was given without"),

@@ -79,9 +79,7 @@ def hessian(
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
     return jacobian_function(
         gradient, selection, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux, of=f,
-        sparse=sparse_option(
-            sparse=sparse, format_=format, sparsity=sparsity, chunk_size=chunk_size,
-        ),
+        sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip
 
 
@@ -154,9 +152,7 @@ def value_grad_and_hessian(
     derive = jacobian_function(
         gradient_beside_value, selection, chunk_size=chunk_size, holomorphic=holomorphic,
         has_aux=True, wants_value=True,
-        sparse=sparse_option(
-            sparse=sparse, format_=format, sparsity=sparsity, chunk_size=chunk_size,
-        ),
+        sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip
 
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)

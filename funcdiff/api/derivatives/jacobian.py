@@ -53,8 +53,8 @@ def jacobian(
         Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
     sparse
         Whether to return sparse matrices of shape ``(y.size, x.size)`` in place of arrays.  They
-        have the same places at every point, explicit zeros among them; `mode` and `chunk_size` are
-        not for them.
+        have the same places at every point, explicit zeros among them.  `mode` says what is done
+        where entries are not computed one by one; `chunk_size` is not for them.
     format
         Of sparse matrices: ``"csr"`` (by default) and ``"csc"`` are SciPy's sparse arrays;
         ``"coo"`` is plain arrays ``(data, (rows, columns))``, for which SciPy is not needed.
@@ -100,9 +100,7 @@ def jacobian(
     return jacobian_function(
         f, Selection(f, "jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux,
-        sparse=sparse_option(
-            sparse=sparse, format_=format, sparsity=sparsity, mode=mode, chunk_size=chunk_size,
-        ),
+        sparse=sparse_option(sparse, format, sparsity, mode, chunk_size=chunk_size),
     )  # fmt: skip
 
 
@@ -116,6 +114,9 @@ def jacfwd(
     chunk_size: int | None = None,
     holomorphic: bool = False,
     has_aux: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return the function of `jacobian`, computed column by column in forward mode, batched.
 
@@ -134,6 +135,9 @@ def jacfwd(
         Whether `f` is a holomorphic function of complex numbers.
     has_aux
         Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    sparse, format, sparsity
+        Whether, and how, only the entries that may differ from zero are computed and returned as a
+        sparse matrix, as for `jacobian`.
 
     Returns
     -------
@@ -156,6 +160,7 @@ def jacfwd(
     return jacobian_function(
         f, Selection(f, "jacfwd", argnums, argnames), mode="forward", chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux,
+        sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip
 
 
@@ -169,6 +174,9 @@ def jacrev(
     chunk_size: int | None = None,
     holomorphic: bool = False,
     has_aux: bool = False,
+    sparse: bool = False,
+    format: Format = None,  # noqa: A002
+    sparsity: Any = None,
 ) -> Any:
     """Return the function of `jacobian`, computed row by row in reverse mode, batched.
 
@@ -187,6 +195,9 @@ def jacrev(
         Whether `f` is a holomorphic function of complex numbers.
     has_aux
         Whether `f` returns ``(y, aux)``, of which only `y` is differentiated.
+    sparse, format, sparsity
+        Whether, and how, only the entries that may differ from zero are computed and returned as a
+        sparse matrix, as for `jacobian`.
 
     Returns
     -------
@@ -209,6 +220,7 @@ def jacrev(
     return jacobian_function(
         f, Selection(f, "jacrev", argnums, argnames), mode="reverse", chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux,
+        sparse=sparse_option(sparse, format, sparsity, "reverse", chunk_size=chunk_size),
     )  # fmt: skip
 
 
@@ -275,7 +287,5 @@ def value_and_jacobian(
     return jacobian_function(
         f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
         holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
-        sparse=sparse_option(
-            sparse=sparse, format_=format, sparsity=sparsity, mode=mode, chunk_size=chunk_size,
-        ),
+        sparse=sparse_option(sparse, format, sparsity, mode, chunk_size=chunk_size),
     )  # fmt: skip

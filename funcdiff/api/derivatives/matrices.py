@@ -13,6 +13,7 @@ from funcdiff.api.calls.differentiated import Inputs
 from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.derivatives.programs import jvp_program
 from funcdiff.api.derivatives.sparse import Given, Patterns, Plan, jacobian_patterns, sparse_plan
+from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.late import late_import
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, MissingDependencyError, SparsityWarning, user_location
@@ -33,14 +34,22 @@ class Sparse(NamedTuple):
         ``"csr"``, ``"csc"``, or ``"coo"``, which is plain arrays.
     pattern
         What the caller says of it, or None.
+    mode
+        Whether columns are pushed or rows pulled, where entries are not followed one by one.
     """
 
     format: str
     pattern: Any
+    mode: Mode
 
 
 def sparse_option(
-    *, sparse: bool, format_: str | None, sparsity: Any, **others: Any
+    sparse: bool,  # noqa: FBT001
+    format_: str | None,
+    sparsity: Any,
+    mode: Mode,
+    *,
+    chunk_size: int | None,
 ) -> Sparse | None:
     """Return what is asked for, None for dense arrays; refuse options that do not go together."""
     if not sparse:
@@ -57,15 +66,14 @@ def sparse_option(
             f"format={format_!r} is not known, at {user_location()}. It is 'csr', 'csc', or 'coo' "
             "for plain arrays (data, (rows, columns))."
         )
-    name = next((name for name, value in others.items() if value is not None), None)
-    if name is not None:
+    if chunk_size is not None:
         raise InputError(
-            f"{name}={others[name]!r} was given with sparse=True, at {user_location()}: a sparse "
-            f"Jacobian computes its entries only, and takes no {name}. Leave it out."
+            f"chunk_size={chunk_size!r} was given with sparse=True, at {user_location()}: a sparse "
+            "Jacobian computes its entries only, and takes no chunk_size. Leave it out."
         )
     if format_ != "coo":
         sparse_module()
-    return Sparse(format_ or "csr", sparsity)
+    return Sparse(format_ or "csr", sparsity, mode)
 
 
 def sparse_module() -> Any:
@@ -95,8 +103,9 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
         own = jacobian_patterns(trace.recording, count, results, given)
         pattern = _checked(as_pattern(sparse.pattern), own)
     plan = sparse_plan(
-        trace.recording, count, results, given, by_columns=sparse.format == "csc", pattern=pattern
-    )
+        trace.recording, count, results, given, by_columns=sparse.format == "csc",
+        pattern=pattern, mode=sparse.mode,
+    )  # fmt: skip
     for place in plan.patterns:
         if place.is_half_full and place.shape[0] * place.shape[1] > _SMALL:
             _warn(place)

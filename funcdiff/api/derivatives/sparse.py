@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
@@ -135,19 +136,25 @@ def _derivative(recording: Recording, count: int, results: int, given: Given) ->
 
 @memoised
 def sparse_plan(
-    recording: Recording, count: int, results: int, given: Given, *, by_columns: bool, pattern: Any
+    recording: Recording,
+    count: int,
+    results: int,
+    given: Given,
+    *,
+    by_columns: bool,
+    pattern: Any,
+    mode: Mode,
 ) -> Plan:
     """Plan the entries of the Jacobian of the first `results` outputs by `count` inputs.
 
-    `pattern` is that of the only block, or None to find it.
+    `pattern` is that of the only block, or None to find it; `mode` says what to do where entries
+    cannot be followed, None what takes fewer vectors.
     """
     derivative = _derivative(recording, count, results, given)
-    for plan in (_followed, _compressed):
-        try:
-            return plan(derivative, by_columns=by_columns, pattern=pattern)
-        except UnknownImageError:
-            continue
-    raise AssertionError("patterns can always be found")
+    try:
+        return _followed(derivative, by_columns=by_columns, pattern=pattern)
+    except UnknownImageError:
+        return _compressed(derivative, by_columns=by_columns, pattern=pattern, mode=mode)
 
 
 class Patterns(NamedTuple):
@@ -219,13 +226,13 @@ def _turned(part: Entries) -> Entries:
 # ---- vectors that are pushed or pulled -----------------------------------------------------------
 
 
-def _compressed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
+def _compressed(derivative: _Derivative, *, by_columns: bool, pattern: Any, mode: Mode) -> Plan:
     """Compute columns that share no row together, or rows that share no column."""
     xs, ys, split = derivative.xs, derivative.ys, derivative.split
     patterns, _, full = _patterns(derivative)
     if pattern is not None:
         patterns, full = [pattern], False
-    forward, colors = _direction(patterns, xs, ys, full=full)
+    forward, colors = _direction(patterns, xs, ys, mode, full=full)
     count = int(colors.max(initial=-1)) + 1
     known = (False,) * split.residuals
     with Builder("jacobian", SHARED) as builder:
@@ -277,15 +284,26 @@ def _patterns(derivative: _Derivative) -> Patterns:
 
 
 def _direction(
-    patterns: Sequence[Pattern], xs: Sequence[ArrayType], ys: Sequence[ArrayType], *, full: bool
+    patterns: Sequence[Pattern],
+    xs: Sequence[ArrayType],
+    ys: Sequence[ArrayType],
+    mode: Mode,
+    *,
+    full: bool,
 ) -> tuple[bool, Array]:
-    """Return whether columns are pushed, and the colours of columns, or of rows."""
+    """Return whether columns are pushed, and the colours of columns, or of rows.
+
+    Rows are never pulled where numbers are complex.
+    """
     columns, rows = sum(x.size for x in xs), sum(y.size for y in ys)
     pushes = any(t.dtype.kind == "c" for t in (*xs, *ys))
+    pushes, pulls = pushes or mode == "forward", not pushes and mode == "reverse"
     if full:
-        forward = pushes or columns <= rows
+        forward = pushes or (columns <= rows and not pulls)
         return forward, np.arange(columns if forward else rows)
     whole = _whole(patterns, xs, ys)
+    if pulls:
+        return False, column_colors(whole.transposed)
     colors = column_colors(whole)
     if pushes or colors.max(initial=0) < np.bincount(whole.columns, minlength=1).max():
         return True, colors
