@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "examples")]
 
 from docs import inventories  # noqa: E402
 
@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
+    "matplotlib.sphinxext.plot_directive",  # pictures by functions of the examples
     "docs.pages",  # a page for every public name
 ]
 exclude_patterns = ["_build"]
@@ -52,6 +53,11 @@ intersphinx_mapping = {
     "numpy": (inventories.NUMPY, str(INVENTORIES / "numpy.inv")),
     "scipy": (inventories.SCIPY, str(INVENTORIES / "scipy.inv")),
 }
+
+plot_formats = ["svg"]
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_include_source = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -7,7 +7,7 @@ rows of J, weighted by v and summed. J itself is never built. Here the same thin
     (x_grad,) = f_vjp(v)
 
 and nothing accumulates, needs zeroing or is freed: ``f_vjp`` is a function, called as often as
-one likes. Run it with ``python examples/backward.py``.
+one likes. Run it with ``python examples/backward.py``; ``backward_pictures.py`` draws it.
 """
 
 from itertools import zip_longest
