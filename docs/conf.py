@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "matplotlib.sphinxext.plot_directive",  # pictures by functions of the examples
+    "sphinx_gallery.gen_gallery",
     "docs.pages",  # a page for every public name
 ]
 exclude_patterns = ["_build"]
@@ -58,6 +59,23 @@ plot_formats = ["svg"]
 plot_html_show_formats = False
 plot_html_show_source_link = False
 plot_include_source = False
+
+# The pages of the gallery are run; one that fails ends the build.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # how long a page took differs from build to build
+    "capture_repr": (),  # what is printed is shown, not what the last line returns
+    "remove_config_comments": True,
+    "plot_gallery": "True",
+}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

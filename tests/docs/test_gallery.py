@@ -1,0 +1,21 @@
+"""Every page of the gallery runs, without a warning, and its assertions hold."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+RUN = [sys.executable, "-W", "error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_a_page_of_the_gallery_solves_its_problem(page: Path) -> None:
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*RUN, page], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "assert " in page.read_text(encoding="utf-8")
