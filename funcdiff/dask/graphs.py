@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.late import late_import
+from funcdiff.core.progress import Progress
 from funcdiff.core.types import ArrayType
 from funcdiff.dask.data import Data
-from funcdiff.dask.library import HighLevelGraph, da, delayed, flatten, get_scheduler
+from funcdiff.dask.library import Callback, HighLevelGraph, da, delayed, flatten, get_scheduler
 from funcdiff.dask.shipping import Step
 
 _SUMMANDS: Final = 8
@@ -64,13 +66,34 @@ def take(part: Any, k: int) -> Any:
 # ---- graphs ------------------------------------------------------------------------------------
 
 
-def total(step: Step, data: Data, *, mean: bool) -> list[Any]:
+def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) -> list[Any]:
     """Compute the sum of the results over all blocks, or their mean weighted by examples.
 
     Blocks are added as a tree that their numbers decide, so that a rerun gives the same bits.
+    `progress` is what to say is being done, if anything.
     """
     count = sum(data.counts) if mean else None
     parts = _per_block(run_weighted, data, _travelling(step), count)
+    if progress is None:
+        return _sum(parts)
+    with Progress(progress, wanted=True, total=parts.npartitions, unit="blocks") as bar:
+        cluster = getattr(get_scheduler(), "__self__", None)
+        if cluster is not None:
+            distributed = late_import("distributed")
+            parts = cluster.persist(parts)
+            for _ in distributed.as_completed(distributed.futures_of(parts)):
+                bar.tick()
+            return _sum(parts)
+
+        def count_block(key: Any, *_: Any) -> None:
+            if isinstance(key, tuple) and key[0] == parts.name:
+                bar.tick()
+
+        with Callback(posttask=count_block):
+            return _sum(parts)
+
+
+def _sum(parts: Any) -> list[Any]:
     graph: dict[Any, Any] = {}
     keys: list[Any] = list(flatten(parts.__dask_keys__()))
     while len(keys) > 1 or not graph:

@@ -8,6 +8,7 @@ try:
     import dask.array as da
     from dask import delayed
     from dask.base import get_scheduler
+    from dask.callbacks import Callback
     from dask.core import flatten
     from dask.highlevelgraph import HighLevelGraph
 except ImportError as error:
@@ -16,4 +17,4 @@ except ImportError as error:
         f'{user_location()}. Install it: python -m pip install "funcdiff[dask]"'
     ) from error
 
-__all__ = ["HighLevelGraph", "da", "delayed", "flatten", "get_scheduler"]
+__all__ = ["Callback", "HighLevelGraph", "da", "delayed", "flatten", "get_scheduler"]

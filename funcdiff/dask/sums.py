@@ -22,7 +22,9 @@ Reduce: TypeAlias = Literal["sum", "mean"]
 
 
 @transform
-def value_and_grad(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Callable[..., Any]:
+def value_and_grad(
+    loss: Callable[..., Any], *, reduce: Reduce = "sum", progress: bool = False
+) -> Callable[..., Any]:
     """Return a function that computes a loss over all examples, and its gradient.
 
     With blocks b of n_b examples it is ``Σ loss(params, *b)``, or, for a loss that is a mean,
@@ -36,6 +38,8 @@ def value_and_grad(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Calla
         size of a block, and without values.
     reduce
         ``"sum"`` or ``"mean"``: which of them it is.
+    progress
+        Whether to say on stderr how many blocks are done, by a bar of tqdm where that is installed.
 
     Returns
     -------
@@ -75,16 +79,18 @@ def value_and_grad(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Calla
     def of_block(params: Any, *block: Any) -> Any:
         return gradient.value_and_grad(loss, 0)(params, *block)
 
-    return _total("value_and_grad", loss, of_block, reduce)
+    return _total("value_and_grad", loss, of_block, reduce, progress=progress)
 
 
 @transform
-def grad(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Callable[..., Any]:
+def grad(
+    loss: Callable[..., Any], *, reduce: Reduce = "sum", progress: bool = False
+) -> Callable[..., Any]:
     """Return a function that computes the gradient of a loss over all examples.
 
     Parameters
     ----------
-    loss, reduce
+    loss, reduce, progress
         As for `value_and_grad`.
 
     Returns
@@ -110,16 +116,18 @@ def grad(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Callable[..., A
     def of_block(params: Any, *block: Any) -> Any:
         return gradient.grad(loss, 0)(params, *block)
 
-    return _total("grad", loss, of_block, reduce)
+    return _total("grad", loss, of_block, reduce, progress=progress)
 
 
 @transform
-def hvp(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Callable[..., Any]:
+def hvp(
+    loss: Callable[..., Any], *, reduce: Reduce = "sum", progress: bool = False
+) -> Callable[..., Any]:
     """Return a function that computes products of the Hessian of a loss with vectors.
 
     Parameters
     ----------
-    loss, reduce
+    loss, reduce, progress
         As for `value_and_grad`.
 
     Returns
@@ -147,7 +155,7 @@ def hvp(loss: Callable[..., Any], *, reduce: Reduce = "sum") -> Callable[..., An
     def of_block(params: Any, vector: Any, *block: Any) -> Any:
         return curvature.hvp(loss, (params, *block), (vector,), argnums=0)
 
-    return _total("hvp", loss, of_block, reduce, vectors=1)
+    return _total("hvp", loss, of_block, reduce, progress=progress, vectors=1)
 
 
 @transform
@@ -156,6 +164,7 @@ def gauss_newton_product(
     *,
     loss: Callable[..., Any] | None = None,
     reduce: Reduce = "sum",
+    progress: bool = False,
 ) -> Callable[..., Any]:
     """Return a function that computes products of the Gauss-Newton matrix with vectors.
 
@@ -170,6 +179,8 @@ def gauss_newton_product(
         half the sum of squares, or its mean over the examples.
     reduce
         Which of them the loss is, as for `value_and_grad`.
+    progress
+        Whether to say how many blocks are done, as for `value_and_grad`.
 
     Returns
     -------
@@ -207,7 +218,7 @@ def gauss_newton_product(
         squares = sum(np.sum(np.square(np.abs(y))) for y in leaves)
         return 0.5 * squares / (len(leaves[0]) if reduce == "mean" else 1)
 
-    return _total("gauss_newton_product", model, of_block, reduce, vectors=1)
+    return _total("gauss_newton_product", model, of_block, reduce, progress=progress, vectors=1)
 
 
 def _total(
@@ -216,6 +227,7 @@ def _total(
     of_block: Callable[..., Any],
     reduce: Reduce,
     *,
+    progress: bool,
     vectors: int = 0,
 ) -> Callable[..., Any]:
     """Return a function that adds up what is derived of blocks, for parameters and vectors."""
@@ -231,7 +243,7 @@ def _total(
     def of_all(*args: Any, **named: Any) -> Any:
         given, data = args[: 1 + vectors], Data.of(shown, args[1 + vectors :], named)
         step, trace = step_of(shown, of_block, given, data, {*data.counts} - {0})
-        leaves = total(step, data, mean=reduce == "mean")
+        leaves = total(step, data, mean=reduce == "mean", progress=shown if progress else None)
         return rebuild(trace.structure, trace.numeric, leaves, trace.others)
 
     return of_all

@@ -52,8 +52,8 @@ def check_grads(
         The step of the differences, relative to the size of the arguments; unless given, several
         are tried.
     progress
-        Whether to write lines to stderr that say how far the check is.  None: if it takes more
-        than five seconds.
+        Whether to say on stderr how far the check is: True by a bar of tqdm where that is
+        installed, None by lines, if it takes more than five seconds.
 
     Raises
     ------

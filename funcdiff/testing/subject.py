@@ -10,6 +10,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_numeric, operand
+from funcdiff.core.progress import Progress
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InputError, user_location
 from funcdiff.testing.differences import (
@@ -20,7 +21,6 @@ from funcdiff.testing.differences import (
     magnitudes,
 )
 from funcdiff.testing.layout import Layout, scales
-from funcdiff.testing.progress import Progress
 
 
 class Subject(NamedTuple):
@@ -119,7 +119,8 @@ def take_apart(
             f"nothing to check, at {user_location()}. Return one."
         )
     paths = pytree.paths(structure)
-    counter = Progress(f"{check} of {FunctionName(f)}", wanted=progress)
+    counter = Progress(f"{check} of {FunctionName(f)}", wanted=progress, unit="calls")
+    counter.doing = "the value"
 
     def call(xs: Sequence[Any]) -> Values:
         counter.tick()

@@ -72,6 +72,15 @@ def test_derivatives_are_those_of_one_machine(client: Any, data: Any) -> None:
     assert_same({name: x.compute() for name, x in rows.items()}, expected)
 
 
+def test_it_says_how_many_blocks_are_done(
+    client: Any, data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = fd.dask.value_and_grad(mean, reduce="mean", progress=True)(PARAMS, *data)
+    assert_same(found, fd.value_and_grad(mean)(PARAMS, X, Y))
+    blocks = len(data[0].chunks[0])
+    assert f"{blocks}/{blocks}" in capsys.readouterr().err
+
+
 def test_a_rerun_gives_the_same_bits(client: Any, data: Any) -> None:
     f = fd.dask.value_and_grad(mean, reduce="mean")
     found = {bits(f(PARAMS, *data)) for _ in range(5)}

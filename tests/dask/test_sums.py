@@ -253,3 +253,18 @@ def test_blocks_that_are_not_what_dask_says_are_named() -> None:
         assert f"a block is {found}" in str(caught.value)
         assert "f64[80] in chunks of 40" in str(caught.value)
         assert "test_sums.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_a_sum_says_how_many_blocks_are_done(
+    scheduler: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = chunked((10,) * 10 + (3,))
+    with dask.config.set(scheduler=scheduler):
+        found = fd.dask.value_and_grad(total, progress=True)(PARAMS, *data)
+        assert_same(found, fd.dask.value_and_grad(total)(PARAMS, *data))
+        fd.dask.hvp(total, progress=True)(PARAMS, VECTOR, *data)
+    text = capsys.readouterr().err
+    assert "fd.dask.value_and_grad(total)" in text
+    assert "fd.dask.hvp(total)" in text
+    assert text.count("11/11") == 2

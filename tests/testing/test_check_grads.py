@@ -212,7 +212,10 @@ def test_the_cure_is_given_where_the_rest_of_a_symmetric_matrix_is_read_too() ->
 # ---- progress ----------------------------------------------------------------------------------
 
 
-def test_a_check_that_takes_long_writes_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_that_takes_long_writes_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # not installed
     check_grads(np.sin, (POINT,), order=1)
     assert capsys.readouterr().err == ""
     check_grads(np.sin, (POINT,), order=1, progress=True)

@@ -6,21 +6,23 @@ Python's own ``for`` works in traced functions; these record the body once, howe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import FunctionName, check_function, describe, is_int
+from funcdiff.api.calls.naming import shown_name
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.control.bodies import Carry as CarryOf
 from funcdiff.api.control.bodies import emit, record_body
 from funcdiff.api.signatures.control import Maps, Scans
 from funcdiff.api.signatures.typed import typed_as
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import Builder, builders
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
+from funcdiff.core.progress import Progress
 from funcdiff.core.recording import program_of
 from funcdiff.core.scope import run_isolated
 from funcdiff.core.tracer import Tracer
@@ -31,6 +33,9 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.control.checkpoint import checkpoint as checkpoint_op
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.scan import scan as scan_op
+
+_PARTS: Final = 32
+"""Into how many parts the rows are cut whose progress is to be seen."""
 
 
 @typed_as[Scans]()
@@ -216,7 +221,9 @@ def _segment_body(p: Scan, length: int, operands: Sequence[Tracer]) -> Program:
 
 
 @typed_as[Maps]()
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(  # noqa: A001
+    f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: bool = False
+) -> Any:
     """Apply a function to every row of arrays, one after the other, and stack the results.
 
     The result is that of ``vmap(f)(xs)``, in the memory of one row at a time; a batched condition
@@ -230,6 +237,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         Container of arrays of shape ``(length, ...)``; values that are no arrays are shared.
     batch_size
         How many rows are computed at once by `vmap`; one by default.
+    progress
+        Whether to say on stderr how far it is, by a bar of tqdm where that is installed; the rows
+        are cut into 32 parts for it.  Nothing is said while the call itself is traced.
 
     Returns
     -------
@@ -251,13 +261,32 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     check_function(f, "map", "f")
     rows = Operands(xs)
     length = _length(rows, None, "map")
-    if batch_size is None:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    if not is_int(batch_size) or batch_size < 1:
+    if batch_size is not None and (not is_int(batch_size) or batch_size < 1):
         raise InputError(
             f"map: batch_size={batch_size!r} is not a positive int, at {user_location()}. Give the "
             "number of rows to compute at once, or None for one."
         )
+    if progress and length > 1 and not any(builders()):
+        with Progress(f"map of {shown_name(f)}", wanted=True, total=length, unit="rows") as bar:
+            return _join(_parts_of_map(f, rows, length, batch_size or 1, bar))
+    return _map(f, rows, length, batch_size)
+
+
+def _parts_of_map(
+    f: Callable[[Any], Any], rows: Operands, length: int, batch_size: int, bar: Progress
+) -> Iterator[Any]:
+    """Yield what `map` returns for one part of the rows after the other, of whole batches."""
+    size = -(-length // (_PARTS * batch_size)) * batch_size
+    for start in range(0, length, size):
+        part = Operands(rows.tree([x[start : start + size] for x in rows.xs]))
+        count = min(size, length - start)
+        yield _map(f, part, count, None if batch_size == 1 else batch_size)
+        bar.tick(count)
+
+
+def _map(f: Callable[[Any], Any], rows: Operands, length: int, batch_size: int | None) -> Any:
+    if batch_size is None:
+        return scan(lambda _, x: (None, f(x)), None, rows.tree(rows.numbers))[1]
     whole, parts = length // batch_size, []
     end = whole * batch_size
     if whole or not length:
@@ -267,7 +296,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         parts.append(stacked.tree([np.reshape(y, (end, *y.shape[2:])) for y in stacked.xs]))
     if end < length:
         parts.append(vmap(f)(rows.tree([x[end:] for x in rows.xs])))
-    if len(parts) == 1:
-        return parts[0]
-    first, last = (Operands(part) for part in parts)
-    return first.tree([np.concatenate(ys) for ys in zip(first.xs, last.xs, strict=True)])
+    return _join(parts)
+
+
+def _join(parts: Iterable[Any]) -> Any:
+    """Return containers of stacked rows as one."""
+    first, *others = [Operands(part) for part in parts]
+    if not others:
+        return first.tree(first.xs)
+    columns = zip(first.xs, *(other.xs for other in others), strict=True)
+    return first.tree([np.concatenate(ys) for ys in columns])

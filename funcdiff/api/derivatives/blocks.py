@@ -16,7 +16,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
 from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_outputs, trace_call
-from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.naming import name_after, shown_name
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run
 from funcdiff.api.derivatives import unit_vectors
@@ -27,6 +27,7 @@ from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
+from funcdiff.core.progress import Progress
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
@@ -42,6 +43,9 @@ from funcdiff.transforms.linearize import Linearized
 from funcdiff.transforms.vmap import vmap
 
 _NUMBER: Final = ArrayType((), INT)
+
+_CHUNKS: Final = 32
+"""How many chunks there are where a progress is to be seen and no size of theirs was given."""
 
 
 class Passes(NamedTuple):
@@ -117,13 +121,14 @@ def _derivative(
 
 @memoised
 def jacobian_passes(
-    recording: Recording, count: int, results: int, mode: Mode, chunk_size: int
+    recording: Recording, count: int, results: int, mode: Mode, chunk_size: int | None
 ) -> Passes:
     """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
     program = simplify(program_of(*recording))
-    derivative = _derivative(program, count, results, mode, chunk_size)
-    *_, size = _starts(derivative.sources)
-    chunk = min(chunk_size, size)
+    xs, ys = program.input_types[:count], program.output_types[:results]
+    *_, size = _starts(xs if _is_forward(xs, ys, mode) else ys)
+    chunk = min(-(-size // _CHUNKS) if chunk_size is None else chunk_size, size)
+    derivative = _derivative(program, count, results, mode, chunk)
     types = derivative.split.linear.input_types[count:]
     with Builder("jacobian", SHARED) as builder:
         start, *residuals = [builder.input(t) for t in (_NUMBER, *types)]
@@ -171,7 +176,13 @@ def _in_one_pass(
 
 
 def run_in_chunks(
-    passes: Passes, operands: Sequence[Any], results: int, trace: Trace, *, wants_value: bool
+    passes: Passes,
+    operands: Sequence[Any],
+    results: int,
+    trace: Trace,
+    progress: Progress,
+    *,
+    wants_value: bool,
 ) -> list[Any]:
     """Return what `jacobian_program` computes, with the memory of one chunk at a time."""
     values = run(passes.primal, operands, trace)
@@ -181,6 +192,7 @@ def run_in_chunks(
         first = min(start, passes.size - passes.chunk)  # the last one may overlap
         images = run(passes.images, [np.int64(first), *residuals], trace)
         chunks.append([image[start - first :] for image in images])
+        progress.tick(len(chunks[-1][0]) if images else 0)
     stacked = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
     return [*run(passes.cut, stacked, trace), *(outputs if wants_value else outputs[results:])]
 
@@ -255,6 +267,7 @@ def jacobian_function(
     has_aux: bool,
     holomorphic: bool,
     chunk_size: int | None,
+    progress: bool = False,
     mode: Mode = "forward",
     wants_value: bool = False,
     of: Callable[..., Any] | None = None,
@@ -276,14 +289,17 @@ def jacobian_function(
         count, rows = len(inputs.operands), sum(trace.numeric)
         operands = [*inputs.operands, *trace.captures]
         passes = None
-        if chunk_size is not None:
+        says = progress and sparse is None and not any(isinstance(x, Tracer) for x in operands)
+        if chunk_size is not None or says:
             passes = jacobian_passes(trace.recording, count, rows, mode, chunk_size)
         if sparse is not None:
             results = sparse_blocks(sparse, inputs, trace, wants_value=wants_value)
         elif passes is None or passes.chunk == passes.size:
             results = _in_one_pass(trace, operands, count, mode, wants_value=wants_value)
         else:
-            results = run_in_chunks(passes, operands, rows, trace, wants_value=wants_value)
+            what = f"{selection.transform} of {shown_name(of or f)}"
+            with Progress(what, wanted=says, total=passes.size, unit="directions") as bar:
+                results = run_in_chunks(passes, operands, rows, trace, bar, wants_value=wants_value)
         J = _assemble(results[: rows * count], inputs, trace, selection)
         rest = results[rows * count :]
         if not wants_value:

@@ -30,6 +30,7 @@ def hessian(
     argnames: Argnames | None = None,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     sparse: bool = False,
     format: Format = None,  # noqa: A002
@@ -49,6 +50,8 @@ def hessian(
         Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
     chunk_size
         How many columns are computed at a time, as for `jacobian`.
+    progress
+        Whether to say on stderr how far it is, as for `jacobian`.
     holomorphic
         Whether `f` is holomorphic with a complex value; needed for complex arguments.
     sparse, format, sparsity
@@ -78,7 +81,8 @@ def hessian(
     selection = Selection(f, "hessian", argnums, argnames)
     gradient = gradient_function(f, selection, has_aux=has_aux, holomorphic=holomorphic)
     return jacobian_function(
-        gradient, selection, chunk_size=chunk_size, holomorphic=holomorphic, has_aux=has_aux, of=f,
+        gradient, selection, chunk_size=chunk_size,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux, of=f,
         sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip
 
@@ -92,6 +96,7 @@ def value_grad_and_hessian(
     argnames: Argnames | None = None,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     sparse: bool = False,
     format: Format = None,  # noqa: A002
@@ -112,6 +117,8 @@ def value_grad_and_hessian(
         Whether `f` returns ``(value, aux)``, of which only the value is differentiated.
     chunk_size
         How many columns of the Hessian are computed at once, to bound the memory.
+    progress
+        Whether to say on stderr how far it is, as for `jacobian`.
     holomorphic
         Whether `f` is a holomorphic function with a complex value, as for `hessian`.
     sparse, format, sparsity
@@ -150,7 +157,8 @@ def value_grad_and_hessian(
         return value_and_gradient(*args, **kwargs)[::-1]
 
     derive = jacobian_function(
-        gradient_beside_value, selection, chunk_size=chunk_size, holomorphic=holomorphic,
+        gradient_beside_value, selection, chunk_size=chunk_size,
+        progress=progress, holomorphic=holomorphic,
         has_aux=True, wants_value=True,
         sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip

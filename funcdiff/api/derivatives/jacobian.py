@@ -23,6 +23,7 @@ def jacobian(
     argnames: Argnames | None = None,
     mode: Mode = None,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     has_aux: bool = False,
     sparse: bool = False,
@@ -47,6 +48,10 @@ def jacobian(
     chunk_size
         How many columns or rows are computed at a time, to bound the memory of what is between
         inputs and outputs; by default all.
+    progress
+        Whether to say on stderr how far it is, by a bar of tqdm where that is installed.  It goes
+        chunk by chunk: 32 of them, unless `chunk_size` is given.  Nothing is said where only
+        one pass is made, by sparse matrices, and while the call itself is traced.
     holomorphic
         Whether `f` is holomorphic; needed for complex arguments.
     has_aux
@@ -99,7 +104,7 @@ def jacobian(
     """
     return jacobian_function(
         f, Selection(f, "jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux,
         sparse=sparse_option(sparse, format, sparsity, mode, chunk_size=chunk_size),
     )  # fmt: skip
 
@@ -112,6 +117,7 @@ def jacfwd(
     *,
     argnames: Argnames | None = None,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     has_aux: bool = False,
     sparse: bool = False,
@@ -131,6 +137,8 @@ def jacfwd(
         they are given.
     chunk_size
         How many columns are computed at once, to bound the memory; all unless it is given.
+    progress
+        Whether to say on stderr how far it is, as for `jacobian`.
     holomorphic
         Whether `f` is a holomorphic function of complex numbers.
     has_aux
@@ -159,7 +167,7 @@ def jacfwd(
     """
     return jacobian_function(
         f, Selection(f, "jacfwd", argnums, argnames), mode="forward", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux,
         sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
     )  # fmt: skip
 
@@ -172,6 +180,7 @@ def jacrev(
     *,
     argnames: Argnames | None = None,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     has_aux: bool = False,
     sparse: bool = False,
@@ -191,6 +200,8 @@ def jacrev(
         they are given.
     chunk_size
         How many rows are computed at once, to bound the memory; all unless it is given.
+    progress
+        Whether to say on stderr how far it is, as for `jacobian`.
     holomorphic
         Whether `f` is a holomorphic function of complex numbers.
     has_aux
@@ -219,7 +230,7 @@ def jacrev(
     """
     return jacobian_function(
         f, Selection(f, "jacrev", argnums, argnames), mode="reverse", chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux,
         sparse=sparse_option(sparse, format, sparsity, "reverse", chunk_size=chunk_size),
     )  # fmt: skip
 
@@ -233,6 +244,7 @@ def value_and_jacobian(
     argnames: Argnames | None = None,
     mode: Mode = None,
     chunk_size: int | None = None,
+    progress: bool = False,
     holomorphic: bool = False,
     has_aux: bool = False,
     sparse: bool = False,
@@ -254,6 +266,8 @@ def value_and_jacobian(
         ``"forward"`` or ``"reverse"``; None for the one that is cheaper.
     chunk_size
         How many rows or columns are computed at once, to bound the memory; all unless it is given.
+    progress
+        Whether to say on stderr how far it is, as for `jacobian`.
     holomorphic
         Whether `f` is a holomorphic function of complex numbers.
     has_aux
@@ -286,6 +300,6 @@ def value_and_jacobian(
     """
     return jacobian_function(
         f, Selection(f, "value_and_jacobian", argnums, argnames), mode=mode, chunk_size=chunk_size,
-        holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
+        progress=progress, holomorphic=holomorphic, has_aux=has_aux, wants_value=True,
         sparse=sparse_option(sparse, format, sparsity, mode, chunk_size=chunk_size),
     )  # fmt: skip

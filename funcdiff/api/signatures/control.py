@@ -33,10 +33,13 @@ class Maps(Function):
 
     @overload
     def __call__(
-        self, f: Callable[[X], Differentiable], xs: X, *, batch_size: int | None = None
+        self, f: Callable[[X], Differentiable], xs: X, *, batch_size: int | None = None,
+        progress: bool = False
     ) -> Array: ...
     @overload
-    def __call__(self, f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
+    def __call__(
+        self, f: Callable[[X], Y], xs: X, *, batch_size: int | None = None, progress: bool = False
+    ) -> Y: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return all results; see ``help(funcdiff.map)``."""
 

@@ -200,24 +200,26 @@ class Matrices(Function, Generic[K, S, F, M]):
     def __call__(
         self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
         *, has_aux: No = False, mode: M = ..., chunk_size: int | None = None,
-        holomorphic: bool = False
+        progress: bool = False, holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, Array]: ...
     @overload
     def __call__(
         self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
-        *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None, holomorphic: bool = False
+        *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, Array]: ...
     @overload
     def __call__(
         self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
-        has_aux: bool = False, chunk_size: int | None = None, holomorphic: bool = False
+        has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
     @overload
     def __call__(
         self, f: Callable[..., F], argnums: Argnums | None = None, *,
         argnames: Argnames | None = None, has_aux: bool = False, mode: M = ...,
-        chunk_size: int | None = None, holomorphic: bool = False, sparse: bool = False,
-        format: Format = None, sparsity: Any = None
+        chunk_size: int | None = None, progress: bool = False, holomorphic: bool = False,
+        sparse: bool = False, format: Format = None, sparsity: Any = None
     ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a function of the same arguments that computes the Jacobian or Hessian.
