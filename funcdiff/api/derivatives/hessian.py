@@ -83,7 +83,9 @@ def hessian(
     return jacobian_function(
         gradient, selection, chunk_size=chunk_size,
         progress=progress, holomorphic=holomorphic, has_aux=has_aux, of=f,
-        sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
+        sparse=sparse_option(
+            sparse, format, sparsity, "forward", chunk_size=chunk_size, symmetric=True
+        ),
     )  # fmt: skip
 
 
@@ -160,7 +162,9 @@ def value_grad_and_hessian(
         gradient_beside_value, selection, chunk_size=chunk_size,
         progress=progress, holomorphic=holomorphic,
         has_aux=True, wants_value=True,
-        sparse=sparse_option(sparse, format, sparsity, "forward", chunk_size=chunk_size),
+        sparse=sparse_option(
+            sparse, format, sparsity, "forward", chunk_size=chunk_size, symmetric=True
+        ),
     )  # fmt: skip
 
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)

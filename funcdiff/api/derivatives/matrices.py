@@ -36,11 +36,14 @@ class Sparse(NamedTuple):
         What the caller says of it, or None.
     mode
         Whether columns are pushed or rows pulled, where entries are not followed one by one.
+    is_symmetric
+        Whether it is a Hessian.
     """
 
     format: str
     pattern: Any
     mode: Mode
+    is_symmetric: bool = False
 
 
 def sparse_option(
@@ -50,6 +53,7 @@ def sparse_option(
     mode: Mode,
     *,
     chunk_size: int | None,
+    symmetric: bool = False,
 ) -> Sparse | None:
     """Return what is asked for, None for dense arrays; refuse options that do not go together."""
     if not sparse:
@@ -73,7 +77,7 @@ def sparse_option(
         )
     if format_ != "coo":
         sparse_module()
-    return Sparse(format_ or "csr", sparsity, mode)
+    return Sparse(format_ or "csr", sparsity, mode, symmetric)
 
 
 def sparse_module() -> Any:
@@ -104,7 +108,7 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
         pattern = _checked(as_pattern(sparse.pattern), own)
     plan = sparse_plan(
         trace.recording, count, results, given, by_columns=sparse.format == "csc",
-        pattern=pattern, mode=sparse.mode,
+        pattern=pattern, mode=sparse.mode, symmetric=sparse.is_symmetric,
     )  # fmt: skip
     for place in plan.patterns:
         if place.is_half_full and place.shape[0] * place.shape[1] > _SMALL:

@@ -8,12 +8,13 @@ row are computed together as one vector (see `funcdiff.passes.sparsity`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.derivatives.programs import pullback, split_results
+from funcdiff.api.derivatives.compressed import entries_of_vectors
+from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder
 from funcdiff.core.memo import memoised
@@ -23,10 +24,9 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.ops.structure.structural import convert
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import Pattern, block_entries, numbers_of, pattern_of
-from funcdiff.passes.sparsity.coloring import column_colors
+from funcdiff.passes.sparsity.coloring import cheapest, pulled, pushed
 from funcdiff.passes.sparsity.images import (
     DensePatternError,
     Images,
@@ -34,10 +34,9 @@ from funcdiff.passes.sparsity.images import (
     UnknownImageError,
     unit_parts,
 )
-from funcdiff.passes.sparsity.known import Array, known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
+from funcdiff.passes.sparsity.known import known_outputs
+from funcdiff.passes.sparsity.parts import Entries, distinct, take
 from funcdiff.transforms.linearize import Linearized
-from funcdiff.transforms.vmap import vmap
 
 
 class Given:
@@ -144,17 +143,20 @@ def sparse_plan(
     by_columns: bool,
     pattern: Any,
     mode: Mode,
+    symmetric: bool = False,
 ) -> Plan:
     """Plan the entries of the Jacobian of the first `results` outputs by `count` inputs.
 
     `pattern` is that of the only block, or None to find it; `mode` says what to do where entries
-    cannot be followed, None what takes fewer vectors.
+    cannot be followed, None what takes fewer vectors; `symmetric` that the Jacobian is a Hessian.
     """
     derivative = _derivative(recording, count, results, given)
     try:
         return _followed(derivative, by_columns=by_columns, pattern=pattern)
     except UnknownImageError:
-        return _compressed(derivative, by_columns=by_columns, pattern=pattern, mode=mode)
+        return _compressed(
+            derivative, by_columns=by_columns, pattern=pattern, mode=mode, symmetric=symmetric
+        )
 
 
 class Patterns(NamedTuple):
@@ -226,46 +228,43 @@ def _turned(part: Entries) -> Entries:
 # ---- vectors that are pushed or pulled -----------------------------------------------------------
 
 
-def _compressed(derivative: _Derivative, *, by_columns: bool, pattern: Any, mode: Mode) -> Plan:
+def _compressed(
+    derivative: _Derivative, *, by_columns: bool, pattern: Any, mode: Mode, symmetric: bool
+) -> Plan:
     """Compute columns that share no row together, or rows that share no column."""
     xs, ys, split = derivative.xs, derivative.ys, derivative.split
     patterns, _, full = _patterns(derivative)
     if pattern is not None:
         patterns, full = [pattern], False
-    forward, colors = _direction(patterns, xs, ys, mode, full=full)
-    count = int(colors.max(initial=-1)) + 1
-    known = (False,) * split.residuals
+    if any(t.dtype.kind == "c" for t in (*xs, *ys)):
+        mode = "forward"
+    whole = _whole(patterns, xs, ys)
+    if full:
+        rows, columns = whole.shape
+        forward = mode == "forward" or (mode is None and columns <= rows)
+        coloring = pushed(whole, np.arange(columns)) if forward else pulled(whole, np.arange(rows))
+    else:
+        coloring = cheapest(whole, mode, symmetric=symmetric)
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in derivative.program.input_types]
         values = inline(split.primal, operands)
         results = values[: len(derivative.program.outputs)]
-        vectors = _vectors(colors, count, xs if forward else ys)
-        if forward:
-            flags = (*(True for _ in xs), *known)
-            stacked, _ = vmap(derivative.linear, count, flags, (True,) * len(ys))
-            images = inline(stacked, [*vectors, *values[len(results) :]])
-        else:
-            pulled = pullback(split, len(xs), (True,) * len(ys))
-            flags = (*known, *(True for _ in ys))
-            stacked, _ = vmap(pulled, count, flags, (True,) * len(xs))
-            images = inline(stacked, [*values[len(results) :], *vectors])
-        numbers = []
-        ordered = [place.transposed if by_columns else place for place in patterns]
-        for n, place in enumerate(ordered):
-            k, j = divmod(n, len(xs))
-            rows, columns = place.rows, place.columns
-            if by_columns:
-                rows, columns = columns, rows
-            if forward:
-                vector = colors[columns + sum(x.size for x in xs[:j])]
-                found = take(images[k], vector * ys[k].size + rows)
-            else:
-                vector = colors[rows + sum(y.size for y in ys[:k])]
-                found = take(images[j], vector * xs[j].size + columns)
-            assert found is not None
-            numbers.append(convert(found, ys[k].dtype))
+        numbers = entries_of_vectors(
+            split, derivative.linear, patterns, whole, coloring, values[len(results) :]
+        )
+        if by_columns:
+            pairs = zip(numbers, patterns, strict=True)
+            numbers = [_by_columns(number, place) for number, place in pairs]
+            patterns = [place.transposed for place in patterns]
         made = simplify(builder.program([*numbers, *results]))
-        return Plan(made, builder.captures, ordered, count)
+        return Plan(made, builder.captures, patterns, coloring.products)
+
+
+def _by_columns(numbers: Tracer, pattern: Pattern) -> Tracer:
+    """Return entries in the order of columns."""
+    found = take(numbers, np.lexsort((pattern.rows, pattern.columns)))
+    assert found is not None
+    return found
 
 
 def _patterns(derivative: _Derivative) -> Patterns:
@@ -283,35 +282,6 @@ def _patterns(derivative: _Derivative) -> Patterns:
     return Patterns(blocks, images.certain)
 
 
-def _direction(
-    patterns: Sequence[Pattern],
-    xs: Sequence[ArrayType],
-    ys: Sequence[ArrayType],
-    mode: Mode,
-    *,
-    full: bool,
-) -> tuple[bool, Array]:
-    """Return whether columns are pushed, and the colours of columns, or of rows.
-
-    Rows are never pulled where numbers are complex.
-    """
-    columns, rows = sum(x.size for x in xs), sum(y.size for y in ys)
-    pushes = any(t.dtype.kind == "c" for t in (*xs, *ys))
-    pushes, pulls = pushes or mode == "forward", not pushes and mode == "reverse"
-    if full:
-        forward = pushes or (columns <= rows and not pulls)
-        return forward, np.arange(columns if forward else rows)
-    whole = _whole(patterns, xs, ys)
-    if pulls:
-        return False, column_colors(whole.transposed)
-    colors = column_colors(whole)
-    if pushes or colors.max(initial=0) < np.bincount(whole.columns, minlength=1).max():
-        return True, colors
-    others = column_colors(whole.transposed)
-    forward = bool(colors.max(initial=0) <= others.max(initial=0))
-    return forward, colors if forward else others
-
-
 def _whole(
     patterns: Sequence[Pattern], xs: Sequence[ArrayType], ys: Sequence[ArrayType]
 ) -> Pattern:
@@ -326,14 +296,3 @@ def _whole(
         np.concatenate([p.columns + columns[j] for p, (_, j) in pairs]),
     )
     return Pattern(*found, (rows[-1], columns[-1]))
-
-
-def _vectors(colors: Array, count: int, types: Sequence[ArrayType]) -> list[Tracer]:
-    """Return one vector for each colour, which is 1 where an element has it, by array."""
-    starts = accumulate((t.size for t in types), initial=0)
-    vectors = []
-    for (start, stop), t in zip(pairwise(starts), types, strict=True):
-        units = np.zeros((count, t.size), t.dtype)
-        units[colors[start:stop], np.arange(t.size)] = 1
-        vectors.append(held(units.reshape(count, *t.shape)))
-    return vectors
