@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcdiff.core.builder import current_builder
+from funcdiff.core.builder import builders
 from funcdiff.errors import ConcreteValueError
 
 
@@ -21,11 +21,20 @@ def may_hold(condition: Callable[[], Any]) -> bool:
 
 def _holds(condition: Callable[[], Any], *, otherwise: bool) -> bool:
     """Return whether a condition is true, and `otherwise` where nobody knows its values."""
-    builder = current_builder()
-    before = None if builder is None else builder.refused
+    forgive = forgiveness()
     try:
         return bool(condition())
     except ConcreteValueError:
-        if builder is not None:
-            builder.refused = before
+        forgive()
         return otherwise
+
+
+def forgiveness() -> Callable[[], None]:
+    """Return what lets the open traces forget values that were asked for in vain from now on."""
+    before = [(builder, builder.refused) for builder in builders()]
+
+    def forgive() -> None:
+        for builder, refused in before:
+            builder.refused = refused
+
+    return forgive

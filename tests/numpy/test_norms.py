@@ -149,3 +149,21 @@ def test_negative_orders_of_nothing_or_of_the_infinite_are_infinite(order: float
             return np.linalg.norm(x, order, axis=-1)
 
         np.testing.assert_array_equal(fd.jvp(f, (x,), (np.zeros_like(x),))[0], f(x))
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 2.5, -1.5])
+def test_a_norm_has_a_derivative_by_its_order(order: float) -> None:
+    def f(p: Any) -> Any:
+        return linalg.norm(A * (1 + 0 * p), p, -1)
+
+    difference = (f(order + 1e-5) - f(order - 1e-5)) / 2e-5
+    for found in (
+        fd.jacfwd(f)(order),
+        fd.jacrev(f)(order),
+        fd.vmap(fd.jacrev(f))(np.array([order]))[0],
+    ):
+        np.testing.assert_allclose(found, difference, rtol=1e-8)
+    np.testing.assert_array_equal(fd.jacfwd(f)(np.inf), np.zeros(3))
+    np.testing.assert_array_equal(fd.jacfwd(f)(-np.inf), np.zeros(3))
+    assert np.isnan(fd.jacfwd(f)(0.0)).all()
+    assert fd.grad(lambda p: linalg.norm(np.zeros(3) * p, p))(2.0) == 0

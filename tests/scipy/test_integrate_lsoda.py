@@ -12,6 +12,7 @@ import funcdiff as fd
 from funcdiff.scipy import integrate
 
 TIMES = np.array([0.0, 0.5, 0.5, 2.0])
+Y0 = np.array([1.0, 0.5])
 
 
 def _decay(y: Any, _t: Any, k: Any) -> Any:
@@ -89,3 +90,33 @@ def test_stiff_equations_are_solved_again_by_a_method_for_them() -> None:
         ).y[0]
 
     np.testing.assert_allclose(fd.jvp(f, (1.0,), (1.0,))[1], np.cos([2.0]), atol=1e-3)
+
+
+def test_a_solution_over_no_time_has_derivatives() -> None:
+    def rate(y: Any, t: Any) -> Any:
+        return np.exp(t) - y / 2
+
+    def end(t: Any) -> Any:
+        return integrate.odeint(rate, Y0, t)[-1].sum()
+
+    def last(t: Any) -> Any:
+        return integrate.solve_ivp(lambda t, y: rate(y, t), (0.0, t), Y0, "LSODA").y[:, -1].sum()
+
+    # with y' = f at the start, and y'' = eᵗ - f/2; the derivative by both times
+    slope = (1 - Y0 / 2).sum()
+    bend = len(Y0) - slope / 2
+    times = np.zeros(3)
+    for found in (fd.jacfwd(end)(times), fd.jacrev(end)(times), fd.jit(fd.grad(end))(times)):
+        np.testing.assert_allclose(found, [-slope, 0, slope], rtol=1e-12)
+    np.testing.assert_allclose(fd.hessian(end)(times)[2, [0, 2]], [slope / 2, bend], rtol=1e-8)
+    assert fd.grad(last)(0.0) == pytest.approx(slope, rel=1e-12)
+    assert fd.grad(fd.grad(last))(0.0) == pytest.approx(bend, rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_odeint_takes_one_time_and_none(count: int) -> None:
+    def f(y: Any) -> Any:
+        return integrate.odeint(_decay, y, np.zeros(count), (1.0,))
+
+    assert f(Y0).shape == (count, 2)
+    np.testing.assert_array_equal(fd.jacrev(f)(Y0), np.tile(np.eye(2), (count, 1, 1)))

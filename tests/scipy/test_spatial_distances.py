@@ -101,6 +101,26 @@ def test_a_distance_of_nothing_has_no_derivative() -> None:
     np.testing.assert_array_equal(fd.grad(distance.canberra)(np.zeros(2), np.zeros(2)), [0, 0])
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_a_distance_has_a_derivative_by_its_order(p: float) -> None:
+    def numbers(p: Any) -> Any:
+        return np.stack([
+            distance.minkowski(A[0], A[1], p), distance.minkowski(A[0], A[1], p, W),
+            distance.cdist(A, B, "minkowski", p=p)[0, 0], distance.pdist(A, "minkowski", p=p)[0],
+        ])  # fmt: skip
+
+    for order in (1, 2):
+        found = fd.derivative(numbers) if order == 1 else fd.jacfwd(fd.derivative(numbers))
+        f = numbers if order == 1 else fd.derivative(numbers)
+        difference = (f(p + 1e-5) - f(p - 1e-5)) / 2e-5
+        np.testing.assert_allclose(found(p), difference, rtol=1e-6)
+    np.testing.assert_allclose(fd.jacrev(numbers)(p), fd.derivative(numbers)(p))
+    batched = fd.vmap(fd.jacrev(numbers))(np.array([p, 2.5]))[0]
+    np.testing.assert_allclose(batched, fd.jit(fd.jacrev(numbers))(p))
+    slopes = fd.vmap(fd.grad(lambda p: distance.minkowski(A[0], A[1], p)))(np.array([p, np.inf]))
+    np.testing.assert_array_equal(slopes, [batched[0], 0])
+
+
 def test_what_counts_truth_values_is_refused() -> None:
     with pytest.raises(UnsupportedNumPyError, match="compares truth values"):
         fd.grad(lambda x: np.sum(distance.cdist(x, x, "jaccard")))(A)

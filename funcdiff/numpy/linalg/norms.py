@@ -11,12 +11,14 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import is_constant
 from funcdiff.numpy.linalg.singular import svdvals
 from funcdiff.numpy.shapes.shape import normalized_axis
 from funcdiff.ops.axes.reductions import reduce_max, reduce_min
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert, permute, reshape
+from funcdiff.ops.structure.unknown import unknown
 from funcdiff.space import reduce_sum
 
 
@@ -25,13 +27,14 @@ def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -
     """Return a norm of vectors (one axis) or matrices (two axes)."""
     if x.dtype.kind in "biu":
         x = convert(x, FLOAT)
-    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2)):
+    is_traced = isinstance(ord, Tracer)
+    if axis is None and (ord is None or (not is_traced and ord in ("f", "fro") and x.ndim == 2)):
         return _kept(_length(x), x, tuple(range(x.ndim)), keepdims)
     axes = tuple(range(x.ndim)) if axis is None else axis
     axes = axes if isinstance(axes, tuple) else (axes,)
     places = tuple(normalized_axis(_as_axis(k), x.ndim) for k in axes)
     if len(places) == 1:
-        if axis is None and ord == 2:
+        if axis is None and not is_traced and ord == 2:
             return _kept(_length(x), x, places, keepdims)
         return _kept(_of_vectors(x, ord, places[0]), x, places, keepdims)
     if len(places) != 2:
@@ -55,7 +58,7 @@ def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer
     return reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
 
 
-def _root(powers: Any, root: Callable[[Any], Any], at_zero: float) -> Any:
+def _root(powers: Any, root: Callable[[Any], Any], at_zero: Any) -> Any:
     """Return the root of a sum of powers, with the derivative 0 where the sum is 0."""
     zero = powers == 0
     return np.where(zero, at_zero, root(np.where(zero, 1, powers)))
@@ -78,9 +81,11 @@ def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
 def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    sizes: Any = np.absolute(x)
+    if isinstance(ord, Tracer) and not is_constant(ord):
+        return _of_traced_order(sizes, ord, axis)
     if ord is None or ord == 2:
         return _euclidean(x, (axis,))
-    sizes: Any = np.absolute(x)
     if ord == np.inf:
         return _largest(sizes, axis)
     if ord == -np.inf:
@@ -89,10 +94,30 @@ def _of_vectors(x: Any, ord: Any, axis: int) -> Any:
         return reduce_sum((x != 0).astype(sizes.dtype), (axis,))
     if ord == 1:
         return reduce_sum(sizes, (axis,))
+    return _of_finite_order(sizes, ord, axis)
+
+
+def _of_traced_order(sizes: Any, ord: Any, axis: int) -> Any:
+    """Return a norm that depends on its order: one formula, and its limits at both infinities.
+
+    The number of nonzero elements, of order 0, is no limit: it has no derivative there.
+    """
+    zero, upper, lower = ord == 0, ord == np.inf, ord == -np.inf
+    found: Any = _of_finite_order(sizes, np.where(zero | upper | lower, 1, ord), axis)
+    count: Any = reduce_sum(array((sizes != 0).astype(sizes.dtype)), (axis,))
+    found = np.where(zero, count + unknown(array(np.where(zero, ord, 0))), found)
+    if not sizes.shape[axis]:
+        return found
+    largest: Any = reduce_max(sizes, (axis,))
+    smallest: Any = reduce_min(sizes, (axis,))
+    return np.where(upper, largest, np.where(lower, smallest, found))
+
+
+def _of_finite_order(sizes: Any, ord: Any, axis: int) -> Any:
     zero = sizes == 0  # where |x|ᵖ is 0 or infinite, the derivative is that of |x|, which is 0
-    powers = np.where(zero, 0.0 if ord > 0 else np.inf, np.where(zero, 1, sizes) ** ord)
+    at_zero = np.where(np.real(ord) > 0, 0.0, np.inf).astype(sizes.dtype)
+    powers = np.where(zero, at_zero, np.where(zero, 1, sizes) ** ord)
     total: Any = reduce_sum(array(powers), (axis,))
-    at_zero = 0.0 if np.real(ord) > 0 else np.inf
     return _root(total, lambda z: z ** np.reciprocal(ord, dtype=total.dtype), at_zero)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import nested_policy, record, run
-from funcdiff.core.builder import Builder, builders, current_builder
+from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import CLOSED
 from funcdiff.core.program import Program
@@ -20,6 +20,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
+from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import cover, load
 
 NUMBER = ArrayType((), FLOAT)
@@ -64,15 +65,13 @@ def attempt(trace: Callable[[], Any], *others: Any) -> Any:
 
     What cannot be traced may still be a plain function of plain values, which `untraced` is for.
     """
-    enclosing = list(builders())
-    refused = [b.refused for b in enclosing]
+    forgive = forgiveness()
     try:
         return trace()
     except Exception as error:
         if has_tracer(*others):
             raise
-        for builder, before in zip(enclosing, refused, strict=True):
-            builder.refused = before
+        forgive()
         return error
 
 

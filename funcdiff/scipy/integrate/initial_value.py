@@ -42,7 +42,9 @@ class Layout(NamedTuple):
     ending
         The terminal event that does, -1 if none.
     reaches_end
-        Whether the step was made to end at t1.
+        Whether the solution was made to end at t1.
+    passes_end
+        Whether the last step goes beyond.
     last_order
         The order of a multistep method that took it, else 0.
     method, is_twin
@@ -54,6 +56,7 @@ class Layout(NamedTuple):
     events: tuple[int, ...]
     ending: int
     reaches_end: bool
+    passes_end: bool
     last_order: int
     method: str
     is_twin: bool
@@ -102,13 +105,15 @@ class Problem:
         """Return the shapes of a solution."""
         result, steps, method, is_twin = self.solution(operands)
         events = result.t_events or []
-        reaches_end = bool(steps) and steps[-1][1] == float(operands[self._end])
+        end = float(operands[self._end])
+        passes_end = is_twin and float(operands[self._end - 1]) == end
+        reaches_end = passes_end or (bool(steps) and steps[-1][1] == end)
         ending = -1
         if result.status == 1:
             direction = np.sign(steps[-1][1] - steps[-1][0])
             ending = int(np.argmax([direction * t[-1] if len(t) else -np.inf for t in events]))
         return Layout(
-            len(steps), len(result.t), tuple(map(len, events)), ending, reaches_end,
+            len(steps), len(result.t), tuple(map(len, events)), ending, reaches_end, passes_end,
             steps[-1][2] if steps else 0, method, is_twin,
         )  # fmt: skip
 
@@ -198,7 +203,7 @@ class Problem:
         """Take the steps again; return what `results` returns."""
         rest = iter(fixed)
         nodes = given.t0 + next(rest)
-        if layout.reaches_end:
+        if layout.reaches_end and not layout.passes_end:
             nodes = np.concatenate([nodes[:-1], given.t1[None]])
         lengths = nodes[1:] - nodes[:-1]
         evaluates = self.settings.evaluates

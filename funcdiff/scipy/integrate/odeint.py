@@ -90,10 +90,11 @@ def odeint(
         evaluates=True, dense=False, options=tuple((k, static(v)) for k, v in named.items()),
     )  # fmt: skip
     times = array(t).astype(FLOAT)
-    if times.ndim != 1 or not len(times):
+    if times.ndim != 1:
         raise ValueError(f"odeint needs a sequence of times, at {user_location()}.")
     captures = [c for f in found for c in f.captures]
-    operands = as_tracers([*captures, state, times[0], times[-1], times])
+    ends = (times[0], times[-1]) if len(times) else (0.0, 0.0)
+    operands = as_tracers([*captures, state, *ends, times])
     shape = (*state.shape, *times.shape)
     types = (ArrayType(times.shape, FLOAT), ArrayType(shape, FLOAT), ArrayType((4,), INT))
     p = Replay(maker_of(settings, whole), len(operands), 0, types, (), ())

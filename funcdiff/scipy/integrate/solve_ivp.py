@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.calls.arguments import as_tracers
-from funcdiff.core.builder import builders
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import index_value, known
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.replay import Replay, replay
+from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.closures import (
     NUMBER,
@@ -250,14 +250,12 @@ def _counts(settings: Settings, operands: Sequence[Any]) -> list[int]:
     type_ = ArrayType((4 + kinds,), INT)
     p = Replay(name, len(operands), 0, (type_,), (), ())
     (counts,) = _fresh(replay(p, operands))
-    enclosing = list(builders())
-    refused = [builder.refused for builder in enclosing]
+    forgive = forgiveness()
     try:
         return [index_value(counts[k]) for k in range(4 + kinds)]
     except ConcreteValueError as error:
         if settings.evaluates and not (settings.dense or kinds):
-            for builder, before in zip(enclosing, refused, strict=True):
-                builder.refused = before
+            forgive()
             return [0, 0, operands[-1].shape[0], 0]
         raise ConcreteValueError(
             f"how many steps and events solve_ivp has is not known at {user_location()}, where the "

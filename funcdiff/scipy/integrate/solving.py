@@ -18,6 +18,7 @@ from funcdiff.core.program import Program
 from funcdiff.scipy.covered import load
 
 _ODEINT_TOLERANCE: Final = 1.49012e-8
+_BEYOND: Final = 1e-3
 
 
 class Event(NamedTuple):
@@ -123,8 +124,13 @@ def solve(p: Settings, given: Given) -> Solution:
 def _twin(
     result: Any, rate: Any, span: tuple[float, float], y0: Any, tolerances: Any, *, is_stiff: bool
 ) -> Solution:
-    """Solve a problem once more by a method whose steps are seen."""
+    """Solve a problem once more by a method whose steps are seen.
+
+    An interval of length 0 has none: a step beyond its end shows how the solution leaves it.
+    """
     steps: list[Any] = []
+    if span[0] == span[1]:
+        span = span[0], span[0] + _BEYOND * max(1.0, abs(span[0]))
     name = "Radau" if is_stiff else "DOP853"
     method = _recording(name, steps)
     load("scipy.integrate").solve_ivp(rate, span, y0, method=method, **tolerances)
@@ -133,11 +139,13 @@ def _twin(
 
 def _odeint(rate: Any, jac: Any, y0: Any, times: Any, options: dict[str, Any]) -> Any:
     y, info = load("scipy.integrate").odeint(
-        rate, y0, times, Dfun=jac, full_output=1, tfirst=True, **options
-    )
+        rate, y0, times if len(times) else np.zeros(1), Dfun=jac, full_output=1, tfirst=True,
+        **options,
+    )  # fmt: skip
+    evaluations, jacobians = (sum(info[k][-1:]) for k in ("nfe", "nje"))
     return SimpleNamespace(
-        t=times, y=y.T, t_events=None, y_events=None, nfev=info["nfe"][-1], njev=info["nje"][-1],
-        nlu=info["nje"][-1], status=0, info=info,
+        t=times, y=y[: len(times)].T, t_events=None, y_events=None, nfev=evaluations,
+        njev=jacobians, nlu=jacobians, status=0, info=info,
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.tracing import nested_policy, record, run
 from funcdiff.api.control.branching import cond
-from funcdiff.core.builder import builders
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
@@ -25,6 +24,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import known
 from funcdiff.numpy.creation.construction import array
+from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.integrate.closures import Closure, closure
 
 
@@ -143,13 +143,11 @@ def closures(
         ``explore(*functions)`` calls functions of values as the solver will; it raises
         ConcreteValueError where values are not known.
     """
-    enclosing = list(builders())
-    refused = [builder.refused for builder in enclosing]
+    forgive = forgiveness()
     try:
         return [closure(f, *types) for f in functions]
     except ConcreteValueError as error:
-        for builder, before in zip(enclosing, refused, strict=True):
-            builder.refused = before
+        forgive()
         ways = [Ways(f, *types) for f in functions]
         try:
             with warnings.catch_warnings():

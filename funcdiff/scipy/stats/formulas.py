@@ -181,6 +181,42 @@ def _genextreme_logpdf(self: Any, x: Any, c: Any) -> Any:
     return y - np.exp(y) - np.log1p(-c * x)
 
 
+def _genextreme_near(c: Any) -> tuple[Any, Any, Any, Any]:
+    """Return where c is near 0, c elsewhere, and values (1 - eᶜᵘ)/c with weights in its place.
+
+    They are those of the trapezoidal rule over u, which has the density exp(u - eᵘ).
+    """
+    near = np.abs(c) < 0.1
+    u = grid(-70.0, 0.2, 374, np.ndim(c))
+    values = -u * special.exprel(np.where(near, c, 0.0) * u)
+    return near, np.where(near, 1.0, c), values, 0.2 * np.exp(u - np.exp(u))
+
+
+def _genextreme_munp(_self: Any, n: int, c: Any) -> Any:
+    near, large, values, weights = _genextreme_near(c)
+    terms: Any = sum((-1) ** k * comb(n, k) * special.gamma(k * large + 1) for k in range(n + 1))
+    found = np.where(near, np.sum(weights * values**n, axis=0), terms / large**n)
+    return np.where(n * c > -1, found, np.inf)
+
+
+def _genextreme_stats(_self: Any, c: Any, **_moments: Any) -> tuple[Any, ...]:
+    near, large, values, weights = _genextreme_near(c)
+    mean = np.sum(weights * values, axis=0)
+    g1, g2, g3, g4 = (special.gamma(k * large + 1) for k in range(1, 5))
+    central = (
+        (g2 - g1**2) / large**2,
+        (3 * g2 * g1 - g3 - 2 * g1**3) / large**3,
+        (g4 - 4 * g3 * g1 + 6 * g2 * g1**2 - 3 * g1**4) / large**4,
+    )
+    variance, third, fourth = (
+        np.where(near, np.sum(weights * (values - mean) ** k, axis=0), of_gamma)
+        for k, of_gamma in zip((2, 3, 4), central, strict=True)
+    )
+    first = np.where(near, mean, (1 - g1) / large)
+    found = first, variance, third / variance**1.5, fourth / variance**2 - 3
+    return tuple(np.where(k * c > -1, y, np.nan) for k, y in enumerate(found, 1))
+
+
 def _kappa4_logcdf(_self: Any, x: Any, h: Any, k: Any) -> Any:
     """ln(1 - h·eᵛ)/h with v = ln(1 - kx)/k."""
     powered = np.exp(-x * _log1p_ratio(-k * x))
@@ -323,7 +359,8 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                  "_pdf": _from_logpdf},
     "genpareto": {"_logpdf": _genpareto_logpdf, "_pdf": _from_logpdf, "_logsf": _genpareto_logsf},
     "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
-                   "_pdf": _from_logpdf},
+                   "_pdf": _from_logpdf, "_stats": _genextreme_stats,
+                   "_munp": _genextreme_munp},
     "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf, "_pdf": _from_logpdf},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
@@ -82,6 +84,24 @@ def _inverse_wishart(_self: Any, x: Any, dim: int, df: Any, log_det_scale: Any, 
     return df * log_det_scale / 2 - (df + dim + 1) * log_det / 2 - trace / 2 - norm
 
 
+def _with_last_share(plain: Any) -> Any:
+    """Return what processes parameters of SciPy's, where the last share is what others leave.
+
+    SciPy makes it so where their sum is not 1 to rounding, that is next to every point.
+    """
+
+    def process(self: Any, n: Any, p: Any) -> Any:
+        if not holds_traced(p):
+            return plain(self, n, p)
+        q: Any = array(p).astype(float)
+        n, values, refused = plain(self, n, stop_gradient(q))
+        last = 1 - np.sum(q[..., :-1], axis=-1, keepdims=True)
+        shares: Any = np.concatenate([q[..., :-1], last], axis=-1)
+        return n, values + (shares - stop_gradient(shares)), refused
+
+    return process
+
+
 def _refusing(name: str, plain: Any) -> Any:
     """Return a method of SciPy's that refuses traced arrays."""
 
@@ -109,6 +129,8 @@ def cover_multivariate() -> None:
     for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
+    shares: Any = copy_of(module.multinomial_gen)
+    shares._process_parameters = _with_last_share(shares._process_parameters)
     for name in _OBJECTS.split():
         plain = getattr(stats, name, None)
         if plain is None:

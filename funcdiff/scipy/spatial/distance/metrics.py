@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.special import rel_entr
 
 Metric = Callable[..., Any]
@@ -27,12 +28,12 @@ def _sum(x: Any, w: Any = None) -> Any:
 
 def minkowski(x: Any, y: Any, p: Any = 2, w: Any = None) -> Any:
     """Return (Σ w|x - y|ᵖ)^(1/p)."""
-    if isinstance(p, int | float) and p <= 0:
+    if is_known_to_hold(lambda: p <= 0):
         raise ValueError("p must be greater than 0")
-    if isinstance(p, int | float) and p == np.inf:
-        return chebyshev(x, y, w)
-    if w is None and isinstance(p, int | float) and p >= 1:
+    if w is None:
         return np.linalg.norm(x - y, ord=p, axis=-1)
+    if is_known_to_hold(lambda: p == np.inf):
+        return chebyshev(x, y, w)
     gaps = np.abs(x - y)
     powers = np.where(gaps == 0, 0, np.where(gaps == 0, 1, gaps) ** p)
     return root(_sum(powers, w), 1 / p)
