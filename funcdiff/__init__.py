@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
     from funcdiff.core.parse import parse
-    from funcdiff.reading.views import cost, explain, export, source
+    from funcdiff.reading.views import cost, draw, explain, export, source
 
 __all__ = [
     "Program",
@@ -59,6 +59,7 @@ __all__ = [
     "depends_on",
     "derivative",
     "directional_derivative",
+    "draw",
     "elementwise_grad",
     "errors",
     "evaluate",
@@ -131,7 +132,7 @@ _LATER = {
     "api.vectors": "ravel_pytree",
     "backend.blocks.threads": "get_num_threads set_num_threads",
     "core.parse": "parse",
-    "reading.views": "cost explain export source",
+    "reading.views": "cost draw explain export source",
 }
 """Modules that are imported when one of their public names is asked for."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
+from funcdiff.core.late import late_import
 from funcdiff.core.origins import Origins
 from funcdiff.core.primitive import Operation, P, Params, Primitive, operation
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
@@ -123,6 +124,11 @@ class Program:
         return "\n".join(lines(self))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it: drawn if igraph is installed, or else as text."""
+        shown: str = late_import("funcdiff.reading.drawing.picture").program_html(self)
+        return shown
 
 
 INDENT: Final = "  "

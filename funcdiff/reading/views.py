@@ -1,18 +1,20 @@
-"""Implements `source`, `export`, `cost` and `explain`, for a function and its derivatives."""
+"""Implements `source`, `export`, `cost`, `explain` and `draw`, of functions and derivatives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, overload
 
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.jit import JittedFunction
 from funcdiff.api.signatures.variables import P
 from funcdiff.core.effects import running
+from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.reading.costs import Cost, cost_of
+from funcdiff.reading.drawing.picture import Drawing, drawing_of, sizes_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.explanation.diagnosis import diagnose
 from funcdiff.reading.explanation.report import Report
@@ -219,3 +221,66 @@ def explain(f: Callable[P, Any]) -> Callable[P, Report]:
         return quiet(diagnosed)
 
     return explained
+
+
+@overload
+def draw(f: Program, *, sizes: bool = False) -> Callable[..., Drawing]: ...
+@overload
+def draw(f: Callable[P, Any], *, sizes: bool = False) -> Callable[P, Drawing]: ...
+def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
+    """Return a function that draws the graph of a call instead of running it.
+
+    Values have one colour, what only their derivatives need has another, and thick lines are values
+    that derivatives use.  Beside the graph stand the lines of `f` and their derivatives.  Loops and
+    branches are one node, and of more than 150 equations each line is.
+
+    Parameters
+    ----------
+    f
+        Function of arrays or containers of arrays, or a program.  Derivatives work too:
+        ``draw(grad(f))(x)``.
+    sizes
+        Whether to run the call, and colour each derivative by its root mean square.
+
+    Returns
+    -------
+    callable
+        Of the arguments of `f` (those of a program are needed for `sizes` only), returning an
+        immutable object with the picture as ``svg`` and the text for graphviz as ``dot``.  It shows
+        in a notebook, and ``save("f.svg")`` or ``save("f.dot")`` writes it to a file.
+
+    Raises
+    ------
+    InputError
+        When called while something is traced.
+    MissingDependencyError
+        When ``svg`` is asked for, if igraph is not installed; ``dot`` needs nothing.
+
+    Examples
+    --------
+    >>> import funcdiff as fd
+    >>> drawing = fd.draw(fd.value_and_grad(lambda a, b: a * b))(2.0, 3.0)
+    >>> drawing
+    <drawing of value_and_grad(<lambda>): 5 nodes in 1 lines; see .svg, .dot, .save>
+    """
+    if isinstance(f, Program):
+
+        def of_program(*args: Any) -> Drawing:
+            return drawing_of("program", f, sizes=sizes_of(f, args) if sizes else None)
+
+        return of_program
+    check_function(f, "draw")
+
+    @name_after(f, "draw", sizes=sizes)
+    def drawn(*args: Any, **kwargs: Any) -> Drawing:
+        examined = Examined.of(f, args, kwargs)
+        program, trace = examined.program, examined.trace
+        found = None
+        if sizes:
+            arrays = [*examined.operands, *trace.captures]
+            with nullcontext() if trace.calls is None else running(trace.calls):
+                found = quiet(lambda: sizes_of(program, arrays))
+        captured = [examined.notes.array_name(x) for x in trace.captures]
+        return drawing_of(summary_of(f), program, captured=captured, trace=trace, sizes=found)
+
+    return drawn
