@@ -26,6 +26,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",  # pictures by functions of the examples
     "sphinx_gallery.gen_gallery",
     "docs.pages",  # a page for every public name
+    "docs.pictures",
 ]
 exclude_patterns = ["_build"]
 default_role = "py:obj"

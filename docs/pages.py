@@ -78,8 +78,10 @@ GROUPS: Final = (
     ),
     Group(
         "Programs, source text and explanations",
-        "[Explain a call](explain.md), [read the code](source.md), [run it elsewhere](export.md).",
-        "trace parse evaluate Program source cost explain export reading.exported.Exported",
+        "[Explain a call](explain.md), [draw it](draw.md), [read the code](source.md), [run it "
+        "elsewhere](export.md).",
+        "trace parse evaluate Program source cost explain draw export "
+        "reading.exported.Exported reading.drawing.picture.Drawing",
     ),
     Group(
         "Containers",

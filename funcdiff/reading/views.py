@@ -259,9 +259,8 @@ def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
     Examples
     --------
     >>> import funcdiff as fd
-    >>> drawing = fd.draw(fd.value_and_grad(lambda a, b: a * b))(2.0, 3.0)
-    >>> drawing
-    <drawing of value_and_grad(<lambda>): 5 nodes in 1 lines; see .svg, .dot, .save>
+    >>> fd.draw(fd.value_and_grad(lambda a, b: a * b))(2.0, 3.0)
+    <drawing of value_and_grad(f): 5 nodes in 1 lines; see .svg, .dot, .save>
     """
     if isinstance(f, Program):
 

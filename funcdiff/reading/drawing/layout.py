@@ -203,7 +203,11 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     for upper, lower in threaded.links:
         above[lower].append(upper)
         below[upper].append(lower)
-    xs = [80.0 * coordinates[k][0] for k in range(count)]
+    xs = [0.0] * count
+    for layer in order:  # as narrow as can be
+        packed = _apart([0.0] * len(layer), [widths[k] for k in layer])
+        for k, x in zip(layer, packed, strict=True):
+            xs[k] = x
     both = [a + b for a, b in zip(above, below, strict=True)]
     for sweep in range(_SWEEPS):
         near = both if sweep > _SWEEPS / 2 else below if sweep % 2 else above
@@ -238,7 +242,8 @@ def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
     """
     offsets, last = [], 0.0
     for k, width in enumerate(widths):
-        last += (widths[k - 1] + width) / 2 + _APART if k else 0.0
+        gap = _THREAD if width == widths[k - 1] == _THREAD else _APART
+        last += (widths[k - 1] + width) / 2 + gap if k else 0.0
         offsets.append(last)
     pools: list[tuple[float, int, float]] = []
     for target, offset, width in zip(wanted, offsets, widths, strict=True):
