@@ -11,6 +11,7 @@ import funcdiff as fd
 
 Vector = NDArray[np.float64]
 Params = dict[str, Vector]
+Coordinates = tuple[NDArray[Any], tuple[NDArray[Any], NDArray[Any]]]
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,26 @@ def jacobians_of_arrays_are_arrays() -> None:
     assert_type(fd.hessian(three, argnums=(0, 1))(x, 2.0, params), Any)
 
 
+def sparse_jacobians_have_the_type_of_their_format() -> None:
+    assert_type(fd.jacobian(field, sparse=True, format="coo")(x), Coordinates)
+    assert_type(fd.jacfwd(field, sparse=True, format="coo")(x), Coordinates)
+    assert_type(fd.jacobian(field, mode="reverse", sparse=True, format="coo")(x), Coordinates)
+    assert_type(
+        fd.value_and_jacobian(field_with_aux, has_aux=True, sparse=True, format="coo")(x),
+        tuple[tuple[Vector, str], Coordinates],
+    )
+    assert_type(fd.hessian(total, sparse=True, format="coo")(x), Coordinates)
+    assert_type(
+        fd.value_grad_and_hessian(total, sparse=True, format="coo")(x),
+        tuple[np.float64, Vector, Coordinates],
+    )
+    fd.jacobian(field, sparse=True)(x).toarray()
+    fd.hessian(total, sparse=True, format="csc")(x).indptr.sum()
+    fd.jacobian(tree, sparse=True)(x)
+    chosen: bool = len(x) > 3
+    fd.jacobian(field, sparse=chosen)(x)
+
+
 def the_other_transforms_keep_signatures() -> None:
     assert_type(fd.vmap(field_of_two, in_axes=(0, None))(x, 2.0), Vector)
     assert_type(fd.vmap(fd.grad(total))(x), Vector)
@@ -424,6 +445,7 @@ PROGRAMS = [
     linear_functions_are_transposed,
     derivatives_of_numbers_are_like_the_result,
     jacobians_of_arrays_are_arrays,
+    sparse_jacobians_have_the_type_of_their_format,
     the_other_transforms_keep_signatures,
     branches_and_loops_keep_the_types_of_their_values,
     transforms_fit_into_annotated_functions,

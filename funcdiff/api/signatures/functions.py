@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -30,6 +31,10 @@ from funcdiff.api.signatures.variables import (
     Aux,
     B,
     ComplexScalar,
+    Coo,
+    Coordinates,
+    Csc,
+    Csr,
     Differentiable,
     DifferentiableAndAux,
     DifferentiableValue,
@@ -51,6 +56,9 @@ from funcdiff.api.signatures.variables import (
     Y,
     Yes,
 )
+
+if TYPE_CHECKING:  # Any, unless there are stubs of SciPy's
+    from scipy.sparse import csc_array, csr_array
 
 F = TypeVar("F", contravariant=True)
 M = TypeVar("M", contravariant=True)
@@ -214,6 +222,60 @@ class Matrices(Function, Generic[K, S, F, M]):
         has_aux: bool = False, chunk_size: int | None = None, progress: bool = False,
         holomorphic: bool = False
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
+        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Csr = None, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, csr_array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
+        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Csr = None, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, csr_array]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csr = None,
+        sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csr_array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
+        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Csc, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, csc_array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
+        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Csc, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, csc_array]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Csc,
+        sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csc_array]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
+        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Coo, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, Coordinates]: ...
+    @overload
+    def __call__(
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
+        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
+        format: Coo, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, Coordinates]: ...
+    @overload
+    def __call__(
+        self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
+        has_aux: bool = False, holomorphic: bool = False, sparse: Yes, format: Coo,
+        sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Coordinates]: ...
     @overload
     def __call__(
         self, f: Callable[..., F], argnums: Argnums | None = None, *,

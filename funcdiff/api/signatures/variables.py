@@ -60,8 +60,15 @@ First = Literal[0] | None
 Mode = Literal["forward", "reverse"] | None
 """How a Jacobian is computed; None for the cheaper way."""
 
-Format = Literal["csr", "csc", "coo"] | None
+Csr = Literal["csr"] | None
+Csc = Literal["csc"]
+Coo = Literal["coo"]
+
+Format = Csr | Csc | Coo
 """Of sparse matrices; None for rows one after another."""
+
+Coordinates = tuple[Array, tuple[Array, Array]]
+"""A sparse matrix of plain arrays: entries, then their rows and columns."""
 
 No = Literal[False]
 Yes = Literal[True]
