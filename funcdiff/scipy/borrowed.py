@@ -310,7 +310,7 @@ def _class(plain: Any) -> Any:
         return known[1]
     own = CellType()
     members = {
-        name: _member(value, {id(plain): own})
+        name: _watched(name, _member(value, {id(plain): own}))
         for name, value in vars(plain).items()
         if name not in ("__dict__", "__weakref__", "__slots__")
     }
@@ -321,6 +321,19 @@ def _class(plain: Any) -> Any:
     own.cell_contents = found if bases else plain
     _borrowed[-id(plain)] = plain, found
     return found
+
+
+def _watched(name: str, member: Any) -> Any:
+    """Return a method that is called from outside, in which equal numbers are looked at."""
+    is_public = not name.startswith("_") or name in ("__init__", "__call__")
+    if not isinstance(member, FunctionType) or not is_public:
+        return member
+
+    @wraps(member)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return run_watched(partial(member, self, *args, **kwargs), self)
+
+    return method
 
 
 def _member(value: Any, cells: dict[int, CellType]) -> Any:

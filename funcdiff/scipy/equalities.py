@@ -24,6 +24,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_constant
 from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
+from funcdiff.scipy.covered import Holder
 
 
 class _Watch(NamedTuple):
@@ -44,30 +45,84 @@ class _Watch(NamedTuple):
 _watched: Final[ContextVar[_Watch | None]] = ContextVar("watched", default=None)
 
 
-def run_watched(call: Callable[[], Any]) -> Any:
-    """Return what a call of SciPy's code returns, with derivatives where numbers are equal, too."""
+def run_watched(call: Callable[[], Any], owner: Any = None) -> Any:
+    """Return what a call of SciPy's code returns, with derivatives where numbers are equal, too.
+
+    What a method leaves in the attributes of its `owner` is looked at, too.
+    """
     if _watched.get() is not None or current_builder() is None:
         return call()
-    watch = _Watch([])
+    before, watch = _attributes(owner), _Watch([])
     with _as(watch):
-        found = call()
+        found = call(), _attributes(owner)
     if not watch.met:
-        return found
+        return found[0]
     forgive = forgiveness()
     try:
+        _set_attributes(owner, before)
         with _as(_Watch([], differ=True)), np.errstate(all="ignore"):
-            again = _real_where(found, call())
+            again = _real_where(found, (call(), _attributes(owner)))
             if is_known_to_hold(lambda: _agree(found, again)):
-                return again
+                return _kept(again, owner)
     except FuncdiffError:
         forgive()
     except Exception:  # SciPy's own
-        return found
+        return _kept(found, owner)
     unknown: Any = sum(zero_without_slope(np.where(*pair, 0)) for pair in watch.met)
-    leaves, structure = pytree.flatten(found)
-    return pytree.unflatten(
-        structure, [x + unknown.astype(x.dtype) if _is_inexact(x) else x for x in leaves]
+    leaves, _, rebuild = _flat(found)
+    shown = [x + unknown.astype(array(x).dtype) if _is_inexact(x) else x for x in leaves]
+    return _kept(rebuild(shown), owner)
+
+
+def _flat(value: Any, *around: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]]:
+    """Return leaves of a result and of objects of SciPy's in it, its kind, and what rebuilds it.
+
+    An object stays the same, with other attributes; one that is met within itself is a leaf.
+    """
+    found, structure = pytree.flatten(value)
+    parts = [
+        _flat(_attributes(x), x, *around)
+        if isinstance(x, Holder) and all(x is not y for y in around)
+        else ([x], None, None)
+        for x in found
+    ]
+
+    def rebuild(leaves: list[Any]) -> Any:
+        rest, rebuilt = iter(leaves), []
+        for x, (own, _, again) in zip(found, parts, strict=True):
+            new = [next(rest) for _ in own]
+            if again is None:
+                (x,) = new
+            else:
+                _set_attributes(x, again(new))
+            rebuilt.append(x)
+        return pytree.unflatten(structure, rebuilt)
+
+    kinds = (
+        structure,
+        *((type(x), kind) if kind else None for x, (_, kind, _) in zip(found, parts, strict=True)),
     )
+    return [leaf for own, _, _ in parts for leaf in own], kinds, rebuild
+
+
+def _attributes(owner: Any) -> dict[str, Any]:
+    slots = {n for kind in type(owner).__mro__ for n in getattr(kind, "__slots__", ())}
+    return {n: getattr(owner, n) for n in slots if hasattr(owner, n)} | getattr(
+        owner, "__dict__", {}
+    )
+
+
+def _set_attributes(owner: Any, attributes: dict[str, Any]) -> None:
+    for name in _attributes(owner):
+        delattr(owner, name)
+    for name, value in attributes.items():
+        setattr(owner, name, value)
+
+
+def _kept(found: tuple[Any, dict[str, Any]], owner: Any) -> Any:
+    """Return a result, with the attributes of the owner as they were with it."""
+    _set_attributes(owner, found[1])
+    return found[0]
 
 
 @contextmanager
@@ -84,38 +139,45 @@ def _real_where(found: Any, again: Any) -> Any:
 
     Roots that come in conjugate pairs, an equality, have a polynomial that SciPy takes for real.
     """
-    (ours, kind), (others, other_kind) = map(pytree.flatten, (found, again))
+    (ours, kind, _), (others, other_kind, rebuild) = map(_flat, (found, again))
     if kind != other_kind:
         return again
-    pairs = zip(ours, others, strict=True)
-    return pytree.unflatten(
-        kind,
+    return rebuild(
         [
-            y.real if _is_inexact(x) and _is_inexact(y) and x.dtype.kind == "f" else y
-            for x, y in pairs
-        ],
+            y.real if _is_inexact(x) and _is_inexact(y) and array(x).dtype.kind == "f" else y
+            for x, y in zip(ours, others, strict=True)
+        ]
     )
 
 
 def _agree(found: Any, again: Any) -> Any:
     """Record whether results have the same parts, with the same finite values to rounding."""
-    (ours, kind), (others, other_kind) = map(pytree.flatten, (found, again))
+    (ours, kind, _), (others, other_kind, _) = map(_flat, (found, again))
     if kind != other_kind:
         return False
     holds: Any = True
     for x, y in zip(ours, others, strict=True):
-        if not (_is_inexact(x) and _is_inexact(y)):
-            same: Any = x is y or (type(x) is type(y) and np.array_equal(x, y))
-        elif (x.shape, x.dtype) != (y.shape, y.dtype):
+        if not isinstance(x, Tracer) and not isinstance(y, Tracer):
+            same: Any = x is y or (type(x) is type(y) and _are_equal(x, y))
+        elif not (_is_inexact(x) and _is_inexact(y)) or np.shape(x) != np.shape(y):
             same = False
         else:
-            rounding = 64 * np.finfo(x.dtype).eps * np.max(np.abs(x), initial=0)
-            same = np.all(np.abs(x - y) <= rounding)
+            first, second = array(x), array(y)
+            rounding = 64 * np.finfo(first.dtype).eps * np.max(np.abs(first), initial=0)
+            same = (first.dtype == second.dtype or isinstance(x, float | complex)) and np.all(
+                np.abs(first - second) <= rounding
+            )
         holds = np.logical_and(holds, same)
     return holds
 
 
+def _are_equal(x: Any, y: Any) -> bool:
+    return bool(np.array_equal(x, y, equal_nan=_is_inexact(x)))
+
+
 def _is_inexact(x: Any) -> bool:
+    if type(x) in (float, complex):
+        return True
     return isinstance(x, Tracer | np.ndarray | np.generic) and x.dtype.kind in "fc"
 
 

@@ -135,3 +135,45 @@ def test_a_coefficient_that_is_trimmed_has_no_derivative() -> None:
         slopes = fd.jacobian(trimmed)(given)
     np.testing.assert_allclose(slopes[:, 1:], np.eye(2) / A[0], rtol=1e-15)
     assert np.all(np.isnan(slopes[:, 0]))
+
+
+class Scaled:
+    """Something to borrow, whose methods have shortcuts for a scale of 1."""
+
+    __module__ = "scipy.examples"
+
+    def __init__(self, scale: Any) -> None:
+        self.factor = 1.0
+        if scale != 1:
+            self.factor = 1 / scale
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        return x if self.scale == 1 else x / self.scale
+
+    def root(self, x: Any) -> Any:
+        """Return a value that has no slope at the scale 1."""
+        return x if self.scale == 1 else x * abs(self.scale - 1) ** 0.5
+
+    def shifted(self) -> Any:
+        """Return another of its kind, in another way where nothing is shifted."""
+        return Scaled(1.0) if self.scale == 1 else Scaled(self.scale)
+
+
+def test_shortcuts_for_equal_numbers_in_methods_lose_no_derivative() -> None:
+    scaled = copy_of(Scaled)
+    for slope in (
+        lambda c: scaled(c).factor,
+        lambda c: scaled(c)(1.0),
+        lambda c: scaled(c).shifted()(1.0),
+        lambda c: scaled(c).shifted().factor,
+    ):
+        for order, expected in ((fd.grad(slope), -1), (fd.grad(fd.grad(slope)), 2)):
+            assert order(1.0) == expected
+        assert fd.jvp(slope, (1.0,), (1.0,)) == (1.0, -1.0)
+        assert fd.vmap(fd.grad(slope))(np.ones(2)).tolist() == [-1.0, -1.0]
+        assert fd.jit(fd.grad(slope))(1.0) == -1
+    by_x, by_scale = fd.grad(lambda x, c: scaled(c).root(x), argnums=(0, 1))(3.0, 1.0)
+    assert by_x == 1
+    assert np.isnan(by_scale)
+    assert scaled(1.0)(5.0) == 5.0
