@@ -56,8 +56,8 @@ class Examined(NamedTuple):
         """
         if current_builder() is not None:
             raise InputError(
-                f"source, cost and explain show a call with concrete arrays, but were used at "
-                f"{user_location()} while something is traced. Call them outside."
+                f"source, cost, explain and draw show a call with concrete arrays, but were used "
+                f"at {user_location()} while something is traced. Call them outside."
             )
         invocation = Operands((args, kwargs))
         caller = user_frame()

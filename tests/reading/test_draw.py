@@ -150,6 +150,23 @@ def test_a_program_is_drawn_and_shows_in_a_notebook() -> None:
     assert large._repr_html_().startswith("<pre>program(%0")
 
 
+def test_long_edges_of_a_large_program_are_cut() -> None:
+    program = fd.trace(fd.grad(recurrent))(np.ones((3, 3)), np.ones(3))
+    graph = fd.draw(program)().graph
+    references = {n.text[0] for n in of_kind(graph, "reference")}
+    made = {n.text[0].partition(" = ")[0] for n in of_kind(graph, "value")}
+    assert references <= made | {"%0", "%1"}
+    assert len(references) > 100
+    assert layout_of(graph).width < 5000
+
+
+def test_a_drawing_is_of_concrete_arrays() -> None:
+    with pytest.raises(InputError, match="draw show a call with concrete arrays"):
+        fd.trace(lambda x: fd.draw(np.sin)(x))(1.0)
+    with pytest.raises(InputError, match=r"fd\.draw takes a function"):
+        fd.draw(3)  # type: ignore[call-overload]
+
+
 def test_a_program_with_operands_has_sizes_of_its_results() -> None:
     program = fd.trace(lambda x: 3.0 * x)(1.0)
     (output,) = of_kind(fd.draw(program, sizes=True)(np.float64(2.0)).graph, "output")

@@ -35,7 +35,7 @@ def dot(graph: Graph, name: str) -> str:
 
 def _node(index: int, node: Node) -> str:
     fill, border = COLOURS[node.kind]
-    shape = ", shape=ellipse" if node.kind in ("input", "output") else ""
+    shape = ", shape=ellipse" if node.kind not in ("value", "derivative") else ""
     return (
         f"n{index} [label={_quoted(chr(10).join(node.text))}, tooltip={_quoted(node.title)}, "
         f'fillcolor="{fill}", color="{border}"{shape}];'

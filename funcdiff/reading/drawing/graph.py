@@ -16,13 +16,15 @@ from funcdiff.ops.control.tap import Tap
 from funcdiff.reading.drawing.order import drawing_order
 from funcdiff.reading.labels import origin_of, source_of
 
-Kind: TypeAlias = Literal["input", "value", "derivative", "output"]
+Kind: TypeAlias = Literal["input", "value", "derivative", "output", "reference"]
 Key: TypeAlias = tuple[Place | None, Kind]
 """The line and the kind of an equation: those that share it stand together."""
 
 FOLDED_ABOVE: Final = 150
 """Equations up to which each one is a node; of more, each line of the user's is."""
 
+_FAR: Final = 40
+"""Nodes between a value and its use from which on, in a large graph, its name stands for it."""
 _LINE: Final = 48
 """Characters that are shown of a line."""
 _OPERANDS: Final = 4
@@ -152,7 +154,21 @@ def graph_of(labelled: Labelled) -> Graph:
             edges.append(Edge(*ports[atom], len(nodes), 0, kept=False))
         text = (name, *_size_row(size)) if isinstance(atom, Var) else (name, str(atom.value))
         nodes.append(Node("output", text, f"{name}: {atom.type}", size=size))
+    if len(cells) > FOLDED_ABOVE:
+        names = {} if folded else {at: repr(v) for v, at in ports.items()}
+        names.update({(k, 0): name for k, name in enumerate(labelled.inputs)})
+        _refer(nodes, edges, names)
     return Graph(tuple(nodes), tuple(edges), tuple(groups))
+
+
+def _refer(nodes: list[Node], edges: list[Edge], names: Mapping[tuple[int, int], str]) -> None:
+    """Let long edges come from the names of their values, or lines, as nodes near the uses."""
+    for index, (source, port, target, _, _) in enumerate(edges):
+        if target - source > _FAR and nodes[target].kind != "output":
+            name = names.get((source, port)) or nodes[source].text[0].partition(":")[0]
+            type_ = nodes[source].ports[port]
+            edges[index] = edges[index]._replace(source=len(nodes), port=0)
+            nodes.append(Node("reference", (name,), f"{name}: {type_}", ports=(type_,)))
 
 
 def _single(program: Program, keys: Sequence[Key]) -> tuple[list[_Cell], list[Group]]:
@@ -212,6 +228,8 @@ def _edges(
 def _equation_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> Node:
     (eq,) = cell.equations
     names = [origin_of(labelled.program, v).name for v in eq.results]
+    if len(labelled.program.equations) > FOLDED_ABOVE:
+        names = list(map(repr, eq.results))
     name = ", ".join(filter(None, names))
     size = _size(labelled, cell)
     rows = [f"{name} = {_operation(eq)}" if name else _operation(eq)]

@@ -117,7 +117,7 @@ def _layers(graph: Graph) -> list[int]:
     layers = [0] * len(nodes)
     base, group = 1, None
     for index, node in enumerate(nodes):
-        if node.kind in ("input", "output"):
+        if node.kind not in ("value", "derivative"):
             continue
         if node.group != group:
             done = [layers[k] for k in range(index) if nodes[k].kind != "input"]
@@ -142,7 +142,7 @@ def _place_ends(graph: Graph, layers: list[int], into: dict[int, list[int]]) -> 
             above = spans.get(target.group, (layers[edge.target], 0))[0] - 1
             first[edge.source] = min(first.get(edge.source, above), above)
     for index, node in enumerate(graph.nodes):
-        if node.kind == "input":
+        if node.kind in ("input", "reference"):
             layers[index] = max(first.get(index, 0), 0)
         elif node.kind == "output":
             ends = [spans.get(graph.nodes[k].group, (0, layers[k]))[1] + 1 for k in into[index]]

@@ -15,6 +15,7 @@ COLOURS: Final[dict[Kind, tuple[str, str]]] = {
     "value": ("#d6e6f7", "#1f5f9e"),
     "derivative": ("#fde3cf", "#b3500f"),
     "output": ("#ffffff", "#1c1e21"),
+    "reference": ("#ffffff", "#b4bac4"),
 }
 """Inside and border of the nodes of a kind."""
 
@@ -113,7 +114,7 @@ def _nodes(graph: Graph, layout: Layout) -> Iterator[str]:
     sizes = [n.size for n in graph.nodes if n.size and isfinite(n.size)] or [1.0]
     for node, (x, y, width, height) in zip(graph.nodes, layout.boxes, strict=True):
         fill, border = COLOURS[node.kind]
-        round_ = height / 2 if node.kind in ("input", "output") else 4
+        round_ = height / 2 if node.kind not in ("value", "derivative") else 4
         thick = 2 if node.kind == "output" else 1.2
         fill = fill if node.size is None else heat(node.size, min(sizes), max(sizes))
         yield (
