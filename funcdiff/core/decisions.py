@@ -90,6 +90,18 @@ class Decisions:
                 self.made.append(Decision(atom, outcome, user_location()))
         return self._known[atom]
 
+    def argument(self, x: Tracer) -> np.ndarray[Any, Any] | None:
+        """Return the value of an argument of the function; None of anything else.
+
+        It is no decision: what relies on it must decide by it.
+        """
+        here = self._move(x.builder, x.atom) if self.is_sure else None
+        if here is None or here.builder is not self._builder or isinstance(here.atom, Literal):
+            return None
+        if isinstance(self._builder.entries[here.atom][0], Operation):
+            return None
+        return np.array(self._values.of(here.atom, self._builder))
+
     def _outcome(self, atom: Ref) -> int | None:
         """Return the value of a variable of the deciding trace, if it has one."""
         return int(self._values.of(atom, self._builder))
@@ -148,3 +160,12 @@ def decided(x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
             found: int | None = builder.decisions.decide(x, predicate)
             return found
     return None
+
+
+def argument_value(x: Tracer) -> np.ndarray[Any, Any] | None:
+    """Return the value of an argument of the function whose trace decides; None of anything else.
+
+    What relies on it must decide by it.
+    """
+    deciding = (b.decisions for b in builders() if b.decisions is not None)
+    return next((decisions.argument(x) for decisions in deciding), None)

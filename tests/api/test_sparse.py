@@ -219,6 +219,37 @@ def test_index_arrays_and_masks_are_followed_when_they_change() -> None:
         assert found.nnz == sum(mask)
 
 
+def test_index_arrays_that_are_arguments_are_followed_when_compiled() -> None:
+    def f(x: Any, index: Any, mask: Any) -> Any:
+        return np.where(mask, x[index] ** 2, 0.0)
+
+    derive = fd.jit(fd.jacobian(f, sparse=True))
+    indices = [np.array(i) for i in ([0, 1, 2], [2, 2, 0], [1, 3, 0], [-1, 0, 5])]
+    masks = [np.array(m, bool) for m in ([1, 1, 1], [1, 0, 1], [0, 0, 0])]
+    for _ in range(4):
+        for index in indices:
+            for mask in masks:
+                found = derive(POINT, index, mask)
+                dense = fd.jacobian(f)(POINT, index, mask)
+                np.testing.assert_array_equal(found.toarray(), dense)
+                assert found.nnz == mask.sum()
+    empty = np.empty(0, int)
+    assert derive(POINT, empty, empty > 0).shape == (0, 6)
+    nested = fd.jit(lambda x, i: np.sum(derive(x, i, masks[0]).data ** 2))
+    for index in indices:
+        np.testing.assert_allclose(
+            fd.grad(nested)(POINT, index), fd.grad(lambda x, i: np.sum(4 * x[i] ** 2))(POINT, index)
+        )
+        batch = fd.vmap(lambda x, i: fd.jacobian(f, sparse=True, format="coo")(x, i, True)[0].sum())
+        assert batch(np.stack([POINT] * 2), np.stack([index] * 2)).shape == (2,)
+
+
+def test_numbers_that_are_not_arguments_decide_nothing_of_a_compiled_pattern() -> None:
+    derive = fd.jit(lambda x, i: fd.jacobian(lambda x: x[i + 1], sparse=True)(x))
+    for i in (np.array([0, 1]), np.array([3, 2])):
+        assert derive(POINT, i).toarray().tolist() == np.eye(6)[i + 1].tolist()
+
+
 def test_the_values_of_other_arguments_are_no_part_of_the_pattern() -> None:
     derive = fd.jacobian(lambda x, p: p * x + x[::-1], sparse=True)
     zero = np.array(0.0)

@@ -16,14 +16,18 @@ import numpy as np
 from funcdiff.api.derivatives.compressed import entries_of_vectors
 from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
-from funcdiff.core.builder import Builder
+from funcdiff.core.builder import Builder, constant
+from funcdiff.core.decisions import argument_value, decided
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
+from funcdiff.ops.axes.reductions import reduce_all
+from funcdiff.ops.elementwise.logic import equal
+from funcdiff.ops.structure.structural import convert, iota, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import Pattern, block_entries, numbers_of, pattern_of
 from funcdiff.passes.sparsity.coloring import cheapest, pulled, pushed
@@ -34,8 +38,9 @@ from funcdiff.passes.sparsity.images import (
     UnknownImageError,
     unit_parts,
 )
-from funcdiff.passes.sparsity.known import known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, take
+from funcdiff.passes.sparsity.known import Array, known_outputs
+from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
+from funcdiff.space import add, mul, reduce_sum
 from funcdiff.transforms.linearize import Linearized
 
 
@@ -63,12 +68,35 @@ class Given:
 
 def _constant(x: Any) -> Any:
     """Return what may be relied on of a value that is not differentiated."""
-    if isinstance(x, Tracer) or not isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, Tracer):
+        return _argument(x) if x.ndim and x.dtype.kind in "biu" else None
+    if not isinstance(x, np.ndarray | np.generic):
         return None
     array = np.asarray(x)
     if array.dtype.kind in "biu":
         return array.copy()
     return array != 0 if array.ndim > 1 and not array.all() else None
+
+
+def _argument(x: Tracer) -> Array | None:
+    """Return the value of an argument of a function that is compiled, by which it decides.
+
+    Arrays are told apart by a number first, which leads to the way of the array; then all of it is
+    compared.
+    """
+    value = argument_value(x)
+    if value is None or decided(x, _number) is None:
+        return None
+    return value if decided(x, lambda x: _equals(x, value)) else None
+
+
+def _equals(x: Tracer, value: Array) -> Tracer:
+    return reduce_all(equal(x, held(value)), tuple(range(x.ndim)))
+
+
+def _number(x: Tracer) -> Tracer:
+    flat = convert(reshape(x, (x.type.size,)), INT)
+    return reduce_sum(mul(flat, add(iota((x.type.size,), 0), constant(1, flat.type))), (0,))
 
 
 def _contents(x: Any) -> Any:
