@@ -33,6 +33,8 @@ _THREAD: Final = 6.0
 """Width of what passes a layer."""
 _STIFF: Final = 4.0
 """Weight of what passes a layer, against that of a node: long edges are straight."""
+_PULL: Final = 0.08
+"""Weight of the middle, so that what is long does not wander off."""
 _SWEEPS: Final = 40
 
 
@@ -231,7 +233,7 @@ def _wanted(
     around = both[k] if threads else near[k]
     shares = [_STIFF if threads and widths[j] == _THREAD else 1.0 for j in around]
     pulls = [share * xs[j] for share, j in zip(shares, around, strict=True)]
-    return sum(pulls) / sum(shares) if around else xs[k]
+    return sum(pulls) / (sum(shares) + _PULL) if around else xs[k]
 
 
 def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
