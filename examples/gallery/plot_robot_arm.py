@@ -140,7 +140,9 @@ for k in range(0, STEPS + 1, 4):
     left.plot(*points.T, "o-", color=plt.cm.viridis(k / STEPS), markersize=4)
 left.plot(*np.stack([joints(state[:2])[1] for state in states]).T, ":", color="0.4", zorder=0)
 left.plot(*TARGET, "x", color="tab:red", markersize=12, label="target")
-left.set(aspect="equal", xlim=(-0.7, 0.7), title="The arm, from dark to bright")
+left.set(
+    aspect="equal", xlim=(-0.7, 0.7), xticks=(-0.5, 0, 0.5), title="The arm, from dark to bright"
+)
 left.legend(loc="lower left")
 right.plot(SIZE * np.arange(STEPS), torques, label=["shoulder", "elbow"])
 right.set(xlabel="seconds", ylabel="torque in N m", title="Torques of the joints")
