@@ -81,8 +81,8 @@ right.semilogy(slopes, "o-")
 right.set(xlabel="iteration", ylabel="largest slope", title="Newton's method")
 
 # %%
-# Nothing is left of the gradient, the Hessian is the textbook's, and the model tells more than 93 % of
-# the tumours rightly.
+# Nothing is left of the gradient, the Hessian is the textbook's, and the model tells more than 93 %
+# of the tumours rightly.
 
 fitted = 1 / (1 + np.exp(-X @ w))
 assert slopes[-1] < 1e-10
