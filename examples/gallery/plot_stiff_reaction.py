@@ -90,6 +90,7 @@ print(f"{len(coarse)} equations: {many} evaluations with differences, {few} with
 # The result
 # ----------
 
+# sphinx_gallery_thumbnail_number = 2
 x = (np.arange(CELLS) + 0.5) / CELLS
 figure, axes = plt.subplots(1, 4, figsize=(11, 3), sharey=True, layout="constrained")
 for place, time, state in zip(axes, times, found.y.T, strict=True):
@@ -99,7 +100,7 @@ for place, time, state in zip(axes, times, found.y.T, strict=True):
     place.plot(x, c, label="C")
     place.set(title=f"after {time:g} s", xlabel="place in the tube")
 axes[0].set_ylabel("concentration")
-axes[0].legend()
+axes[-1].legend()
 
 # %%
 # Nothing is lost: the sum of all substances stays what it was. The Jacobian agrees with ``fd.jvp``
