@@ -88,3 +88,25 @@ def test_whole_numbers_of_traced_arguments_are_refused() -> None:
                 *arguments
             )
     assert fd.grad(lambda n: fd.scipy.special.factorial(n))(-1.5) == 0
+
+
+STUDENT = {
+    (3.0, 0.0): (0.0, 0.0),
+    (0.5, 1e-12): (1.5393024180279986e-13, -3.6084143384501731e-13),
+    (3.0, -1e-8): (-9.7329816499884888e-11, 5.9581232530091064e-11),
+    (30.0, 0.01): (1.0984234428442425e-06, -7.2882738120825352e-08),
+    (1e4, -1.0): (-1.2097931284023154e-09, 2.4195257610990034e-13),
+}
+"""Degrees of freedom and values -> the derivatives by the first, with mpmath."""
+
+
+@pytest.mark.parametrize("point", STUDENT)
+def test_by_degrees_of_freedom_students_distribution_keeps_its_digits(point: Any) -> None:
+    slope, bend = STUDENT[point]
+    for found in (fd.grad(S.stdtr), fd.jacfwd(S.stdtr), fd.jit(fd.grad(S.stdtr))):
+        np.testing.assert_allclose(found(*point), slope, rtol=1e-11)
+    for found in (fd.jacfwd(fd.jacfwd(S.stdtr)), fd.grad(fd.grad(S.stdtr))):
+        np.testing.assert_allclose(found(*point), bend, rtol=1e-11)
+    single = fd.grad(S.stdtr)(*map(np.float32, point))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, slope, rtol=1e-3)

@@ -13,13 +13,14 @@ import numpy as np
 
 from funcdiff.core.builder import constant
 from funcdiff.ops.special.family import Op, special, with_complement
-from funcdiff.ops.special.gamma import gammaln, poch
+from funcdiff.ops.special.gamma import gammaln, poch, psi
 from funcdiff.ops.special.incomplete import (
     betainc_first,
     betainc_second,
     gamma_density,
     gammainc_shape,
 )
+from funcdiff.ops.structure.structural import convert, iota
 
 
 def inverse(name: str, *slopes: Op, sign: int = 1) -> Op:
@@ -120,12 +121,41 @@ def _f_other_freedom(m: Any, n: Any, x: Any, _y: Any) -> Any:
 
 
 def _student_freedom(df: Any, t: Any, _y: Any) -> Any:
-    """Return ∂/∂ν of 1 - I(z; ν/2, 1/2)/2 with z = ν/(ν + t²), odd in t; 26.7.1."""
-    trivial = np.logical_or(t == 0, np.isinf(df))
-    v, x = np.where(trivial, 1, df), np.where(trivial, 1, t)
+    """Return ∂/∂ν of 1 - I(z; ν/2, 1/2)/2 with z = ν/(ν + t²), odd in t; 26.7.1.
+
+    Near t = 0, where that cancels, it is the integral of the density's derivative from 0 to t.
+    """
+    trivial = np.isinf(df)
+    v = np.where(trivial, 1, df)
+    near = np.abs(t) <= np.minimum(np.sqrt(v), 3)
+    x = np.where(near, 1, t)
     first = betainc_first(v / 2, np.full_like(v, 0.5), v / (v + x * x))
     slope = -np.sign(x) * first / 4 - x / (2 * v) * _student_density(v, x, _y)
-    return np.where(trivial, 0, slope)
+    return np.where(trivial, 0, np.where(near, _student_inside(v, np.where(near, t, 0)), slope))
+
+
+def _student_inside(v: Any, t: Any) -> Any:
+    """Return ∫ ∂f(u)/∂ν du from 0 to t by the double exponential rule."""
+    step = 3 / 32
+    places: Any = convert(iota((67,), 0), t.dtype)
+    places = np.reshape(step * (places - 33), (67, *(1,) * t.ndim))
+    nodes = 1 / (1 + np.exp(-math.pi * np.sinh(places)))
+    weights = step * math.pi * np.cosh(places) * nodes * (1 - nodes)
+    u = nodes * t
+    w = u * u / v
+    ratio = w / (1 + w)
+    score = (_digamma_gap(v) + ratio / v + (ratio - np.log1p(w))) / 2
+    return t * np.sum(weights * _student_density(v + 0 * u, u, None) * score, axis=0)
+
+
+def _digamma_gap(v: Any) -> Any:
+    """Return ψ((ν+1)/2) - ψ(ν/2) - 1/ν, for large ν by Stirling's series: 6.3.8 and 6.3.18."""
+    far = v > 20
+    small, z = np.where(far, 1, v), np.where(far, 1 / (v * v), 0)
+    series = z * 0
+    for coefficient in (2730.5, -172.75, 15.5, -17 / 8, 1 / 2, -1 / 4, 1 / 2):
+        series = (series + coefficient) * z
+    return np.where(far, series, psi((small + 1) / 2) - psi(small / 2) - 1 / small)
 
 
 fdtr, fdtrc = with_complement("fdtr", _f_freedom, _f_other_freedom, _f_density)
