@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize
 
 import funcdiff as fd
+from funcdiff.api.compiling.guarded import RecompilationWarning
 from funcdiff.errors import InputError, SparsityWarning, UnsupportedNumPyError
 
 MATRIX = np.array([[1.0, 0, 2, 0, 0, 0], [0, 0, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]])
@@ -242,6 +243,24 @@ def test_index_arrays_that_are_arguments_are_followed_when_compiled() -> None:
         )
         batch = fd.vmap(lambda x, i: fd.jacobian(f, sparse=True, format="coo")(x, i, True)[0].sum())
         assert batch(np.stack([POINT] * 2), np.stack([index] * 2)).shape == (2,)
+
+
+def test_each_index_array_is_compiled_once_until_there_are_too_many() -> None:
+    calls = []
+
+    def f(x: Any, index: Any) -> Any:
+        calls.append(index)
+        return x[index] ** 2
+
+    derive = fd.jit(fd.jacobian(f, sparse=True))
+    indices = [np.array([a, b, c]) for a in range(3) for b in range(3) for c in range(4)]
+    for k in range(60):
+        found = derive(POINT, indices[k % 20])
+        assert found.toarray().tolist() == fd.jacobian(f)(POINT, indices[k % 20]).tolist()
+    assert len(calls) == 20 + 60
+    with pytest.warns(RecompilationWarning, match="no longer compiled"):
+        sizes = {derive(POINT, index).nnz for index in indices}
+    assert sizes == {3}
 
 
 def test_numbers_that_are_not_arguments_decide_nothing_of_a_compiled_pattern() -> None:

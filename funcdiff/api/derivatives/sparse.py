@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff.api.derivatives.compressed import entries_of_vectors
 from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
-from funcdiff.core.builder import Builder, constant
+from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import argument_value, decided
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
@@ -27,7 +27,7 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.axes.reductions import reduce_all
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.structure.structural import convert, iota, reshape
+from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import Pattern, block_entries, numbers_of, pattern_of
 from funcdiff.passes.sparsity.coloring import cheapest, pulled, pushed
@@ -40,7 +40,7 @@ from funcdiff.passes.sparsity.images import (
 )
 from funcdiff.passes.sparsity.known import Array, known_outputs
 from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
-from funcdiff.space import add, mul, reduce_sum
+from funcdiff.space import mul, reduce_sum
 from funcdiff.transforms.linearize import Linearized
 
 
@@ -95,8 +95,10 @@ def _equals(x: Tracer, value: Array) -> Tracer:
 
 
 def _number(x: Tracer) -> Tracer:
+    """Return a number that hardly any other array of the size has."""
+    factors = np.random.default_rng(0).integers(1, 1 << 31, x.type.size)
     flat = convert(reshape(x, (x.type.size,)), INT)
-    return reduce_sum(mul(flat, add(iota((x.type.size,), 0), constant(1, flat.type))), (0,))
+    return reduce_sum(mul(flat, held(factors)), (0,))
 
 
 def _contents(x: Any) -> Any:
