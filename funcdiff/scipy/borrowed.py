@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import cmath
+import copyreg
 import math
 from collections.abc import Callable
 from enum import Enum
@@ -314,6 +315,7 @@ def _class(plain: Any) -> Any:
         for name, value in vars(plain).items()
         if name not in ("__dict__", "__weakref__", "__slots__")
     }
+    members["__reduce_ex__"] = _reduction(plain)
     bases = tuple(_class(base) for base in plain.__bases__ if _is_scipys(base))
     holder = () if any(issubclass(b, Holder) for b in bases) else (Holder,)
     found = type(plain)(plain.__name__, (*bases, plain, *holder), members)
@@ -321,6 +323,25 @@ def _class(plain: Any) -> Any:
     own.cell_contents = found if bases else plain
     _borrowed[-id(plain)] = plain, found
     return found
+
+
+def _reduction(plain: Any) -> Any:
+    """Return what pickles objects of a borrowed class: under the name of SciPy's own."""
+
+    def reduce(self: Any, protocol: Any) -> Any:
+        found: Any = object.__reduce_ex__(self, protocol)
+        make, args, *state = found
+        if make is copyreg.__newobj__ and args[0] is copy_of(plain):  # type: ignore[attr-defined]
+            return _blank, (plain, *args[1:]), *state
+        return make, args, *state
+
+    return reduce
+
+
+def _blank(plain: Any, *args: Any) -> Any:
+    """Return a new object of the class borrowed from one of SciPy's, before it has a state."""
+    kind = copy_of(plain)
+    return kind.__new__(kind, *args)
 
 
 def _watched(name: str, member: Any) -> Any:

@@ -38,7 +38,7 @@ def cover_distributions() -> None:
         (infrastructure.rv_continuous, Continuous, infrastructure.rv_continuous_frozen),
         (infrastructure.rv_discrete, Discrete, infrastructure.rv_discrete_frozen),
     ):
-        frozen_kind = type(frozen.__name__, (frozen, Holder), {})
+        frozen_kind = type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduced_frozen})
         for name, plain in vars(stats).items():
             if isinstance(plain, kind):
                 found = _made(name, plain, frame)
@@ -46,6 +46,20 @@ def cover_distributions() -> None:
                 objects[name] = found
                 stand_in(plain, found)
                 cover("scipy.stats", name, found)
+
+
+def _reduced_frozen(self: Any) -> tuple[Any, ...]:
+    """Return what pickles a frozen distribution: its name, parameters and, if it has one, seed."""
+    seed = self.dist._plain.random_state
+    seed = None if seed is np.random.mtrand._rand else seed
+    return _frozen_again, (self.dist._key, self.args, self.kwds, seed)
+
+
+def _frozen_again(name: str, args: Any, kwds: Any, seed: Any) -> Any:
+    found = objects[name](*args, **kwds)
+    if seed is not None:
+        found.random_state = seed
+    return found
 
 
 def _made(name: str, plain: Any, frame: type) -> Any:

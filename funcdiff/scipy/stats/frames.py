@@ -25,7 +25,7 @@ from funcdiff.numpy.creation.construction import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.stats.draws import draw
-from funcdiff.scipy.stats.leaves import scipys
+from funcdiff.scipy.stats.leaves import distribution, scipys
 from funcdiff.scipy.stats.methods import density, method
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,6 +80,9 @@ class Distribution(Holder):
     _argcheck: Any
     _get_support: Any
     badvalue: Any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return distribution, (self._key,)
 
     def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any]:
         shapes, loc, scale = self._parse_args(*args, **kwds)
@@ -188,6 +191,14 @@ class Distribution(Holder):
     @random_state.setter
     def random_state(self, seed: Any) -> None:
         self._plain.random_state = seed
+
+    @property
+    def _random_state(self) -> Any:
+        return self._plain._random_state
+
+    @_random_state.setter
+    def _random_state(self, generator: Any) -> None:  # by frozen distributions
+        self._plain._random_state = generator
 
 
 def _floating(x: Any) -> Any:

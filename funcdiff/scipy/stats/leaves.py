@@ -17,6 +17,11 @@ objects: Final[dict[str, Any]] = {}
 """The distributions for traced arrays by their names in ``scipy.stats``."""
 
 
+def distribution(name: str) -> Any:
+    """Return the distribution for traced arrays of that name, as pickles know it."""
+    return objects[name]
+
+
 @cache
 def scipys(distribution: str) -> Any:
     """Return SciPy's own distribution of that name."""
