@@ -71,6 +71,12 @@ def arrowhead(x: Any) -> Any:
     return np.append(np.sum(x**2), x[0] * x[1:] ** 2)
 
 
+def looped_arrowhead(x: Any) -> Any:
+    """Return results that all depend on the first number, the first of them on all numbers."""
+    first = fd.cond(x[0] > 1e9, np.sum, lambda x: np.sum(x**2), x)
+    return np.append(first, fd.scan(lambda c, row: (c, c * row + row**2), x[0], x[1:])[1])
+
+
 def bundle(cameras: int, points: int, observations: int) -> tuple[Callable[[Any], Any], Any]:
     """Return the residuals of pictures of points by cameras that turn and move, and a start."""
     rng = np.random.default_rng(0)
@@ -150,6 +156,8 @@ def main() -> None:
         row("Brusselator", brusselator(n), 1 + rng.random(2 * n * n))
     row("Rosenbrock, Hessian", rosenbrock, rng.random(100_000), fd.hessian)
     row("arrowhead", arrowhead, rng.random(10_000))
+    for derive in (fd.jacobian, fd.jacfwd):
+        row(f"arrowhead by a loop, {derive.__name__}", looped_arrowhead, rng.random(1000), derive)
     row("bundle, 49 cameras, 7776 points", *bundle(49, 7776, 31843))
     by_asdex(100)
     stiff(24)

@@ -45,7 +45,11 @@ def stages_of(mutant: Planted) -> list[list[str]]:
     """Return the tests to run, the likeliest to notice first; an empty list is all of them."""
     folder = mutant.path.split("/")[0]
     own = Path("tests") / folder / f"test_{Path(mutant.path).stem}.py"
-    sparse = [["tests/api/test_sparse.py"]] if mutant in SPARSITY else []
+    sparse = (
+        [[f"tests/api/test_sparse{name}.py" for name in ("", "_patterns", "_products")]]
+        if mutant in SPARSITY
+        else []
+    )
     return [*([[str(own)]] if (ROOT / own).exists() else []), *sparse, NEAR[folder], NEXT, []]
 
 
