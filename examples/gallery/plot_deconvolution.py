@@ -57,7 +57,9 @@ def objective(picture, weight=1.2e-3, smooth=1e-2):
 # 16384 unknowns, and a gradient costs about as much as three evaluations.
 
 both = fd.jit(fd.value_and_grad(lambda flat: objective(flat.reshape(SIDE, SIDE))))
-fit = minimize(both, seen.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
+fit = minimize(
+    both, seen.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300}
+)
 restored = fit.x.reshape(SIDE, SIDE)
 
 
@@ -74,7 +76,12 @@ wiener = np.fft.irfft2(division, s=seen.shape)
 print(f"{fit.nfev} evaluations")
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained")
-pictures = {"taken": sharp, "seen": seen, "Wiener's filter": wiener, "restored": restored}
+pictures = {
+    "taken": sharp,
+    "seen": seen,
+    "Wiener's filter": wiener,
+    "restored": restored,
+}
 for place, (name, picture) in zip(axes, pictures.items(), strict=True):
     place.imshow(picture, cmap="gray", vmin=0, vmax=1)
     title = name if picture is sharp else f"{name}, {quality(picture):.1f} dB"

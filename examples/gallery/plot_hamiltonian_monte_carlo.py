@@ -27,7 +27,11 @@ def log_density(v):
     """Return the logarithm of the posterior density, but for a constant, of (μ, log τ, η)."""
     mu, tau, eta = v[0], np.exp(v[1]), v[2:]
     prior = -0.5 * (mu / 5) ** 2 - np.log1p((tau / 5) ** 2) + v[1]  # of log τ, not of τ
-    return prior - 0.5 * eta @ eta - 0.5 * np.sum(((effects - mu - tau * eta) / errors) ** 2)
+    return (
+        prior
+        - 0.5 * eta @ eta
+        - 0.5 * np.sum(((effects - mu - tau * eta) / errors) ** 2)
+    )
 
 
 # %%
@@ -84,12 +88,17 @@ theta = mu[..., None] + tau[..., None] * draws[..., 2:]
 
 
 def mixing(x):
-    inside, between = x.var(axis=1, ddof=1).mean(axis=0), x.mean(axis=1).var(axis=0, ddof=1)
+    inside, between = (
+        x.var(axis=1, ddof=1).mean(axis=0),
+        x.mean(axis=1).var(axis=0, ddof=1),
+    )
     return np.sqrt((KEPT - 1) / KEPT + between / inside)
 
 
 worst = mixing(draws).max()
-print(f"{np.mean(accepted):.0%} of the steps taken, R between chains at most {worst:.4f}")
+print(
+    f"{np.mean(accepted):.0%} of the steps taken, R between chains at most {worst:.4f}"
+)
 print(f"μ = {mu.mean():.2f} ± {mu.std():.2f}   τ = {tau.mean():.2f} ± {tau.std():.2f}")
 
 # %%
@@ -99,9 +108,15 @@ print(f"μ = {mu.mean():.2f} ± {mu.std():.2f}   τ = {tau.mean():.2f} ± {tau.s
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 names = np.array(list("ABCDEFGH"))
 places = np.arange(8)
-left.errorbar(effects, places - 0.12, xerr=errors, fmt="o", color="0.6", label="measured")
 left.errorbar(
-    theta.mean((0, 1)), places + 0.12, xerr=theta.std((0, 1)), fmt="o", label="all together"
+    effects, places - 0.12, xerr=errors, fmt="o", color="0.6", label="measured"
+)
+left.errorbar(
+    theta.mean((0, 1)),
+    places + 0.12,
+    xerr=theta.std((0, 1)),
+    fmt="o",
+    label="all together",
 )
 left.set(yticks=places, yticklabels=names, ylabel="school", xlabel="effect")
 left.invert_yaxis()

@@ -41,7 +41,9 @@ def simulate(source):
 
 def blob(place):
     row, column, strength, width = place
-    return strength * np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / (2 * width**2))
+    return strength * np.exp(
+        -((rows - row) ** 2 + (columns - column) ** 2) / (2 * width**2)
+    )
 
 
 truth = np.array([0.31, 0.66, 0.05, 0.06])
@@ -89,11 +91,26 @@ print("found", found.round(3), f"after {fit.nfev} simulations")
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 square = (-0.5 / (SIDE - 1), 1 + 0.5 / (SIDE - 1)) * 2
 shown = left.imshow(final, origin="lower", extent=square, cmap="inferno")
-left.plot(columns[sensors], rows[sensors], "s", color="w", markersize=4, markerfacecolor="none")
+left.plot(
+    columns[sensors],
+    rows[sensors],
+    "s",
+    color="w",
+    markersize=4,
+    markerfacecolor="none",
+)
 left.set(title="Temperature at the end, and the sensors")
 figure.colorbar(shown, ax=left)
 shown = right.imshow(sensitivity, origin="lower", extent=square, cmap="YlOrBr_r")
-right.plot(truth[1], truth[0], "o", color="k", markersize=14, markerfacecolor="none", label="true")
+right.plot(
+    truth[1],
+    truth[0],
+    "o",
+    color="k",
+    markersize=14,
+    markerfacecolor="none",
+    label="true",
+)
 right.plot(start[1], start[0], "^", color="tab:green", label="start")
 right.plot(found[1], found[0], "x", color="tab:red", label="found")
 right.set(title="Gradient of the misfit by the source's cells")

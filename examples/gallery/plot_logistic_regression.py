@@ -18,10 +18,18 @@ from sklearn.datasets import load_breast_cancer
 import funcdiff as fd
 
 table = load_breast_cancer()
-chosen = ["mean texture", "mean area", "mean smoothness", "mean concavity", "mean symmetry"]
+chosen = [
+    "mean texture",
+    "mean area",
+    "mean smoothness",
+    "mean concavity",
+    "mean symmetry",
+]
 columns = [list(table.feature_names).index(name) for name in chosen]
 measured = table.data[:, columns]
-X = np.column_stack([np.ones(len(measured)), (measured - measured.mean(0)) / measured.std(0)])
+X = np.column_stack(
+    [np.ones(len(measured)), (measured - measured.mean(0)) / measured.std(0)]
+)
 y = 1.0 - table.target  # 1 is malignant
 
 
@@ -86,5 +94,7 @@ right.set(xlabel="iteration", ylabel="largest slope", title="Newton's method")
 
 fitted = 1 / (1 + np.exp(-X @ w))
 assert slopes[-1] < 1e-10
-assert np.allclose(H, X.T @ ((fitted * (1 - fitted))[:, None] * X), rtol=1e-10, atol=1e-10)
+assert np.allclose(
+    H, X.T @ ((fitted * (1 - fitted))[:, None] * X), rtol=1e-10, atol=1e-10
+)
 assert np.mean((fitted > 0.5) == y) > 0.93

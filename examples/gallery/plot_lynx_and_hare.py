@@ -82,7 +82,9 @@ best = np.exp(fit.x)
 
 noise = np.sqrt(2 * fit.cost / (len(fit.fun) - len(fit.x)))
 relative = noise * np.sqrt(np.diag(np.linalg.inv(fit.jac.T @ fit.jac)))
-print(f"{fit.nfev} evaluations, {fit.njev} Jacobians; pelts are off by {noise:.0%} or so")
+print(
+    f"{fit.nfev} evaluations, {fit.njev} Jacobians; pelts are off by {noise:.0%} or so"
+)
 names = ["a", "b", "c", "d", "h(1900)", "l(1900)"]
 for name, value, error in zip(names, best, relative, strict=True):
     print(f"{name:8}{value:8.3f} ± {value * error:.3f}")
@@ -99,7 +101,14 @@ found, first = course(fit.x), course(guess)
 for column, (name, color) in enumerate([("hare", "tab:brown"), ("lynx", "tab:blue")]):
     over.plot(years, pelts[:, column], "o", color=color, label=f"{name}, counted")
     over.plot(quarters, found[:, column], color=color, label=f"{name}, fitted")
-    over.plot(quarters, first[:, column], ":", color=color, alpha=0.6, label=f"{name}, first guess")
+    over.plot(
+        quarters,
+        first[:, column],
+        ":",
+        color=color,
+        alpha=0.6,
+        label=f"{name}, first guess",
+    )
 over.set(xlabel="year", ylabel="pelts in thousands", xticks=years[::4], ylim=(0, 150))
 over.legend(ncols=2, loc="upper center")
 around.plot(*pelts.T, "o", color="0.5", label="counted")

@@ -42,7 +42,9 @@ def lagrangian(angles, speeds):
 
 def acceleration(angles, speeds, torques):
     mass = fd.hessian(lagrangian, 1)(angles, speeds)
-    force, mixed = fd.jvp(lambda q: fd.grad(lagrangian, (0, 1))(q, speeds), (angles,), (speeds,))
+    force, mixed = fd.jvp(
+        lambda q: fd.grad(lagrangian, (0, 1))(q, speeds), (angles,), (speeds,)
+    )
     return np.linalg.solve(mass, force[0] - mixed[1] + torques - 0.1 * speeds)
 
 
@@ -99,7 +101,10 @@ def improve(states, torques, damping):
     gains, shifts = np.zeros((STEPS, 2, 4)), np.zeros((STEPS, 2))
     for k in reversed(range(STEPS)):
         Qx, Qu = Lx[k] + A[k].T @ v, Lu[k] + B[k].T @ v
-        Qxx, Quu = Lxx[k] + A[k].T @ V @ A[k], Luu[k] + B[k].T @ V @ B[k] + damping * np.eye(2)
+        Qxx, Quu = (
+            Lxx[k] + A[k].T @ V @ A[k],
+            Luu[k] + B[k].T @ V @ B[k] + damping * np.eye(2),
+        )
         Qux = Lxu[k].T + B[k].T @ V @ A[k]
         gains[k], shifts[k] = -np.linalg.solve(Quu, Qux), -np.linalg.solve(Quu, Qu)
         v = Qx + Qux.T @ shifts[k]
@@ -112,11 +117,15 @@ def improve(states, torques, damping):
 # Beginning with no torque at all:
 
 none = np.zeros((STEPS, 2, 4)), np.zeros((STEPS, 2))
-states, torques, total = follow(np.zeros((STEPS + 1, 4)), np.zeros((STEPS, 2)), *none, 0.0)
+states, torques, total = follow(
+    np.zeros((STEPS + 1, 4)), np.zeros((STEPS, 2)), *none, 0.0
+)
 costs, damping = [total], 1e-3
 while len(costs) < 3 or costs[-3] - total > 1e-6 * total:
     gains, shifts = improve(states, torques, damping)
-    tries = (follow(states, torques, gains, shifts, size) for size in (1.0, 0.5, 0.25, 0.1))
+    tries = (
+        follow(states, torques, gains, shifts, size) for size in (1.0, 0.5, 0.25, 0.1)
+    )
     better = next((tried for tried in tries if tried[2] < total), None)
     if better is None:
         damping *= 10
@@ -138,10 +147,15 @@ figure, (left, right) = plt.subplots(
 for k in range(0, STEPS + 1, 4):
     points = np.vstack([[0.0, 0.0], joints(states[k, :2])])
     left.plot(*points.T, "o-", color=plt.cm.viridis(k / STEPS), markersize=4)
-left.plot(*np.stack([joints(state[:2])[1] for state in states]).T, ":", color="0.4", zorder=0)
+left.plot(
+    *np.stack([joints(state[:2])[1] for state in states]).T, ":", color="0.4", zorder=0
+)
 left.plot(*TARGET, "x", color="tab:red", markersize=12, label="target")
 left.set(
-    aspect="equal", xlim=(-0.7, 0.7), xticks=(-0.5, 0, 0.5), title="The arm, from dark to bright"
+    aspect="equal",
+    xlim=(-0.7, 0.7),
+    xticks=(-0.5, 0, 0.5),
+    title="The arm, from dark to bright",
 )
 left.legend(loc="lower left")
 right.plot(SIZE * np.arange(STEPS), torques, label=["shoulder", "elbow"])

@@ -54,7 +54,9 @@ fit = minimize(both, flat, jac=True, method="L-BFGS-B", options={"maxiter": 100}
 weights = unravel(fit.x)
 guesses = np.argmax(scores(weights, images[unseen]), axis=1)
 right = guesses == labels[unseen]
-print(f"{right.mean():.1%} of {len(right)} images that were not learnt are read rightly")
+print(
+    f"{right.mean():.1%} of {len(right)} images that were not learnt are read rightly"
+)
 
 # %%
 # Saliency
@@ -105,12 +107,18 @@ inked = images[unseen] > 0
 by_part = np.argsort(np.where(inked, -parts, np.inf), axis=1)
 by_chance = np.argsort(np.where(inked, rng.random(parts.shape), np.inf), axis=1)
 counts = np.arange(13)
-first, any_order = (np.array([share(o, c) for c in counts]) for o in (by_part, by_chance))
+first, any_order = (
+    np.array([share(o, c) for c in counts]) for o in (by_part, by_chance)
+)
 
 figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
 axes.plot(counts, 100 * first, "o-", label="those that contribute most")
 axes.plot(counts, 100 * any_order, "s-", label="any")
-axes.set(xlabel="inked pixels wiped out", ylabel="images still read alike in %", ylim=(0, 105))
+axes.set(
+    xlabel="inked pixels wiped out",
+    ylabel="images still read alike in %",
+    ylim=(0, 105),
+)
 axes.legend()
 
 # %%

@@ -41,8 +41,15 @@ def change(_, state):
 
 small = fd.sparsity(change, 1)(0.0, np.ones(24))
 figure, axes = plt.subplots(figsize=(4.4, 4.4), layout="constrained")
-axes.scatter(small.cols, small.rows, c=small.colors[small.cols], cmap="tab10", marker="s", s=60)
-axes.set(aspect="equal", title=f"{small.nnz} of {24**2} entries", xlabel="column", ylabel="row")
+axes.scatter(
+    small.cols, small.rows, c=small.colors[small.cols], cmap="tab10", marker="s", s=60
+)
+axes.set(
+    aspect="equal",
+    title=f"{small.nnz} of {24**2} entries",
+    xlabel="column",
+    ylabel="row",
+)
 axes.invert_yaxis()
 
 # %%
@@ -84,7 +91,9 @@ print(f"{calls} evaluations, {found.njev} Jacobians, {found.nlu} factorizations"
 coarse = start.reshape(3, -1)[:, ::10].ravel()
 differences, many = solve(coarse, times)
 exact, few = solve(coarse, times, jacobian)
-print(f"{len(coarse)} equations: {many} evaluations with differences, {few} with the Jacobian")
+print(
+    f"{len(coarse)} equations: {many} evaluations with differences, {few} with the Jacobian"
+)
 
 # %%
 # The result

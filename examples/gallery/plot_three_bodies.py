@@ -78,7 +78,9 @@ def gap(unknown):
 
 
 guess = np.array([0.33, 0.55, 6.2])
-fit = least_squares(gap, guess, jac=fd.jit(fd.jacobian(gap)), xtol=1e-14, ftol=1e-14, gtol=1e-14)
+fit = least_squares(
+    gap, guess, jac=fd.jit(fd.jacobian(gap)), xtol=1e-14, ftol=1e-14, gtol=1e-14
+)
 speed, period = fit.x[:2], fit.x[2]
 print(f"speeds {speed.round(5)}, period {period:.5f}: {fit.nfev} orbits")
 
@@ -96,7 +98,9 @@ M = fd.jacobian(lambda start: orbit(start, period)[-1])(start).reshape(12, 12)
 omega = np.kron(np.array([[0, 1], [-1, 0]]), np.eye(6))
 values = np.linalg.eigvals(M)
 print(f"M'ΩM differs from Ω by {np.abs(M.T @ omega @ M - omega).max():.1e}")
-print(f"moduli of the eigenvalues: {np.abs(values).min():.4f} to {np.abs(values).max():.4f}")
+print(
+    f"moduli of the eigenvalues: {np.abs(values).min():.4f} to {np.abs(values).max():.4f}"
+)
 
 # %%
 # The orbit
