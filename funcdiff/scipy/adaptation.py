@@ -7,6 +7,7 @@
 - ``x.view(float)`` of a complex array, and back: its real and imaginary parts, in turn.
 - ``x.setflags(...)``: it does nothing to a traced array.
 - ``float(x)``: a traced number stays one; ``int(x)`` has no derivative.
+- ``np.float64(x)``, and other floating types: a traced array is converted.
 - ``np.asarray_chkfinite(x)``: a traced array is not checked.
 - ``np.may_share_memory(x, y)``: it may, so that results go to another array first.
 - ``x /= y`` of a plain array and a traced number: another array takes the name.
@@ -86,6 +87,10 @@ def _int(x: Any) -> int:
     return int(given.astype(int) if isinstance(x, Tracer) else given)
 
 
+def _typed(dtype: Any, x: Any) -> Any:
+    return x.astype(dtype) if isinstance(x, Tracer) else dtype(x)  # type: ignore[attr-defined]
+
+
 def _set_flags(x: Any, **flags: Any) -> None:
     if not isinstance(x, Tracer):
         x.setflags(**flags)
@@ -117,6 +122,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "may_share": _may_share,
     "float_of": _float,
     "int_of": _int,
+    "typed_of": _typed,
     "set_flags_of": _set_flags,
     "changed_by": _changed_by,
 }
@@ -214,6 +220,8 @@ class _Change(ast.NodeTransformer):
             and not node.keywords
         ):
             return self._call("any_of", node, node.args)
+        if ast.unparse(called) in _TYPES and len(node.args) == 1 and not node.keywords:
+            return self._call("typed_of", node, [called, *node.args])
         is_name = isinstance(called, ast.Name) and len(node.args) == 1
         if is_name and called.id in ("float", "int"):  # type: ignore[attr-defined]
             return self._call(f"{called.id}_of", node, node.args)  # type: ignore[attr-defined]
@@ -268,6 +276,10 @@ class _Change(ast.NodeTransformer):
         called = ast.Call(ast.Name(name, ast.Load()), args, list(keywords))
         return ast.fix_missing_locations(ast.copy_location(called, old))
 
+
+_TYPES: Final = {
+    f"np.{name}" for name in ("float32", "float64", "complex64", "complex128", "double")
+}
 
 _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "equal_of", ast.NotEq: "differ_of", ast.Lt: "less_of", ast.Gt: "greater_of"

@@ -137,6 +137,19 @@ def test_a_coefficient_that_is_trimmed_has_no_derivative() -> None:
     assert np.all(np.isnan(slopes[:, 0]))
 
 
+def _converted(x: Any) -> Any:
+    return np.float64(x) * np.complex128(2) + np.float32(3)
+
+
+def test_floating_types_convert_traced_arrays() -> None:
+    convert = copy_of(_converted)
+    np.testing.assert_array_equal(convert(PLACES), _converted(PLACES))
+    for x in (PLACES, PLACES.astype(np.float32), np.float64(2), PLACES[:0]):
+        value, pull = fd.vjp(convert, x)
+        np.testing.assert_array_equal(value, _converted(x))
+        np.testing.assert_array_equal(pull(np.ones_like(value))[0], 2 * np.ones_like(x))
+
+
 class Scaled:
     """Something to borrow, whose methods have shortcuts for a scale of 1."""
 
