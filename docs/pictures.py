@@ -1,4 +1,4 @@
-"""Runs the examples of draw.md when Sphinx starts, and writes the drawings that they make."""
+"""Runs the examples of pages when Sphinx starts, and writes the drawings that they make."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ HERE: Final = Path(__file__).parent
 _BLOCK: Final = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def write_pictures() -> None:
+PAGES: Final = ("backward.md", "draw.md")
+
+
+def write_pictures(page: str) -> None:
     """Write ``_build/pictures/NAME.svg`` for every variable NAME of the page that is a drawing."""
-    text = (HERE / "draw.md").read_text(encoding="utf-8")
+    text = (HERE / page).read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for block in _BLOCK.finditer(text):
-        example = doctest.DocTestParser().get_doctest(block[1], names, "draw.md", "draw.md", 0)
+        example = doctest.DocTestParser().get_doctest(block[1], names, page, page, 0)
         runner.run(example, clear_globs=False)
         names = example.globs
     folder = HERE / "_build" / "pictures"
@@ -31,5 +34,6 @@ def write_pictures() -> None:
 
 def setup(_app: Any) -> dict[str, Any]:
     """Write the pictures when Sphinx loads its configuration, before it looks for images."""
-    write_pictures()
+    for page in PAGES:
+        write_pictures(page)
     return {"parallel_read_safe": True}
