@@ -266,11 +266,18 @@ def test_stiff_kinetics_are_solved_with_the_exact_jacobian(method: str) -> None:
 
 
 def test_a_stiff_oscillator_takes_fewer_evaluations_with_its_jacobian() -> None:
+    calls = []  # SciPy's own count leaves out what the differences take
+
+    def counted(t: Any, y: Any, mu: Any) -> Any:
+        calls.append(t)
+        return van_der_pol(t, y, mu)
+
     span, start, options = (0.0, 300.0), [2.0, 0.0], {"method": "Radau", "args": (100.0,)}
     exact = integrate.solve_ivp(
-        van_der_pol, span, start, jac=fd.jacobian(van_der_pol, argnums=1), **options
+        counted, span, start, jac=fd.jacobian(van_der_pol, argnums=1), **options
     )
-    differences = integrate.solve_ivp(van_der_pol, span, start, **options)
+    with_jacobian = len(calls)
+    differences = integrate.solve_ivp(counted, span, start, **options)
     assert exact.success
-    assert exact.nfev <= differences.nfev
+    assert with_jacobian < len(calls) - with_jacobian
     np.testing.assert_allclose(exact.y[:, -1], differences.y[:, -1], rtol=0.05, atol=0.05)

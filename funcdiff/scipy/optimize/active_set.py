@@ -26,6 +26,8 @@ the gradient is taken."""
 _STATIONARY: Final = 1e-3
 _NEAR_ZERO: Final = 1e-6
 _ABSOLUTE: Final = 1e-4
+_ROUNDING: Final = 1e-14
+"""Multipliers up to this, relative to the gradient, are errors of rounding, and hold nothing."""
 
 
 class SolutionWarning(UserWarning):
@@ -161,6 +163,7 @@ def _active(rows: Rows, multipliers: Any, scale: float) -> Any:
     """Return the sides: equations always, others where the multiplier outweighs the slack."""
     below, above = _slacks(rows)
     size = np.abs(multipliers) / scale
+    size = np.where(size > _ROUNDING, size, 0.0)
     sides = np.where((multipliers > 0) & (size > below), -1, 0)
     sides = np.where((multipliers < 0) & (size > above), 1, sides)
     return np.where(rows.lower == rows.upper, -1, sides)
