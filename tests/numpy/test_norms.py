@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.testing import check_grads
 
 linalg: Any = np.linalg  # NumPy's stubs do not foresee all that is called here
@@ -167,3 +169,11 @@ def test_a_norm_has_a_derivative_by_its_order(order: float) -> None:
     np.testing.assert_array_equal(fd.jacfwd(f)(-np.inf), np.zeros(3))
     assert np.isnan(fd.jacfwd(f)(0.0)).all()
     assert fd.grad(lambda p: linalg.norm(np.zeros(3) * p, p))(2.0) == 0
+
+
+def test_an_ordinary_array_and_a_traced_order_say_what_to_write_or_work() -> None:
+    with pytest.raises(UnsupportedNumPyError, match=r"import funcdiff\.numpy as np"):
+        fd.grad(lambda p: np.sum(linalg.norm(A, p, axis=-1)))(2.0)
+    by_order = fd.jacfwd(lambda p: fnp.linalg.norm(A, p, axis=-1))(2.0)
+    expected = fd.jacfwd(lambda p: linalg.norm(A * (1 + 0 * p), p, -1))(2.0)
+    np.testing.assert_allclose(by_order, expected, rtol=1e-12)

@@ -5,15 +5,19 @@ Where a derivative would be lost, or there is no value, these raise.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import integers
 from funcdiff.numpy.border.values import constant_value, formatted, index_value, text, truth
+
+_OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
+"""NumPy's modules whose functions compare numbers that no protocol tells us of."""
 
 
 class Convertible(Tracer):
@@ -22,6 +26,15 @@ class Convertible(Tracer):
     __slots__ = ()
 
     def __bool__(self) -> bool:
+        asking = sys._getframe(1)
+        if asking.f_globals.get("__name__") in _OWN_CODE:
+            name = asking.f_code.co_name.lstrip("_")
+            raise UnsupportedNumPyError(
+                f"np.linalg.{name} got a traced number beside ordinary arrays, at "
+                f"{user_location()}. NumPy's own code runs then, and its shortcuts for some "
+                "numbers, such as the orders 1 and 2, lose the derivative. Write import "
+                "funcdiff.numpy as np, or make the array a traced one."
+            )
         return truth(self)
 
     def __int__(self) -> int:

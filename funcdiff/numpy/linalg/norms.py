@@ -25,6 +25,7 @@ from funcdiff.space import reduce_sum
 @implements(np.linalg.norm)
 def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tracer:
     """Return a norm of vectors (one axis) or matrices (two axes)."""
+    x = array(x)
     if x.dtype.kind in "biu":
         x = convert(x, FLOAT)
     is_traced = isinstance(ord, Tracer)

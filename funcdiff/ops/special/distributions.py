@@ -20,7 +20,6 @@ from funcdiff.ops.special.incomplete import (
     gamma_density,
     gammainc_shape,
 )
-from funcdiff.ops.structure.structural import convert, iota
 
 
 def inverse(name: str, *slopes: Op, sign: int = 1) -> Op:
@@ -135,17 +134,19 @@ def _student_freedom(df: Any, t: Any, _y: Any) -> Any:
 
 
 def _student_inside(v: Any, t: Any) -> Any:
-    """Return ∫ ∂f(u)/∂ν du from 0 to t by the double exponential rule."""
-    step = 3 / 32
-    places: Any = convert(iota((67,), 0), t.dtype)
-    places = np.reshape(step * (places - 33), (67, *(1,) * t.ndim))
-    nodes = 1 / (1 + np.exp(-math.pi * np.sinh(places)))
-    weights = step * math.pi * np.cosh(places) * nodes * (1 - nodes)
-    u = nodes * t
-    w = u * u / v
-    ratio = w / (1 + w)
-    score = (_digamma_gap(v) + ratio / v + (ratio - np.log1p(w))) / 2
-    return t * np.sum(weights * _student_density(v + 0 * u, u, None) * score, axis=0)
+    """Return ∫ ∂f(u)/∂ν du from 0 to t by the rule of Gauss, for t² ≤ ν, where that is exact.
+
+    The integrand is analytic up to u = ±i√ν, so that the error falls as 4.6⁻²ⁿ with n nodes.
+    """
+    gap = _digamma_gap(v)
+    total: Any = 0.0 * t
+    for node, weight in zip(*np.polynomial.legendre.leggauss(14), strict=True):
+        u = float(node + 1) / 2 * t
+        w = u * u / v
+        logarithm, ratio = np.log1p(w), w / (1 + w)
+        score = (gap + ratio / v + (ratio - logarithm)) / 4
+        total = total + float(weight) * np.exp(-(v + 1) / 2 * logarithm) * score
+    return t * _student_density(v, 0.0 * t, None) * total
 
 
 def _digamma_gap(v: Any) -> Any:

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.core.builder import Builder, bind, constant
+from funcdiff.core.builder import Builder, bind
+from funcdiff.core.evaluate import evaluate
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import NONE, Operation, Primitive
 from funcdiff.core.tracer import Tracer
@@ -23,7 +24,6 @@ from funcdiff.numpy.border.promotion import SPECIAL_NUMBERS
 from funcdiff.ops.elementwise import mathematics as ops
 from funcdiff.ops.elementwise.complex import conj_p, imag_p, join_p, modulus_p, real_p
 from funcdiff.ops.linalg.divided_differences import partial
-from funcdiff.ops.linalg.radial import spread
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
@@ -141,14 +141,15 @@ def _derivatives(
         return None
     with Builder("radius", SHARED) as builder:
         program = builder.program(bind(primitive, NONE, *map(builder.input, numbers)))
-        xs = [constant(x, t) for x, t in zip(values, numbers, strict=True)]
         try:
-            first = [partial(program, k) for k in range(len(xs))]
+            first = [partial(program, k) for k in range(len(values))]
             second = [partial(f, k) for k, f in enumerate(first)]
         except NotDifferentiableError:
             return None
-        found = [splat(spread(f, xs, ())) for f in (program, *first, *second)]
-    if any(x is None or not np.isfinite(x) for x in found):
+    xs = [np.asarray(x, t.dtype)[()] for x, t in zip(values, numbers, strict=True)]
+    with np.errstate(all="ignore"):
+        found = [evaluate(f, xs)[0] for f in (program, *first, *second)]
+    if not all(np.isfinite(x) for x in found):
         return None
     value, *slopes = (x.item() for x in found[: len(xs) + 1])
     return value, slopes
