@@ -26,6 +26,7 @@ def assert_agrees(
     rtol: float = 1e-12,
     compiled: bool = True,
     batched: bool = True,
+    same_bits: bool = True,
 ) -> None:
     """Assert that a call has SciPy's values everywhere, and derivatives in both modes.
 
@@ -45,11 +46,14 @@ def assert_agrees(
         How far traced values may be from SciPy's, relative to the largest.
     compiled, batched
         Whether `jit` and `vmap` are tried, too, nine calls of the first.
+    same_bits
+        Whether plain values are SciPy's to the last bit; where SciPy's own calls differ among
+        themselves, they are its up to `rtol`.
     """
     plain = partial(call, import_module(module))
     ours = partial(call, import_module(module.replace("scipy", "funcdiff.scipy", 1)))
     expected = plain(*arrays)
-    _assert_equal(ours(*arrays), expected, 0.0)
+    _assert_equal(ours(*arrays), expected, 0.0 if same_bits else rtol)
     _assert_equal(fd.vjp(ours, *arrays)[0], expected, rtol)
     _assert_equal(fd.jvp(ours, arrays, arrays)[0], expected, rtol)
     check_grads(ours, arrays, order=1)

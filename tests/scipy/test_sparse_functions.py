@@ -21,8 +21,6 @@ ROWS = np.array([0, 1, 2, 3, 4, 5, 6, 0, 2, 4, 6, 1, 5])
 COLUMNS = np.array([0, 1, 2, 3, 4, 5, 6, 3, 0, 1, 2, 6, 4])
 ENTRIES = np.array([1.0, 2.1, 3.3, 4.2, 5.7, 6.9, 8.3, 0.7, -0.4, 1.1, -0.9, 0.5, -0.6])
 START, WIDE = GENERATOR.normal(size=N), GENERATOR.normal(size=(N, 2))
-# In a row, as ours is by the time SciPy gets it: BLAS adds up in another order with gaps between.
-BEGINNING = np.ascontiguousarray(WIDE[:, :1])
 MASS = plain.diags_array(np.linspace(1.0, 2.0, N))
 
 
@@ -51,7 +49,7 @@ EIGEN: dict[str, Call] = {
         symmetric(s, d), 2, which="SM", return_eigenvectors=False, v0=START
     ),
     "lobpcg": lambda s, d: _without_phase(
-        *s.linalg.lobpcg(symmetric(s, d), BEGINNING, tol=1e-13, maxiter=100)
+        *s.linalg.lobpcg(symmetric(s, d), WIDE[:, :1], tol=1e-13, maxiter=100)
     ),
     "svds": lambda s, d: (lambda u, x, v: [x, u**2, v**2, u[:, :1] @ v[:1]])(
         *s.linalg.svds(build(s, d)[:, :5], 2, v0=START[:5])
@@ -89,7 +87,9 @@ EXPONENTIALS: dict[str, Call] = {
 @pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", EIGEN)
 def test_some_eigenvalues_agree(name: str) -> None:
-    assert_agrees("scipy.sparse", EIGEN[name], ENTRIES, rtol=1e-9, order=1)
+    # Two calls of SciPy's own lobpcg differ in last bits, by where its buffers lie in memory.
+    same_bits = name != "lobpcg"
+    assert_agrees("scipy.sparse", EIGEN[name], ENTRIES, rtol=1e-9, order=1, same_bits=same_bits)
 
 
 @pytest.mark.slow
