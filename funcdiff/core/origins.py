@@ -6,8 +6,7 @@ origin for every variable, programs keep them, and what walks a program hands th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -59,6 +58,8 @@ class Origin(NamedTuple):
 
         A value of the user's is not called a derivative.
         """
+        if self is other:
+            return self
         if UNKNOWN in (self, other):
             return other if self == UNKNOWN else self
         if self.derived == other.derived:
@@ -78,6 +79,9 @@ class Reader:
     def place(self) -> Place | None:
         """Return the line of the user's that runs."""
         return place_of(user_frame())
+
+    def look_again(self) -> None:
+        """Note names that were given since the last line that was recorded."""
 
     def traced(self, builder: Any, recording: Any, operands: Sequence[Any]) -> None:
         """Take note of a function that a builder has recorded at the values of these operands."""
@@ -141,6 +145,7 @@ class LocatedEntries(list[Entry]):
 
     def named_origins(self, captured: Mapping[int, Any]) -> Origins:
         """Return the origins; what is captured has its name from outside."""
+        self._reader.look_again()
         for number, value in captured.items():
             self.origins[number] = self.origins[number].merged(origin_of(value))
         for number, word in self.words.items():
@@ -154,14 +159,19 @@ _copied: Final[ContextVar[tuple[object, Origin]]] = ContextVar(
 """Into which recording an equation is being copied, and where that equation comes from."""
 
 
-@contextmanager
-def copying(into: object, origin: Origin) -> Iterator[None]:
-    """Let what is recorded come from where something else does."""
-    token = _copied.set((into, origin._replace(name="")))
-    try:
-        yield
-    finally:
-        _copied.reset(token)
+class Copying:
+    """A context in which what is recorded comes from where something else does."""
+
+    __slots__ = ("_copied", "_token")
+
+    def __init__(self, into: object, origin: Origin) -> None:
+        self._copied = into, origin
+
+    def __enter__(self) -> None:
+        self._token = _copied.set(self._copied)
+
+    def __exit__(self, *exception: object) -> None:
+        _copied.reset(self._token)
 
 
 def origin_of(x: Any) -> Origin:

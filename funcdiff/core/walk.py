@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.builder import Builder, bind, current_builder
-from funcdiff.core.origins import Origin, copying, note
+from funcdiff.core.origins import Copying, Origin, note
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import Operation, P, Params, Primitive, names_of_programs
 from funcdiff.core.program import Equation, Program
@@ -71,9 +71,10 @@ def following(
     if program.origins is None:
         return rule
     hand_on(program, program.inputs, operands)
+    is_copy = rule is copy_equation
 
     def followed(eq: Equation, xs: list[Any]) -> Sequence[Any]:
-        with copying_from(program, eq, derives=derives):
+        with copying_from(program, eq, derives=derives, is_copy=is_copy):
             ys = rule(eq, xs)
         hand_on(program, eq.results, ys)
         return ys
@@ -96,14 +97,15 @@ def hand_on(
 
 
 def copying_from(
-    program: Program, eq: Equation, *, derives: bool = True
+    program: Program, eq: Equation, *, derives: bool = True, is_copy: bool = False
 ) -> AbstractContextManager[None]:
     """Let what is recorded come from where an equation does."""
     if program.origins is None or not eq.results:
         return nullcontext()
     origin, builder = program.origins[eq.results[0].number], current_builder()
-    origin = origin._replace(derived=origin.derived or derives)
-    return copying(getattr(builder, "entries", None), origin)
+    if derives or not is_copy or len(eq.results) > 1:  # a single result keeps its name
+        origin = Origin("", origin.place, origin.derived or derives)
+    return Copying(getattr(builder, "entries", None), origin)
 
 
 # ---- what made a value -----------------------------------------------------------------------

@@ -38,32 +38,71 @@ class Notes(Reader):
         self.caller = caller
         self._arrays: dict[Any, str] = {}
         self._seen: dict[tuple[int, str, int], Any] = {}
+        self._depths: dict[FrameType, int] = {}  # of the frames that may be running
+        self._last: tuple[FrameType | None, int, int] = None, 0, 0
 
     def place(self) -> Place | None:
         """Return the line of the user's that runs, and look who holds what was recorded so far."""
         frame = user_frame()
         if frame is None or frame is self.caller:
             return None
-        self.look_into(frame)
+        before, line, instruction = self._last
+        self._last = frame, frame.f_lineno, frame.f_lasti
+        if before is not frame or line != frame.f_lineno or instruction > frame.f_lasti:
+            self._meet(frame)  # within a line nothing has been assigned
+            self._look_into(frame)
         return place_of(frame)
 
-    def look_into(self, frame: FrameType) -> None:
-        """Note which local variables of a frame hold tracers, or arrays."""
+    def look_again(self) -> None:
+        """Look into all frames once more: what was assigned last is followed by no equation.
+
+        A frame that somebody refers to keeps its variables when it has returned.
+        """
+        for known in list(self._depths):
+            self._look_into(known)
+        running: set[FrameType] = set()
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            running.add(frame)
+            frame = frame.f_back
+        self._depths = {f: depth for f, depth in self._depths.items() if f in running}
+
+    def _meet(self, frame: FrameType | None) -> None:
+        """Remember how deep a frame is, and those of the user's that have called it."""
+        new = []
+        while frame is not None and frame is not self.caller and frame not in self._depths:
+            new.append(frame)
+            frame = frame.f_back
+        depth = self._depths.get(frame, 0) if frame is not None else 0
+        for found in reversed(new):
+            depth += 1
+            if is_users(found):
+                self._depths[found] = depth
+
+    def _look_into(self, frame: FrameType) -> None:
+        """Note which variables of a frame of the user's hold tracers, or arrays."""
         module = str(frame.f_globals.get("__name__"))
         generated = frame.f_code.co_filename == "<string>" and module.startswith(_GENERATED)
         if frame.f_code.co_name == "<module>" or generated:
             return
-        depth = _depth(frame)
+        depth = self._depths[frame]
         for word, value in list(frame.f_locals.items()):
-            key = (id(frame), word, id(value))
-            if key not in self._seen and not word.startswith("__"):
-                self._seen[key] = frame, value  # kept: no `id` is given twice
+            if not word.startswith("__") and self._is_new(frame, word, value):
                 for path, leaf in _leaves(value):
                     self._note(depth, word, path, leaf)
         for word in frame.f_code.co_names:
-            for path, leaf in _leaves(frame.f_globals.get(word)):
-                if not isinstance(leaf, Tracer):
-                    self._note(depth, word, path, leaf)
+            value = frame.f_globals.get(word)
+            if value is not None and self._is_new(frame.f_code, word, value):
+                for path, leaf in _leaves(value):
+                    if not isinstance(leaf, Tracer):
+                        self._note(depth, word, path, leaf)
+
+    def _is_new(self, where: Any, word: str, value: Any) -> bool:
+        key = id(where), word, id(value)
+        if key in self._seen:
+            return False
+        self._seen[key] = where, value  # kept: no `id` is given twice
+        return True
 
     def _note(self, depth: int, word: str, path: str, leaf: Any) -> None:
         if isinstance(leaf, np.ndarray) and not isinstance(leaf, Tracer):
@@ -82,31 +121,11 @@ class Notes(Reader):
 @contextmanager
 def taking_notes(notes: Notes) -> Iterator[Notes]:
     """Note names and lines of what is traced, but for those of the caller."""
-
-    def on_return(frame: FrameType, event: str, _arg: Any) -> None:
-        if reader.get() is not notes:  # an interrupt has kept us from taking this away
-            _set_profiler(before)
-            return
-        # what was assigned last is returned without another equation
-        if event == "return" and is_users(frame):
-            notes.look_into(frame)
-
-    token, before = reader.set(notes), sys.getprofile()
-    sys.setprofile(on_return)
+    token = reader.set(notes)
     try:
         yield notes
     finally:
-        _set_profiler(before)
         reader.reset(token)
-
-
-def _set_profiler(before: Any) -> None:
-    """Let what looked on before look on again: a function, or a profiler written in C."""
-    if before is None or callable(before):
-        sys.setprofile(before)
-    else:
-        sys.setprofile(None)
-        before.enable()
 
 
 def content(array: Any) -> tuple[Any, ...]:
@@ -129,13 +148,6 @@ def short_name(word: str, path: str) -> str:
 
 def _rank(word: Word) -> tuple[int, bool]:
     return word.depth, word.is_part
-
-
-def _depth(frame: FrameType | None) -> int:
-    depth = 0
-    while frame is not None:
-        depth, frame = depth + 1, frame.f_back
-    return depth
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,9 @@ import funcdiff as fd
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.core.walk import nested
+from funcdiff.reading import provenance
 from funcdiff.reading.examining import Examined
+from funcdiff.reading.provenance import content
 
 X = np.array([0.3, 1.2, -0.7])
 
@@ -128,6 +131,46 @@ def test_a_compiled_function_that_was_called_before_has_its_names() -> None:
     assert {"x", "bent", "scaled"} <= names(read(f, X))
     f(X)
     assert {"x", "bent", "scaled"} <= names(read(fd.grad(f), X))
+
+
+def test_what_is_assigned_last_has_its_name_without_a_profiler() -> None:
+    profilers: list[Any] = []
+
+    def inner(x: Any) -> Any:
+        profilers.append(sys.getprofile())
+        last = np.sin(x)
+        return last, x
+
+    def outer(x: Any) -> Any:
+        result, _ = inner(x)
+        return result, x
+
+    def derivative(x: Any) -> Any:
+        slope = fd.grad(lambda x: outer(x)[0] * 2.0)(x)
+        return slope, x
+
+    assert names(read(outer, 1.0)) == {"x", "result"}
+    assert "slope" in names(read(derivative, 1.0))
+    assert profilers == [None, None]
+
+
+def test_arrays_of_modules_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Any] = []
+
+    def noted(array: Any) -> Any:
+        looked.append(array)
+        return content(array)
+
+    monkeypatch.setattr(provenance, "content", noted)
+
+    def f(x: Any) -> Any:
+        for _ in range(5):
+            x = np.sin(x) * X
+            x = np.cos(x)
+        return x
+
+    read(f, X + 1.0)
+    assert sum(array is X for array in looked) == 1
 
 
 def test_a_profiler_goes_on_after_a_look_at_the_users_lines() -> None:
