@@ -140,8 +140,9 @@ def load(module: str, name: str = "") -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
+        wanted = ".".join(filter(None, (module.partition("._")[0], name)))
         raise MissingDependencyError(
-            f"{module}{name and '.'}{name} needs SciPy, and SciPy is not installed, at "
+            f"{wanted} needs SciPy, and SciPy is not installed, at "
             f'{user_location()}. Install it: python -m pip install "funcdiff[scipy]"'
         ) from error
 

@@ -21,7 +21,7 @@ from funcdiff.errors import (
     UnsupportedNumPyError,
 )
 from funcdiff.scipy import special
-from funcdiff.scipy.covered import table
+from funcdiff.scipy.covered import load, table
 from funcdiff.testing import check_grads
 from tests.numpy.agreement import default
 
@@ -162,6 +162,8 @@ def test_without_scipy_its_functions_say_what_to_install() -> None:
         special.gammaln  # noqa: B018
     with pytest.raises(MissingDependencyError, match=r"polygamma.*test_special_namespace"):
         special.polygamma(1, 2.0)
+    with pytest.raises(MissingDependencyError, match=r"^scipy.special.erf needs SciPy"):
+        load("scipy.special._private", "erf")
 
 
 @pytest.mark.usefixtures("_no_scipy")
