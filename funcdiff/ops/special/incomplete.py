@@ -1,9 +1,11 @@
 """The incomplete gamma and beta functions, in their parameters, too.
 
 In `x` the derivative is the density.  In the parameters it has no closed form; it is a
-logarithmic moment of the distribution up to `x`, which is integrated numerically (see
-`quadrature`), to about twelve digits.  A first step to larger parameters (DLMF 8.8.5 and 8.17.20
-with 8.17.21) leaves an elementary term and a moment in which small parameters cancel nothing.
+logarithmic moment of the distribution on one side of `x`, which is integrated numerically (see
+`quadrature`), to about twelve digits.  First moments of a whole distribution vanish, and all
+others cancel in what derivatives are made of, so that it may be the side of the smaller tail.  A
+first step to larger parameters (DLMF 8.8.5 and 8.17.20 with 8.17.21) leaves an elementary term and
+a moment in which small parameters cancel nothing.
 """
 
 from __future__ import annotations

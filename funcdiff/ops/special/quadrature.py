@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from math import comb
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -64,14 +63,14 @@ def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) 
 
 
 def gamma_moment(order: Order, a: Any, x: Any) -> Any:
-    """Return Mₖ(a, x) = ∫₀ˣ (ln t - ψ(a))ᵏ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
+    """Return Mₖ(a, x), the part of the k-th moment of ln t - ψ(a) on one side of x, with a sign.
 
-    With t = x·exp(±v) the integrand is log-concave in v.  Of the two tails the one without the
-    bulk of the distribution is integrated; both together are the complete moment.
+    That is ∫₀ˣ (ln t - ψ(a))ᵏ tᵃ⁻¹ e⁻ᵗ dt / Γ(a) for x below a, and elsewhere the same integral
+    from infinity down to x: what is left of the distribution without its bulk, so that derivatives
+    keep their digits in both tails.  With t = x·exp(±v) the integrand is log-concave in v.
     """
     (k,) = order
-    below = x < a
-    sign = np.where(below, -1.0, 1.0)
+    sign = np.where(x < a, -1.0, 1.0)
     inside = (x > 0) & np.isfinite(x)
     z = np.where(inside, x, 1.0)
     digamma = scipy_function("psi")(a)
@@ -82,21 +81,17 @@ def gamma_moment(order: Order, a: Any, x: Any) -> Any:
 
     density = np.exp(a * np.log(z) - z - scipy_function("gammaln")(a))
     tail = density * over_half_line(integrand, np.abs(a - z), z)
-    whole = complete_moment(order, lambda n: _polygamma(n[0] - 1, a))
-    return np.where(
-        inside, np.where(below, tail, whole - tail), np.where(x == 0, 0.0, whole + 0.0 * (a - a))
-    )
+    return np.where(inside, -sign * tail, 0.0 * (a - a))
 
 
 def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
-    """Return Mⱼₖ(a, b, x) = ∫₀ˣ Lʲ Rᵏ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
+    """Return Mⱼₖ(a, b, x), the part of a moment Lʲ Rᵏ on one side of x, as in `gamma_moment`.
 
     Here L = ln t - ψ(a) + ψ(a + b), and R = ln(1 - t) - ψ(b) + ψ(a + b).  The integral is taken
-    over the logarithm of the odds t/(1 - t), where it is log-concave, as in `gamma_moment`.
+    over the logarithm of the odds t/(1 - t), where it is log-concave.
     """
     j, k = order
-    below = x * (a + b) < a
-    sign = np.where(below, -1.0, 1.0)
+    sign = np.where(x * (a + b) < a, -1.0, 1.0)
     inside = (x > 0) & (x < 1)
     z = np.where(inside, x, 0.5)
     psi = scipy_function("psi")
@@ -112,41 +107,7 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     scale = np.exp(a * np.log(z) + b * np.log1p(-z) - scipy_function("betaln")(a, b))
     slope = np.abs(a - (a + b) * z)
     tail = scale * over_half_line(integrand, slope, (a + b) * z * (1 - z))
-
-    def cumulant(n: Order) -> Any:
-        ends = {0: b, 1: a}
-        own = _polygamma(sum(n) - 1, ends[n[0] > 0]) if 0 in n else 0.0
-        return own - _polygamma(sum(n) - 1, a + b)
-
-    whole = complete_moment(order, cumulant)
-    return np.where(
-        inside, np.where(below, tail, whole - tail), np.where(x == 0, 0.0, whole + 0.0 * (a - b))
-    )
-
-
-def complete_moment(order: Order, cumulant: Callable[[Order], Any]) -> Any:
-    """Return the central moment of a distribution from its cumulants; first ones vanish.
-
-    The recurrence is P. J. Smith's, "A Recursive Formulation of the Old Problem of Obtaining
-    Moments from Cumulants and Vice Versa", The American Statistician 49 (1995), in one variable
-    at a time: E[X·f] = Σ C(f; g) κ(X·g) E[f/g].
-    """
-    if sum(order) == 0:
-        return 1.0
-    first = next(i for i, n in enumerate(order) if n)
-    rest = tuple(n - (i == first) for i, n in enumerate(order))
-    total: Any = 0.0
-    for part in np.ndindex(*(n + 1 for n in rest)):
-        joint = tuple(n + (i == first) for i, n in enumerate(part))
-        if sum(joint) > 1:
-            ways = np.prod([comb(n, m) for n, m in zip(rest, part, strict=True)])
-            other = tuple(n - m for n, m in zip(rest, part, strict=True))
-            total = total + ways * cumulant(joint) * complete_moment(other, cumulant)
-    return total
-
-
-def _polygamma(n: int, x: Any) -> Any:
-    return scipy_function("polygamma")(n, x)
+    return np.where(inside, -sign * tail, 0.0 * (a - b))
 
 
 # ---- quotients with a removable singularity ------------------------------------------------------

@@ -118,20 +118,23 @@ def _truncnorm_pdf(self: Any, x: Any, a: Any, b: Any) -> Any:
     return np.exp(self._logpdf(x, a, b))
 
 
-def _truncnorm_logcdf(_self: Any, x: Any, a: Any, b: Any) -> Any:
-    return _log_gauss_mass(a, x) - _log_gauss_mass(a, b)
+def _truncnorm_slopes(method: str) -> Callable[..., tuple[Any, ...]]:
+    """Return F_a = -f(a)·(1 - F) and F_b = -f(b)·F, which lose no digits at the ends.
 
+    Those of 1 - F, ln F or ln(1 - F) follow: factors are F, 1 - F or their quotients.
+    """
+    sign = -1 if method.endswith("cdf") else 1
 
-def _truncnorm_logsf(_self: Any, x: Any, a: Any, b: Any) -> Any:
-    return _log_gauss_mass(x, b) - _log_gauss_mass(a, b)
+    def partials(apply: Any, x: Any, a: Any, b: Any) -> tuple[Any, ...]:
+        if method.startswith("log"):
+            total = apply(method, x, a, b)
+            shares = (np.exp(apply(m, x, a, b) - total) for m in ("logsf", "logcdf"))
+        else:
+            shares = (apply(m, x, a, b) for m in ("sf", "cdf"))
+        heights = (np.where(np.isinf(z), 0.0, apply("pdf", z, a, b)) for z in (a, b))
+        return tuple(sign * f * share for f, share in zip(heights, shares, strict=True))
 
-
-def _truncnorm_cdf(self: Any, x: Any, a: Any, b: Any) -> Any:
-    return np.exp(self._logcdf(x, a, b))
-
-
-def _truncnorm_sf(self: Any, x: Any, a: Any, b: Any) -> Any:
-    return np.exp(self._logsf(x, a, b))
+    return partials
 
 
 def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
@@ -365,8 +368,7 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},
     "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},
-    "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf, "_cdf": _truncnorm_cdf,
-                  "_sf": _truncnorm_sf, "_logcdf": _truncnorm_logcdf, "_logsf": _truncnorm_logsf,
+    "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf,
                   "_munp": _truncnorm_munp, "_stats": _nothing_stated},
     "vonmises": _VONMISES, "vonmises_line": _VONMISES,
     "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
@@ -377,3 +379,7 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                "_stats": _nbinom_stats},
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
+slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+    "truncnorm": {f"_{m}": _truncnorm_slopes(m) for m in ("cdf", "sf", "logcdf", "logsf")},
+}
+"""Distribution -> leaf -> its partial derivatives in the shape parameters, by its methods."""

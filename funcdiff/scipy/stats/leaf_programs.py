@@ -72,6 +72,11 @@ def evaluate(distribution: str, name: str, *xs: Tracer) -> Any:
     return found and inline(found[0], [*xs, *map(_constant, found[1])])[0]
 
 
+def is_program(distribution: str, name: str, xs: Sequence[Tracer]) -> bool:
+    """Return whether a leaf, of arrays of these types, is a program."""
+    return _program(distribution, name, 0, tuple(x.type for x in xs)) is not None
+
+
 def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, order: int = 0) -> Any:
     """Return the derivative of a leaf along tangents, None for zero.
 

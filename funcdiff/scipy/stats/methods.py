@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +23,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, fit, shape_of
-from funcdiff.scipy.stats.formulas import formulas
-from funcdiff.scipy.stats.leaf_programs import along, evaluate
+from funcdiff.scipy.stats.formulas import formulas, slopes
+from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
 from funcdiff.space import sum_tangents
 
@@ -108,7 +109,14 @@ def _refuse_whole_numbers(p: Method, ts: Tangents) -> None:
 
 def shape_slope(distribution: str, name: str, xs: Sequence[Any], ts: Sequence[Any]) -> Any:
     """Return the derivative of a leaf along shape parameters where it is in the support."""
-    found = along(distribution, name, xs, [None, *ts[1:]])
+    stated = slopes.get(distribution, {}).get(name)
+    if stated is None:
+        found = along(distribution, name, xs, [None, *ts[1:]])
+    else:
+        partials = stated(partial(method, distribution), *xs)
+        found = sum_tangents(
+            [None if t is None else p * t for p, t in zip(partials, ts[1:], strict=True)]
+        )
     return None if found is None else np.where(_is_inside(distribution, xs), found, 0.0)
 
 
@@ -143,14 +151,17 @@ def _of_probability(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
 
 def _of_logarithm(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward ln F, or ln(1 - F); f/F as a difference of logarithms, which do not vanish."""
+    name = f"_{p.method}"
+    is_stated = name in slopes.get(p.distribution, {})
+    if not is_stated and has_own(p.distribution, name) and is_program(p.distribution, name, xs):
+        return _of_density(p, xs, ts, y)
     sign = 1 if p.method == "logcdf" else -1
     own = None
     if ts[0] is not None:
         rate = sign * np.exp(density(p.distribution, "logpdf", xs) - y)
         own = np.where(_is_inside(p.distribution, xs), rate, 0.0) * ts[0]
-    if has_own(p.distribution, f"_{p.method}"):
-        return sum_tangents([own, shape_slope(p.distribution, f"_{p.method}", xs, ts)])
-    return sum_tangents([own, _of_log_mass(p, xs, ts, y)])
+    along_shapes = shape_slope(p.distribution, name, xs, ts) if is_stated else None
+    return sum_tangents([own, along_shapes if is_stated else _of_log_mass(p, xs, ts, y)])
 
 
 def _of_quantile(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
