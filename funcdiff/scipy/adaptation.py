@@ -21,10 +21,9 @@ from __future__ import annotations
 import ast
 import linecache
 import operator
-from bisect import bisect
 from collections.abc import Callable
-from copy import copy
 from functools import lru_cache
+from inspect import getblock
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -140,19 +139,25 @@ _ANSWERED: Final = {
 
 def adapted_code(plain: FunctionType) -> CodeType:
     """Return the code of a function, in which these questions are answered."""
-    code = plain.__code__
-    found = _changed_functions(code.co_filename).get((code.co_name, code.co_firstlineno))
-    if found is None:
+    return _adapted(plain.__code__, plain.__qualname__.split(".")[-2:][0])
+
+
+@lru_cache(maxsize=1024)
+def _adapted(code: CodeType, owner: str) -> CodeType:
+    function = _definition(code)
+    if function is None:
         return code
-    owner = plain.__qualname__.split(".")[-2:][0]
+    function.decorator_list = []  # of functions within they stay
+    change = _Change()
+    function = change.visit(function)
+    if not change.has_changed:
+        return code
     # names that begin with two underscores are mangled by the class around, by its name without
     # the first ones, which hide no name that the function knows
     name = "____" + owner * owner.isidentifier()
     outer = f"def {_OUTER}({', '.join(code.co_freevars)}):\n class {name}: pass"
     tree = ast.parse(outer)
-    bare = copy(found)
-    bare.decorator_list = []  # of functions within they stay
-    tree.body[0].body[0].body = [bare]  # type: ignore[attr-defined]
+    tree.body[0].body[0].body = [function]  # type: ignore[attr-defined]
     changed = compile(tree, code.co_filename, "exec", dont_inherit=True)
     for inner in (_OUTER, name, code.co_name):
         parts = (part for part in changed.co_consts if isinstance(part, CodeType))
@@ -160,30 +165,27 @@ def adapted_code(plain: FunctionType) -> CodeType:
     return changed if changed.co_freevars == code.co_freevars else code
 
 
-@lru_cache(maxsize=64)
-def _changed_functions(path: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Return the functions in a file that ask such questions, by name and first line."""
+def _definition(code: CodeType) -> ast.FunctionDef | None:
+    """Return the definition of a function in its file; None if there is none."""
+    lines, first = linecache.getlines(code.co_filename), code.co_firstlineno - 1
     try:
-        tree = ast.parse("".join(linecache.getlines(path)))
-    except SyntaxError:
-        return {}
-    change = _Change()
-    tree = change.visit(tree)
-    lines = sorted(change.lines)
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if bisect(lines, node.end_lineno or 0) > bisect(lines, first):
-                found[node.name, first] = node
-    return found
+        block = getblock(lines[first:])
+        # methods stand indented
+        tree = ast.parse(f"if True:\n{''.join(block)}" if block[0][0].isspace() else "".join(block))
+    except (SyntaxError, IndexError):
+        return None
+    (node,) = tree.body
+    before = first - isinstance(node, ast.If)
+    node = node.body[0] if isinstance(node, ast.If) else node
+    is_its = isinstance(node, ast.FunctionDef) and node.name == code.co_name
+    return ast.increment_lineno(node, before) if is_its else None  # type: ignore[return-value]
 
 
 class _Change(ast.NodeTransformer):
-    """Changes the questions into calls of the answers, and notes their lines."""
+    """Changes the questions into calls of the answers, and notes whether there are any."""
 
     def __init__(self) -> None:
-        self.lines: list[int] = []
+        self.has_changed = False
         self._decides = False
 
     def visit_If(self, node: ast.If) -> ast.If:
@@ -265,14 +267,14 @@ class _Change(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         if node.attr in _ANSWERED:
-            self.lines.append(node.lineno)
+            self.has_changed = True
             return ast.copy_location(_read(_ANSWERED[node.attr]), node)
         return node
 
     def _call(
         self, name: str, old: ast.expr | ast.stmt, args: list[ast.expr], keywords: Any = ()
     ) -> ast.Call:
-        self.lines.append(old.lineno)
+        self.has_changed = True
         called = ast.Call(ast.Name(name, ast.Load()), args, list(keywords))
         return ast.fix_missing_locations(ast.copy_location(called, old))
 

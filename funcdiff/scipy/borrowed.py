@@ -311,7 +311,7 @@ def _class(plain: Any) -> Any:
         return known[1]
     own = CellType()
     members = {
-        name: _watched(name, _member(value, {id(plain): own}))
+        name: _late_member(value, {id(plain): own})
         for name, value in vars(plain).items()
         if name not in ("__dict__", "__weakref__", "__slots__")
     }
@@ -355,6 +355,28 @@ def _watched(name: str, member: Any) -> Any:
         return run_watched(partial(member, self, *args, **kwargs), self)
 
     return method
+
+
+class _LateMethod:
+    """A method of a borrowed class, which is borrowed when it is first asked for."""
+
+    def __init__(self, plain: FunctionType, cells: dict[int, CellType]) -> None:
+        self._plain, self._cells = plain, cells
+        self.__isabstractmethod__ = getattr(plain, "__isabstractmethod__", False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = _watched(self._name, _function(self._plain, self._cells))
+        if vars(self._owner).get(self._name) is self:
+            setattr(self._owner, self._name, found)
+        return found.__get__(instance, owner)
+
+
+def _late_member(value: Any, cells: dict[int, CellType]) -> Any:
+    is_method = isinstance(value, FunctionType) and value.__name__ != "__new__"
+    return _LateMethod(value, cells) if is_method else _member(value, cells)
 
 
 def _member(value: Any, cells: dict[int, CellType]) -> Any:
