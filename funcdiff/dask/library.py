@@ -6,7 +6,8 @@ from funcdiff.errors import MissingDependencyError, user_location
 
 try:
     import dask.array as da
-    from dask import delayed
+    from dask import delayed, optimize
+    from dask._task_spec import Task, TaskRef
     from dask.base import get_scheduler
     from dask.callbacks import Callback
     from dask.core import flatten
@@ -17,4 +18,14 @@ except ImportError as error:
         f'{user_location()}. Install it: python -m pip install "funcdiff[dask]"'
     ) from error
 
-__all__ = ["Callback", "HighLevelGraph", "da", "delayed", "flatten", "get_scheduler"]
+__all__ = [
+    "Callback",
+    "HighLevelGraph",
+    "Task",
+    "TaskRef",
+    "da",
+    "delayed",
+    "flatten",
+    "get_scheduler",
+    "optimize",
+]

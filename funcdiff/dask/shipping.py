@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from funcdiff.dask.data import Data
 from funcdiff.dask.library import da
 from funcdiff.errors import ConcreteValueError, InputError, InternalError, user_location
 
+Types: TypeAlias = tuple[ArrayType, ...]
+"""Of a block's arrays."""
+
 
 @dataclass(frozen=True, eq=False)
 class BlockProgram:
@@ -38,14 +41,11 @@ class BlockProgram:
     ----------
     program
         Without origins.
-    captures
-        What it closes over.
     origins
         Where the variables come from, for errors.
     """
 
     program: Program
-    captures: list[Any]
     origins: Origins | None
 
     @computed
@@ -53,19 +53,14 @@ class BlockProgram:
         # compiled at once: the last bits do not depend on how often it has run
         return with_check(self.program, fastest(self.program), exact=False)
 
-    @computed
-    def _captures(self) -> list[Any]:
-        return list(map(_laid_out, self.captures))
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return BlockProgram, (self.program, self.captures, self.origins)  # it is compiled there
+        return BlockProgram, (self.program, self.origins)  # it is compiled there
 
-    def __call__(self, operands: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Return results that share no memory with anything.
 
         An error of NumPy's is noted to come from the user's line, wherever that is.
         """
-        values = [*operands, *self._captures]
         try:
             results = quiet(self._execute, *values)
         except InternalError:
@@ -87,15 +82,49 @@ class BlockProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """What is computed of every block: all that travels, once to each worker.
+class Given:
+    """Arrays that a call is given, other than the data.
+
+    Attributes
+    ----------
+    operands
+        The parameters, leaf by leaf.
+    captures
+        What the user's function closes over, by the types of a block's arrays.
+    """
+
+    operands: list[Any]
+    captures: dict[Types, list[Any]]
+
+    @computed
+    def _operands(self) -> list[Any]:
+        return list(map(_laid_out, self.operands))
+
+    @computed
+    def _captures(self) -> dict[Types, list[Any]]:
+        return {types: list(map(_laid_out, xs)) for types, xs in self.captures.items()}
+
+    def beside(self, block: Sequence[Any], types: Types) -> list[Any]:
+        """Return the inputs of a block's program: parameters, the block, what is closed over."""
+        return [*self._operands, *block, *self._captures[types]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Given, (self.operands, self.captures)
+
+    @property
+    def nbytes(self) -> int:
+        """How large the arrays are."""
+        return sum(x.nbytes for xs in (self.operands, *self.captures.values()) for x in xs)
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """What is computed of every block: programs, which are the same in calls of one kind.
 
     Attributes
     ----------
     name
         What is computed, and where it was called.
-    operands
-        The parameters, leaf by leaf.
     programs
         By the types of a block's arrays.
     described
@@ -103,11 +132,10 @@ class Step:
     """
 
     name: str
-    operands: list[Any]
-    programs: dict[tuple[ArrayType, ...], BlockProgram]
+    programs: dict[Types, BlockProgram]
     described: str
 
-    def __call__(self, block: Sequence[Any]) -> list[Any]:
+    def __call__(self, given: Given, block: Sequence[Any]) -> list[Any]:
         """Return the results of a block.
 
         Raises
@@ -124,20 +152,19 @@ class Step:
                 f"be {self.described}. Give the functions that load them the shapes and dtypes "
                 "that they have: da.from_delayed(..., shape=, dtype=), x.map_blocks(..., dtype=)."
             )
-        return program([*self._operands, *xs])
+        return program(given.beside(xs, types))
 
-    @computed
-    def _operands(self) -> list[Any]:
-        return list(map(_laid_out, self.operands))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Step, (self.name, self.operands, self.programs, self.described)
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What is computed, and of what: all that travels."""
 
-    @property
-    def nbytes(self) -> int:
-        """How large the arrays are that travel with it."""
-        captures = [x for p in self.programs.values() for x in p.captures]
-        return sum(x.nbytes for x in (*self.operands, *captures))
+    code: Code
+    given: Given
+
+    def __call__(self, block: Sequence[Any]) -> list[Any]:
+        """Return the results of a block."""
+        return self.code(self.given, block)
 
 
 def _laid_out(x: Any) -> Any:
@@ -181,16 +208,15 @@ def step_of(
     """
     _check_parameters(name, given)
     blocks = {count: data.block(count) for count in sorted(counts)}
-    programs = {}
+    programs: dict[Types, BlockProgram] = {}
+    captures: dict[Types, list[Any]] = {}
     for block in blocks.values():
         program, trace = copy_context().run(_traced, name, f, (*given, *block))
-        found = BlockProgram(
-            replace(program, origins=None), copy_arrays(trace.captures), program.origins
-        )
-        programs[tuple(map(type_of, block))] = found
-    called = f"{name}, called at {user_location()}"
-    operands = copy_arrays(Operands(tuple(given)).xs)
-    return Step(called, operands, programs, data.described()), trace
+        types = tuple(map(type_of, block))
+        programs[types] = BlockProgram(replace(program, origins=None), program.origins)
+        captures[types] = copy_arrays(trace.captures)
+    code = Code(f"{name}, called at {user_location()}", programs, data.described())
+    return Step(code, Given(copy_arrays(Operands(tuple(given)).xs), captures)), trace
 
 
 def _traced(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Program, Trace]:

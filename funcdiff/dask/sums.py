@@ -14,8 +14,8 @@ from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import curvature, gradient
 from funcdiff.dask.data import Data
-from funcdiff.dask.graphs import total
 from funcdiff.dask.shipping import step_of
+from funcdiff.dask.totals import total
 from funcdiff.errors import InputError, user_location
 
 Reduce: TypeAlias = Literal["sum", "mean"]

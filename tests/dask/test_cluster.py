@@ -19,7 +19,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import funcdiff as fd
-from tests.dask.losses import PARAMS, VECTOR, X, Y, mean, not_definite, scores
+from funcdiff.dask import totals
+from tests.dask.losses import PARAMS, VECTOR, X, Y, losses, mean, not_definite, scores
 
 pytestmark = pytest.mark.slow
 
@@ -89,6 +90,48 @@ def test_a_rerun_gives_the_same_bits(client: Any, data: Any) -> None:
     persisted = client.persist(data)
     found |= {bits(f(PARAMS, *persisted)) for _ in range(3)}
     assert len(found) == 1
+
+
+def test_programs_go_to_each_worker_once(client: Any, data: Any) -> None:
+    f = fd.dask.hvp(mean, reduce="mean")
+    for k in range(5):
+        f(PARAMS, {"weights": np.full(4, float(k)), "bias": 1.0}, *data)
+    codes = {key: where for key, where in client.who_has().items() if "funcdiff-code" in str(key)}
+    of_this = [where for key, where in codes.items() if key in totals._codes[client]]
+    assert len(of_this) == len(totals._codes[client]) <= totals._CODES_KEPT
+    before = len(codes)
+    f(PARAMS, VECTOR, *data)  # from another line
+    assert len(totals._codes[client]) == before + 1
+    client.restart()
+    assert_same(f(PARAMS, VECTOR, *data), fd.hvp(mean, (PARAMS, X, Y), (VECTOR,), argnums=0))
+
+
+def test_blocks_that_lie_on_different_workers_are_not_joined(client: Any) -> None:
+    first, second = client.scheduler_info()["workers"]
+    persisted = [client.persist(da.from_array(x[:102], chunks=(1, *x.shape[1:]))) for x in (X, Y)]
+    client.rebalance()
+    f = fd.dask.value_and_grad(mean, reduce="mean")
+    found = {bits(f(PARAMS, *persisted)) for _ in range(6)}
+    assert len(found) == 1
+    keys = {key[0] for key in persisted[0].__dask_keys__()}
+    assert set(totals._places(client, keys).values()) <= {first, second}
+
+
+def test_workers_may_have_several_threads(folder: Path) -> None:
+    with (
+        dask.config.set({"temporary-directory": str(folder)}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=3, dashboard_address=None, silence_logs=logging.CRITICAL
+        ) as cluster,
+        Client(cluster),
+    ):
+        x = da.from_array(X, chunks=(3, 4)), da.from_array(Y, chunks=3)
+        f = fd.dask.value_and_grad(mean, reduce="mean")
+        found = [f(PARAMS, *x) for _ in range(5)]
+        assert_same(found[0], fd.value_and_grad(mean)(PARAMS, X, Y))
+        assert len(set(map(bits, found))) == 1
+        rows = fd.dask.vmap(fd.grad(losses))(PARAMS, *x)
+        assert rows["weights"].compute().shape == (103, 4)
 
 
 def test_large_parameters_go_beside_the_graph(client: Any) -> None:

@@ -153,8 +153,8 @@ def test_one_task_loads_a_block_and_computes_it_and_sums_are_a_tree() -> None:
 def test_what_travels_is_a_program_of_a_kilobyte_or_two_without_the_function() -> None:
     data = Data.of("f", chunked((50, 50, 3)), {})
     step, _ = step_of("f", fd.value_and_grad(total), (PARAMS,), data, {50, 3})
-    assert len(step.programs) == 2
-    for program in step.programs.values():
+    assert len(step.code.programs) == 2
+    for program in step.code.programs.values():
         assert len(pickle.dumps(program.program)) < 1024
         assert len(pickle.dumps(program)) < 2048
     again = pickle.loads(pickle.dumps(step))
