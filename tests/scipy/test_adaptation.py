@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -190,3 +191,27 @@ def test_shortcuts_for_equal_numbers_in_methods_lose_no_derivative() -> None:
     assert by_x == 1
     assert np.isnan(by_scale)
     assert scaled(1.0)(5.0) == 5.0
+
+
+class Counted:
+    __module__ = "scipy.made_up"
+
+    def area(self, side: float) -> Any:
+        return float(side) if self.__is_round() else 1.0
+
+    def __is_round(self) -> bool:
+        """Have a name that the class mangles."""
+        return True
+
+
+def test_methods_are_read_when_they_are_first_asked_for() -> None:
+    kind = copy_of(Counted)
+    assert not inspect.isfunction(vars(kind)["area"])
+    assert kind().area(2) == 2.0
+    found = vars(kind)["area"]
+    assert found is kind.area
+    assert list(inspect.signature(found).parameters) == ["self", "side"]
+    code = inspect.unwrap(found).__code__
+    assert "float_of" in code.co_names
+    assert code.co_firstlineno == Counted.area.__code__.co_firstlineno
+    assert kind().area(2) == 2.0
