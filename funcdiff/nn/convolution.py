@@ -11,7 +11,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.nn.operands import operand
 from funcdiff.nn.sliding import Counts, Layout, Padding, check_layout, sliding
-from funcdiff.numpy.border.promotion import promoted
+from funcdiff.numpy.border.promotion import promote
 from funcdiff.ops.products.convolution import Convolution, convolve, convolve_p
 
 Number = TypeVar("Number", bound=np.number[Any])
@@ -192,7 +192,7 @@ def _split(x: Any, axis: int, groups: int) -> Any:
 
 def _convolve(x: Any, kernel: Any, p: Convolution) -> Any:
     if isinstance(x, Tracer) or isinstance(kernel, Tracer):
-        left, right = promoted(x, kernel)
+        left, right = promote(x, kernel)
         return convolve(left, right, p)
     dtype = np.result_type(x, kernel)
     return convolve_p.impl(p)(x.astype(dtype, copy=False), kernel.astype(dtype, copy=False))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.nn.operands import Float, floating, of_floats
-from funcdiff.numpy.border.promotion import matched
+from funcdiff.numpy.border.promotion import promote_and_broadcast
 from funcdiff.scipy.special.normalization import log_of_sum, log_shares, shares
 
 Axes: TypeAlias = int | tuple[int, ...] | None
@@ -157,6 +157,6 @@ def logsumexp(x: Any, axis: Axes = None, *, b: Any = None, keepdims: bool = Fals
 
 def _alike(a: Any, b: Any) -> Any:
     if isinstance(a, Tracer) or isinstance(b, Tracer):
-        return matched(a, b)
+        return promote_and_broadcast(a, b)
     dtype = np.result_type(a, b)
     return [np.atleast_1d(x.astype(dtype, copy=False)) for x in np.broadcast_arrays(a, b)]

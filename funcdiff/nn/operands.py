@@ -15,7 +15,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array as traced_array
 from funcdiff.numpy.creation.construction import array as array_of
 from funcdiff.numpy.creation.construction import is_traced
-from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
+from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert
 
 P = ParamSpec("P")
@@ -39,7 +39,7 @@ def operand(value: Any, name: str, parameter: str = "x") -> Any:
     lost = lost_by_tracing(value)
     if lost:
         raise TypeError(
-            f"{name}: {parameter} is {described_class(value)}, at {user_location()}: {lost}."
+            f"{name}: {parameter} is {describe_class(value)}, at {user_location()}: {lost}."
         )
     x = np.asarray(value)
     if x.dtype.kind not in "biufc":

@@ -84,10 +84,10 @@ def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None
     """Enter NumPy's own code as what a function does to traced arrays."""
     composed = _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
     update_wrapper(composed, function)
-    implements(function)(_refusing_out(composed) if name in _WITHOUT_OUT else composed)
+    implements(function)(_refuse_out(composed) if name in _WITHOUT_OUT else composed)
 
 
-def _refusing_out(composed: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_out(composed: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that refuses ``out=``, which NumPy's takes without writing to it."""
 
     @wraps(composed)

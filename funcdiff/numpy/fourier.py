@@ -15,7 +15,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.memory import mutation
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.products import fourier as ops
 from funcdiff.ops.structure.structural import convert
 
@@ -45,7 +45,7 @@ def _along(
 ) -> Traced:
     """Transform one axis; without `n`, all of it, and `irfft` gives an even number of points."""
     x = array(a)
-    along = normalized_axis(axis, x.ndim)
+    along = normalize_axis(axis, x.ndim)
     length = x.shape[along]
     whole = 2 * (length - 1) if transform is ops.irfft else length
     points = whole if n is None else as_int(n)

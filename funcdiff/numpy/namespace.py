@@ -96,7 +96,7 @@ class Namespace(ModuleType):
             raise self._missing(name)
         found = self._ours.get(name, plain)
         if _is_dispatched(found) and found is not np.block:  # which takes nested lists anyway
-            found = _accepting_lists(found)
+            found = _accept_lists(found)
         if name in vars(module):  # and not deprecated, which NumPy says each time
             setattr(self, name, found)
         return found
@@ -118,7 +118,7 @@ def _is_dispatched(value: Any) -> bool:
 
 
 @cache
-def _accepting_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Return a NumPy function that also takes lists of traced numbers where it takes an array."""
 
     @wraps(plain)

@@ -17,7 +17,7 @@ from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import mutation
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.ops.structure.unknown import unknown
@@ -94,14 +94,14 @@ def roots(p: Any) -> Any:
     if at_zero == 1:
         found = np.hstack((found, np.zeros(1, found.dtype)))
     if p.shape[0] < given.shape[0]:
-        found = _moving(found, given)
+        found = _follow_roots(found, given)
     if at_zero > 1:
         zeros: Any = unknown(array(given[-at_zero:]))
         found = np.hstack((found, zeros.astype(found.dtype)))
     return found
 
 
-def _moving(roots: Any, p: Any) -> Any:
+def _follow_roots(roots: Any, p: Any) -> Any:
     """Return known simple roots as functions of all coefficients, by steps of Newton's method.
 
     Derivatives double their order with each step: these are exact to the seventh.
@@ -117,18 +117,18 @@ def _moving(roots: Any, p: Any) -> Any:
 @implements(np.polyadd)
 def polyadd(a1: Any, a2: Any) -> Any:
     """Return the sum of two polynomials."""
-    x, y = _aligned(a1, a2)
+    x, y = _align(a1, a2)
     return _like((a1, a2), x + y)
 
 
 @implements(np.polysub)
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the difference of two polynomials."""
-    x, y = _aligned(a1, a2)
+    x, y = _align(a1, a2)
     return _like((a1, a2), x - y)
 
 
-def _aligned(a1: Any, a2: Any) -> tuple[Any, Any]:
+def _align(a1: Any, a2: Any) -> tuple[Any, Any]:
     """Return two vectors of coefficients, the shorter one with zeros in front."""
     x, y = _coefficients(a1), _coefficients(a2)
     missing = len(y) - len(x)
@@ -154,7 +154,7 @@ def _without_exact_zeros(p: Any) -> Any:
     if not len(p):
         return np.zeros(1, p.dtype)
     try:
-        filled = np.flatnonzero(known(p))
+        filled = np.flatnonzero(value_of(p))
     except ConcreteValueError:
         return p
     return p[filled[0] if len(filled) else -1 :]
@@ -235,8 +235,8 @@ def polyfit(
     lhs: Any = np.vander(x, order)
     if weights is not None:
         column = weights[:, np.newaxis]
-        lhs = _weighted(lhs, column)
-        rhs = _weighted(rhs, column if rhs.ndim == 2 else weights)
+        lhs = _weigh(lhs, column)
+        rhs = _weigh(rhs, column if rhs.ndim == 2 else weights)
     scale = np.sqrt((lhs * lhs).sum(axis=0))
     lhs = lhs / scale
     solution: Any = np.linalg.lstsq(lhs, rhs, rcond)
@@ -259,7 +259,7 @@ def polyfit(
     return c, (spread if rhs.ndim == 1 else spread[:, :, np.newaxis]) * factor
 
 
-def _weighted(x: Tracer, weights: Any) -> Any:
+def _weigh(x: Tracer, weights: Any) -> Any:
     """Return ``x *= weights``, which keeps the dtype of `x`."""
     mutation.check_castable(np.multiply, x, x, weights)
     return (x * weights).astype(x.dtype)

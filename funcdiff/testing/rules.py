@@ -104,7 +104,7 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
     >>> from funcdiff.testing import check_rules
     >>> check_rules(lambda x, y: np.sin(x) * y[::-1], np.array([0.3, 1.2]), np.array([2.0, -0.7]))
     """
-    cases = [_traced(f, args, order)]
+    cases = [_trace(f, args, order)]
     for remaining in range(order, 0, -1):
         for case in cases:
             _check(case)
@@ -112,7 +112,7 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
             cases = [derivative for case in cases for derivative in _derivatives(case)]
 
 
-def _traced(f: Callable[..., Any], args: Sequence[Any], order: int) -> _Case:
+def _trace(f: Callable[..., Any], args: Sequence[Any], order: int) -> _Case:
     operands: list[Any] = [concrete(x) for x in args]
     with Builder(getattr(f, "__name__", "f"), Policy(pending=2 * order)) as builder:
         xs = [builder.input(ArrayType(x.shape, x.dtype), x) for x in operands]
@@ -241,8 +241,8 @@ def _check_transpose(
             turned = transpose(split.linear, linear, present)
             pulled = _run(turned, [*residuals, *cts])
             _require_close(
-                [_pairing(cts, chosen)],
-                [_pairing(pulled, ts)],
+                [_pair(cts, chosen)],
+                [_pair(pulled, ts)],
                 rounding([*chosen, *pulled]),
                 max(_magnitude(cts, chosen), _magnitude(pulled, ts)),
             )
@@ -319,13 +319,13 @@ def _size(x: Any) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-def _pairing(cts: Any, ts: Any) -> Any:
+def _pair(cts: Any, ts: Any) -> Any:
     return sum(np.sum(ct * t).real for ct, t in zip(cts, ts, strict=True))
 
 
 def _magnitude(cts: Any, ts: Any) -> Any:
     """Return the sum of the sizes of the terms of a pairing, which its rounding is relative to."""
-    return _pairing(map(np.abs, cts), map(np.abs, ts))
+    return _pair(map(np.abs, cts), map(np.abs, ts))
 
 
 def _require_bits(left: Sequence[Any], right: Sequence[Any]) -> None:

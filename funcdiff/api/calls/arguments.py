@@ -15,7 +15,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
+from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
 from funcdiff.pytree.hidden import foreign_fault
 
 _SCALARS: Final = {float: np.float64, complex: np.complex128}
@@ -137,7 +137,7 @@ def operand(leaf: Any) -> Any:
         return leaf if native else leaf.astype(leaf.dtype.newbyteorder("="))
     lost = lost_by_tracing(leaf)
     if lost:
-        raise InputError(f"{described_class(leaf)} was given at {user_location()}: {lost}.")
+        raise InputError(f"{describe_class(leaf)} was given at {user_location()}: {lost}.")
     if isinstance(leaf, np.generic):
         return leaf
     x = _SCALARS.get(kind, np.asarray)(leaf)

@@ -25,7 +25,7 @@ from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline_bodies, nested
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.user.custom_rules import Custom
 from funcdiff.ops.user.linear_part import has_hidden
@@ -175,7 +175,7 @@ def is_linear(
         if program is None:
             return False
         zeros = [np.zeros(type_of(x).shape, type_of(x).dtype) for x in inputs.operands]
-        results = quiet(executable(program), *zeros, *(known(c) for c in trace.captures))
+        results = quiet(executable(program), *zeros, *(value_of(c) for c in trace.captures))
         return all(bool(np.all(y == 0)) for y in results)
 
     return linear

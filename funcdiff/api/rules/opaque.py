@@ -26,7 +26,7 @@ from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 from funcdiff.numpy.border.promotion import as_number, innermost, is_weak
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.opaque import Function, Opaque, entered, opaque, private_copy
 from funcdiff.pytree.statics import static_key
@@ -152,7 +152,7 @@ class OpaqueFunction(CustomFunction[P, R]):
                                            for x in xs]))  # fmt: skip
         else:
             try:
-                values = [private_copy(known(x)) for x in xs]
+                values = [private_copy(value_of(x)) for x in xs]
             except ConcreteValueError as error:
                 raise ConcreteValueError(
                     f"what {self._name} returns is not known at {user_location()}: its arguments "
@@ -161,7 +161,7 @@ class OpaqueFunction(CustomFunction[P, R]):
                 ) from error
             with without_recording():
                 shown = function(*rebuilt(values))
-            called = list(map(known, xs))
+            called = list(map(value_of, xs))
         leaves, structure = pytree.flatten(shown)
         numeric = tuple(map(is_numeric, leaves))
         numbers = [y for y, on in zip(leaves, numeric, strict=True) if on]

@@ -17,7 +17,7 @@ from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, OutputError, user_location
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.solvers import Run
@@ -66,7 +66,7 @@ class Calls:
             return (), None
         key = program.input_types
         if key not in self._aux:
-            values = [known(x) for x in operands]
+            values = [value_of(x) for x in operands]
             first = len(values) - self._structure.leaf_count
             _, aux = self._solved(name, program, values[:first], values[first:])
             leaves, structure = _numbers(aux, name)

@@ -33,9 +33,6 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.space import Axes
 
-_MANY: Final = 64
-"""Elements from which a result is quicker to make by `pack_into` than of a list."""
-
 
 def _packed(*numbers: float) -> Any:
     """Return an array of floats."""

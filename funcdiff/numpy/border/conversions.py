@@ -14,7 +14,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import integers
-from funcdiff.numpy.border.values import constant_value, formatted, index_value, text, truth
+from funcdiff.numpy.border.values import constant_value, format_value, index_value, text, truth
 
 _OWN_CODE: Final = ("numpy.linalg._linalg", "numpy.linalg.linalg")
 """NumPy's modules whose functions compare numbers that no protocol tells us of."""
@@ -80,10 +80,10 @@ class Convertible(Tracer):
         return text(self)
 
     def __str__(self) -> str:
-        return formatted(self, "")
+        return format_value(self, "")
 
     def __format__(self, spec: str) -> str:
-        return formatted(self, spec)
+        return format_value(self, spec)
 
 
 # ---- what floats have beside it --------------------------------------------------------------

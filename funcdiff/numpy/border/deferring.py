@@ -61,7 +61,9 @@ def overrides(operands: Sequence[Any]) -> bool:
     return False
 
 
-def deferred(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def ask_operands(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
     """Return what operands that override ufuncs make of one, asked from left to right.
 
     Raises

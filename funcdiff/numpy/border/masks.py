@@ -14,7 +14,7 @@ from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.promotion import array, broadcast_to
-from funcdiff.numpy.border.values import concrete_value, known
+from funcdiff.numpy.border.values import concrete_value, value_of
 from funcdiff.ops.axes.indexing import places
 from funcdiff.ops.products.masked import masked_sum
 from funcdiff.ops.structure.structural import convert, select
@@ -25,7 +25,7 @@ def holds(condition: Any) -> bool:
     """Return whether a condition holds anywhere; False where the trace has no values."""
     try:
         with np.errstate(all="ignore"):
-            return bool(known(np.any(condition)))
+            return bool(value_of(np.any(condition)))
     except ConcreteValueError:
         return False
 
@@ -43,7 +43,7 @@ def mask_of(where: Any, shape: tuple[int, ...]) -> Tracer | None:
     return None if splat(mask) else broadcast_to(mask, shape)
 
 
-def masked(x: Tracer, where: Any, neutral: Any) -> Tracer:
+def fill_left_out(x: Tracer, where: Any, neutral: Any) -> Tracer:
     """Return `x` with the entries that ``where=`` leaves out replaced by a neutral element."""
     mask = mask_of(where, x.shape)
     return x if mask is None else select(mask, x, constant(neutral, x.type))

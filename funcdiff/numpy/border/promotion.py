@@ -19,7 +19,7 @@ from funcdiff.core.types import BOOL, DTYPE_NAMES, ArrayType
 from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.values import concrete_value
-from funcdiff.numpy.messages.subclasses import described_class, lost_by_tracing
+from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert, reshape
 from funcdiff.space import broadcast
 
@@ -94,7 +94,7 @@ def concrete(value: Any) -> np.ndarray[Any, Any] | np.generic:
     lost = lost_by_tracing(value)
     if lost:
         raise UnsupportedNumPyError(
-            f"{described_class(value)} met a traced array at {user_location()}: {lost}."
+            f"{describe_class(value)} met a traced array at {user_location()}: {lost}."
         )
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
     if not array.dtype.isnative:
@@ -234,18 +234,18 @@ def _weight(value: Any) -> Any:
     return value if type(value) in WEAK else concrete(value).dtype
 
 
-def promoted(*values: Any) -> list[Traced]:
+def promote(*values: Any) -> list[Traced]:
     """Return tracers of one dtype, shapes as they were."""
     dtype = common_dtype(values)
     return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
 
 
-def promoted_arrays(*values: Any) -> list[Traced]:
+def promote_arrays(*values: Any) -> list[Traced]:
     """Return tracers of one dtype as functions do that are no ufuncs: Python numbers are strong."""
-    return promoted(*map(array, values))
+    return promote(*map(array, values))
 
 
-def matched(*values: Any) -> list[Traced]:
+def promote_and_broadcast(*values: Any) -> list[Traced]:
     """Return tracers of one type: promoted and broadcast together."""
     type_ = ArrayType(broadcast_shapes(*map(shape_of, values)), common_dtype(values))
     return [fit(v, type_) for v in values]

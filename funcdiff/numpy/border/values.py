@@ -57,7 +57,7 @@ def text(x: Tracer) -> str:
         return f"traced({x.type})"
 
 
-def formatted(x: Tracer, spec: str) -> str:
+def format_value(x: Tracer, spec: str) -> str:
     """Return the value of an array as text; without a value and a format, its type.
 
     What has a derivative is marked by a tilde, ``~2.500``, which people read and no parser takes:
@@ -88,7 +88,7 @@ def _without_value(x: Tracer, what: str, cure: str) -> ConcreteValueError:
     )
 
 
-def known(x: Any) -> Any:
+def value_of(x: Any) -> Any:
     """Return the value of an array, traced or not, as an ndarray or a NumPy scalar."""
     return concrete_value(x) if isinstance(x, Tracer) else np.asarray(x)
 

@@ -27,7 +27,7 @@ from funcdiff.numpy.border.swallowing import remember
 from funcdiff.numpy.border.values import is_constant
 from funcdiff.numpy.memory import from_values, indexing, mutation, views
 from funcdiff.numpy.memory.indexing import Advanced
-from funcdiff.numpy.memory.indices import Items, is_advanced, is_mask, normalized
+from funcdiff.numpy.memory.indices import Items, is_advanced, is_mask, normalize
 from funcdiff.ops.axes.indexing import gather, scatter, scatter_add
 from funcdiff.ops.structure.structural import convert, inverse, permute, reshape, select
 from funcdiff.space import broadcast
@@ -37,14 +37,14 @@ def put(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x[index] = value``."""
     if mutation.is_own_result(x, index, value):  # x[i] += y has stored y in x already
         return
-    items = normalized(index)
+    items = normalize(index)
     if type(index) is int and views.is_view(value) and views.memory(value).base is x:
         _check_stored_by_a_statement()
     if is_advanced(items):
         mutation.assign(x, _with_advanced(x, items, value))
         return
     box = indexing.basic(x.shape, items)
-    v = stored(value, ArrayType(box.shape, x.dtype))
+    v = convert_to_store(value, ArrayType(box.shape, x.dtype))
     if mutation.is_alone(x):
         mutation.point(x, indexing.with_box(x, box, v))
     else:
@@ -68,9 +68,9 @@ def _with_advanced(x: Tracer, items: Items, value: Any) -> Tracer:
         masked = _with_mask(x, items[0], value)
         if masked is not None:
             return masked
-    found = indexing.advanced(x.shape, items)
-    v = stored(value, ArrayType(found.shape, x.dtype))
-    return indexing.written(x, found, v, distinct=_is_distinct(found))
+    found = indexing.resolve(x.shape, items)
+    v = convert_to_store(value, ArrayType(found.shape, x.dtype))
+    return indexing.put_advanced(x, found, v, distinct=_is_distinct(found))
 
 
 def _with_mask(x: Tracer, mask: Any, value: Any) -> Tracer | None:
@@ -81,7 +81,7 @@ def _with_mask(x: Tracer, mask: Any, value: Any) -> Tracer | None:
     v = cast(value, x.dtype)
     if any(n != 1 for n in v.shape[: max(v.ndim - rest, 0)]):
         return None
-    v = _spread(v, x.shape[mask.ndim :])
+    v = _broadcast(v, x.shape[mask.ndim :])
     axes = tuple(range(mask.ndim))
     inner = tuple(range(mask.ndim, x.ndim))
     return select(broadcast(array(mask), x.shape, axes), broadcast(v, x.shape, inner), x)
@@ -114,7 +114,7 @@ def put_part(x: Tracer, part: Any, value: Any) -> None:
     if own and (x.dtype.kind == "c" or part is np.real):
         return  # x.real *= y has stored y in x already
     if x.dtype.kind == "c":
-        mutation.assign(x, stored(value, x.type.with_dtype(real_dtype(x.dtype))), part)
+        mutation.assign(x, convert_to_store(value, x.type.with_dtype(real_dtype(x.dtype))), part)
     elif part is np.real:
         put(x, ..., value)
     else:
@@ -132,7 +132,7 @@ def cannot_be_set(attribute: str, cure: str) -> NoReturn:
 # ---- values --------------------------------------------------------------------------------------
 
 
-def stored(value: Any, type_: ArrayType) -> Traced:
+def convert_to_store(value: Any, type_: ArrayType) -> Traced:
     """Return a value as NumPy stores it into an array of a dtype, broadcast to a shape.
 
     Raises
@@ -142,10 +142,10 @@ def stored(value: Any, type_: ArrayType) -> Traced:
     TypeError
         If a complex number would become a real one.
     """
-    return _spread(cast(value, type_.dtype), type_.shape)
+    return _broadcast(cast(value, type_.dtype), type_.shape)
 
 
-def _spread(v: Tracer, shape: tuple[int, ...]) -> Traced:
+def _broadcast(v: Tracer, shape: tuple[int, ...]) -> Traced:
     """Broadcast a value; axes of length 1 in front are too many without harm."""
     extra = max(v.ndim - len(shape), 0)
     if all(n == 1 for n in v.shape[:extra]):
@@ -201,14 +201,14 @@ def at(x: Tracer, ufunc: np.ufunc, index: Any, *values: Any) -> None:
     if ufunc.nout != 1:
         raise unsupported(f"np.{ufunc.__name__}.at", "It has several results.")
     mutation.check_castable(ufunc, x, x, *values)
-    items = normalized(index)
+    items = normalize(index)
     if not is_advanced(items):
         result = ufunc(array(indexing.take(x, items)), *values)
         put(x, items, fit(result, ArrayType(indexing.basic(x.shape, items).shape, x.dtype)))
         return
-    found = indexing.advanced(x.shape, items)
+    found = indexing.resolve(x.shape, items)
     operands: list[Any] = [
-        v if np.ndim(v) == 0 else permute(_spread(array(v), found.shape), inverse(found.order))
+        v if np.ndim(v) == 0 else permute(_broadcast(array(v), found.shape), inverse(found.order))
         for v in values
     ]
     box = indexing.apply(x, found.basic)

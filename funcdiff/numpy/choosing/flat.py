@@ -12,7 +12,7 @@ from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import exports, indexing, mutation, views
-from funcdiff.numpy.memory.indices import as_array, holds_traced, is_advanced, normalized
+from funcdiff.numpy.memory.indices import as_array, holds_traced, is_advanced, normalize
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import reshape
@@ -41,7 +41,7 @@ class Flat:
         return self[self._position - 1]
 
     def __getitem__(self, index: Any) -> Any:
-        flat = flattened(self.base)
+        flat = flatten_axis(self.base)
         y: Any = indexing.take(flat, places(index, flat.type.size))
         return views.fresh(y)
 
@@ -49,14 +49,14 @@ class Flat:
         write(self.base, index, value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return exports.plain_array(flattened(self.base), dtype, copy)
+        return exports.plain_array(flatten_axis(self.base), dtype, copy)
 
     def copy(self) -> Any:
         """Return the elements as a vector."""
         return self[:]
 
 
-def flattened(x: Tracer) -> Tracer:
+def flatten_axis(x: Tracer) -> Tracer:
     """Return a copy of the elements along one axis, in C order."""
     return views.fresh(reshape(x, (x.type.size,)))
 
@@ -84,17 +84,17 @@ def places(index: Any, size: int, *, written: bool = False) -> Any:
 def write(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
     mutation.check_writeable(x)
-    flat = flattened(x)
+    flat = flatten_axis(x)
     if not holds_traced(index) and mutation.rearrange(x, value, lambda a, v: _put(a, index, v)):
         return
     index = places(index, flat.type.size, written=True)
-    items = normalized(index)
-    measured = indexing.advanced if is_advanced(items) else indexing.basic
+    items = normalize(index)
+    measured = indexing.resolve if is_advanced(items) else indexing.basic
     shape = measured(flat.shape, items).shape
     count = int(np.prod(shape, dtype=int))
     if not count:
         return
-    v = reshape(cycled(value, x.dtype, count), shape)
+    v = reshape(cycle(value, x.dtype, count), shape)
     if count == x.type.size or isinstance(index, Tracer) or _is_in_c_order(x):
         assignment.put(flat, items, v)
         mutation.assign(x, reshape(flat, x.shape))
@@ -111,7 +111,7 @@ def _is_in_c_order(x: Tracer) -> bool:
     return model is not None and model.flags.c_contiguous
 
 
-def cycled(value: Any, dtype: np.dtype[Any], count: int) -> Any:
+def cycle(value: Any, dtype: np.dtype[Any], count: int) -> Any:
     """Return a value as a vector of a dtype and length, its elements coming again and again."""
     v = assignment.cast(value, dtype)
     size = v.type.size

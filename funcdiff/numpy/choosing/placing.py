@@ -21,7 +21,7 @@ from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.choosing.positions import within
 from funcdiff.numpy.memory import from_values, mutation, views
 from funcdiff.numpy.memory.indices import positions
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.structure.structural import reshape, select
 
 
@@ -60,7 +60,7 @@ def copyto(dst: Tracer, src: Any, casting: Any = "same_kind", where: Any = True)
     src = from_values.array(src) if isinstance(src, list | tuple) else src
     model = src if type(src) in WEAK else model_of(src if is_weak(src) else array(src))
     np.copyto(np.empty(np.shape(model), dst.dtype), model, casting)  # or NumPy's own error
-    v = assignment.stored(src, dst.type)
+    v = assignment.convert_to_store(src, dst.type)
     mutation.assign(dst, v if where is True else select(_mask(where, dst.shape), v, dst))
 
 
@@ -71,7 +71,7 @@ def putmask(a: Tracer, /, mask: Any, values: Any) -> None:
         raise ValueError("putmask: mask and data must be the same size")
     mutation.check_writeable(a)
     if a.type.size and np.size(values):
-        v = reshape(flat.cycled(values, a.dtype, a.type.size), a.shape)
+        v = reshape(flat.cycle(values, a.dtype, a.type.size), a.shape)
         mutation.assign(a, select(_mask(mask, a.shape), v, a))
 
 
@@ -106,7 +106,7 @@ def put_along_axis(arr: Tracer, indices: Any, values: Any, axis: Any = -1) -> No
             raise ValueError("when axis=None, `indices` must have a single dimension")
         flat.write(arr, indices, values)
         return
-    axis = normalized_axis(axis, arr.ndim)
+    axis = normalize_axis(axis, arr.ndim)
     if places.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     grid = [

@@ -53,7 +53,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
     position: Any = 0
     for axis in _axes(order, len(lengths)):
         index = _integers("np.ravel_multi_index", multi_index[axis])
-        position = position * lengths[axis] + _checked(index, lengths[axis], modes[axis])
+        position = position * lengths[axis] + _check(index, lengths[axis], modes[axis])
     return position
 
 
@@ -68,7 +68,7 @@ def within(positions: Any, length: int, mode: Any) -> Any:
     return positions
 
 
-def _checked(index: Any, length: int, mode: str) -> Any:
+def _check(index: Any, length: int, mode: str) -> Any:
     """Return indices within range; raises NumPy's error if the mode is "raise"."""
     index = within(index, length, mode)
     if mode == "raise" and holds(np.logical_or(index < 0, index >= length)):

@@ -23,15 +23,15 @@ from funcdiff.numpy.border.promotion import (
     broadcast_shapes,
     broadcast_to,
     fit,
-    matched,
-    promoted,
+    promote,
+    promote_and_broadcast,
 )
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.choosing.positions import within
 from funcdiff.numpy.memory import indexing, mutation, views
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.shape import (
-    normalized_axis,
+    normalize_axis,
     ravel,
     reshape,
     transpose,
@@ -53,7 +53,7 @@ def where(condition: Any, *branches: Any) -> Any:
         return nonzero(condition)
     if len(branches) != 2:
         raise ValueError("either both or neither of x and y should be given")
-    x, y = matched(*branches)
+    x, y = promote_and_broadcast(*branches)
     mask = _truth(condition)
     shape = broadcast_shapes(mask.shape, x.shape)
     return views.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
@@ -75,7 +75,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for k, mask in enumerate(masks):
         if mask.dtype != BOOL:
             raise TypeError(f"invalid entry {k} in condlist: should be boolean ndarray")
-    *choices, result = matched(*choicelist, default)
+    *choices, result = promote_and_broadcast(*choicelist, default)
     target = broadcast_shapes(result.shape, *(mask.shape for mask in masks))
     result = views.fresh(broadcast_to(result, target))
     for mask, choice in zip(reversed(masks), reversed(choices), strict=True):
@@ -91,9 +91,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """
     x = array(x)
     conditions = _conditions(x, condlist, len(funclist))
-    calls = [partial(_applied, f, args, kw) for f in funclist]
+    calls = [partial(_apply, f, args, kw) for f in funclist]
     try:
-        masks = [np.broadcast_to(known(c).astype(bool), x.shape) for c in conditions]
+        masks = [np.broadcast_to(value_of(c).astype(bool), x.shape) for c in conditions]
     except ConcreteValueError:
         result = zeros(x.type)
         for mask, call in zip(conditions, calls, strict=True):
@@ -102,7 +102,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return _on_parts(x, masks, calls)
 
 
-def _applied(function: Any, args: tuple[Any, ...], kw: dict[str, Any], x: Any) -> Any:
+def _apply(function: Any, args: tuple[Any, ...], kw: dict[str, Any], x: Any) -> Any:
     return function(x, *args, **kw) if callable(function) else function
 
 
@@ -183,7 +183,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     x, places = array(arr), array(indices)
     if axis is None:
         x, axis = ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
+    axis = normalize_axis(axis, x.ndim)
     if places.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
     if places.ndim != x.ndim:
@@ -206,7 +206,7 @@ def _without(x: Tracer, axis: int) -> tuple[int, ...]:
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """Take each element from the choice whose number stands in `a`."""
     numbers = positions(a if isinstance(a, Tracer) else np.asarray(a))
-    table = promoted(*choices)
+    table = promote(*choices)
     if mode == "raise":
         numbers = _valid(numbers, len(table))
     numbers = array(within(numbers, len(table), mode))
@@ -220,7 +220,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
 def _valid(numbers: Any, count: int) -> Any:
     """Return numbers of choices; wrong ones raise, here or, without values, when they are taken."""
     try:
-        concrete = known(numbers)
+        concrete = value_of(numbers)
     except ConcreteValueError:
         return np.where(numbers < 0, count, numbers)
     if concrete.size and not 0 <= concrete.min() <= concrete.max() < count:
@@ -240,7 +240,7 @@ def apply_along_axis(
 ) -> Tracer:
     """Apply a function to the vectors along an axis, as NumPy does one after the other."""
     x = array(arr)
-    axis = normalized_axis(axis, x.ndim)
+    axis = normalize_axis(axis, x.ndim)
     vectors = np.moveaxis(x, axis, -1)
     around = vectors.shape[:-1]
     if 0 in around:

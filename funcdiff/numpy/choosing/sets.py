@@ -15,9 +15,9 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import array, promoted
-from funcdiff.numpy.border.values import known
-from funcdiff.numpy.shapes.shape import normalized_axis, ravel
+from funcdiff.numpy.border.promotion import array, promote
+from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.shapes.shape import normalize_axis, ravel
 from funcdiff.ops.structure.structural import stop_gradient
 
 # ---- distinct elements -------------------------------------------------------------------------
@@ -36,13 +36,13 @@ def unique(
 ) -> Any:
     """Return the distinct elements; ``sorted=False`` leaves them in NumPy's order."""
     x: Any = array(ar)
-    value = np.reshape(known(ar), x.shape)
+    value = np.reshape(value_of(ar), x.shape)
     flags = (return_index, return_inverse, return_counts)
     if not (sorted or any(flags) or axis is not None):
         found = np.unique(value, equal_nan=equal_nan, sorted=sorted)
         return _in_order_of(x, value, found, equal_nan=equal_nan)
     _, index, inverse, counts = np.unique(value, True, True, True, axis=axis, equal_nan=equal_nan)
-    place = 0 if axis is None else normalized_axis(axis, x.ndim)
+    place = 0 if axis is None else normalize_axis(axis, x.ndim)
     elements: Any = ravel(x) if axis is None else x
     parts = [elements[(*(slice(None),) * place, index)]]
     parts += [part for flag, part in zip(flags, (index, inverse, counts), strict=True) if flag]
@@ -79,7 +79,7 @@ def _named_unique(function: Callable[..., Any]) -> Callable[[Tracer], Any]:
 @implements(np.unique_values)
 def unique_values(x: Any) -> Any:
     """Return the distinct elements, in the order that this NumPy gives them; NaN are distinct."""
-    value = np.reshape(known(x), np.shape(x))
+    value = np.reshape(value_of(x), np.shape(x))
     return _in_order_of(array(x), value, np.unique_values(value), equal_nan=False)
 
 
@@ -148,7 +148,7 @@ def isin(
     """
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: {kind!r}. Please use None, 'sort' or 'table'")
-    x, tests = promoted(element, test_elements)
+    x, tests = promote(element, test_elements)
     if kind == "table" and x.type.differentiable:
         raise ValueError(
             "The 'table' method is only supported for boolean or integer arrays, "

@@ -9,20 +9,20 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, refuse
-from funcdiff.numpy.border.promotion import array, promoted
-from funcdiff.numpy.border.values import known
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.border.promotion import array, promote
+from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.axes import sorting as ops
 from funcdiff.ops.axes.indexing import gather, take_along
 from funcdiff.ops.structure.structural import reshape, reverse
 
 
-def _lined_up(a: Any, axis: Any) -> tuple[Tracer, int]:
+def _array_and_axis(a: Any, axis: Any) -> tuple[Tracer, int]:
     """Return an array and the axis to be ordered: the only one of the flattened array for None."""
     x = array(a)
     if axis is None:
         return reshape(x, (x.type.size,)), 0
-    return x, normalized_axis(axis, x.ndim)
+    return x, normalize_axis(axis, x.ndim)
 
 
 def _at_least_row(a: Any) -> Tracer:
@@ -45,7 +45,7 @@ def sort(
 ) -> Tracer:
     """Return a sorted copy; the derivative follows the stable permutation."""
     refuse("np.sort", order=order)
-    x, place = _lined_up(a, axis)
+    x, place = _array_and_axis(a, axis)
     return ops.sort(x, place, _algorithm(kind, stable))
 
 
@@ -55,7 +55,7 @@ def argsort(
 ) -> Tracer:
     """Return the positions that sort."""
     refuse("np.argsort", order=order)
-    x, place = _lined_up(_at_least_row(a), axis)
+    x, place = _array_and_axis(_at_least_row(a), axis)
     return ops.argsort(x, place, _algorithm(kind, stable))
 
 
@@ -71,7 +71,7 @@ def partition(
 ) -> Tracer:
     """Return a partitioned copy; the derivative follows the stable permutation."""
     refuse("np.partition", order=order)
-    x, place = _lined_up(a, axis)
+    x, place = _array_and_axis(a, axis)
     return ops.partition(x, place, _ranks(kth, x.shape[place], kind))
 
 
@@ -81,7 +81,7 @@ def argpartition(
 ) -> Tracer:
     """Return the positions that partition."""
     refuse("np.argpartition", order=order)
-    x, place = _lined_up(_at_least_row(a), axis)
+    x, place = _array_and_axis(_at_least_row(a), axis)
     return ops.argpartition(x, place, _ranks(kth, x.shape[place], kind))
 
 
@@ -91,7 +91,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Tracer:
     parts = [array(key) for key in keys]
     if not parts:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
-    place = normalized_axis(axis, parts[0].ndim)
+    place = normalize_axis(axis, parts[0].ndim)
     positions = ops.argsort(parts[0], place)
     for key in parts[1:]:
         refined = ops.argsort(take_along(key, positions, place), place)
@@ -111,7 +111,7 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
         np.searchsorted(np.zeros(row.shape), 0, sorter=order)  # NumPy's own errors
         row = gather(row, [array(sorter)], (0,))
     # a Python number is strong here, unlike in ufuncs
-    row, values = promoted(row, array(v) if isinstance(v, Tracer) else np.asarray(v))
+    row, values = promote(row, array(v) if isinstance(v, Tracer) else np.asarray(v))
     return ops.searchsorted(row, values, side)
 
 
@@ -119,7 +119,7 @@ def searchsorted(a: Any, v: Any, side: ops.Side = "left", sorter: Any = None) ->
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """Return the number of the bin of each value; the bins ascend or descend."""
     values, edges = array(x), array(bins)
-    concrete: Any = known(bins)
+    concrete: Any = value_of(bins)
     if values.dtype.kind == "c":
         raise TypeError("x may not be complex")
     np.digitize(0, concrete)  # raises NumPy's error for bins that are not monotonic

@@ -20,12 +20,12 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.dispatch import call
 from funcdiff.numpy.border.promotion import array as as_array
-from funcdiff.numpy.border.promotion import promoted
+from funcdiff.numpy.border.promotion import promote
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.border.without_axes import arrays
 from funcdiff.numpy.creation import like
 from funcdiff.numpy.memory import from_values
-from funcdiff.numpy.memory.views import copied
+from funcdiff.numpy.memory.views import copy_in_order
 from funcdiff.numpy.shapes.joining import concatenate
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
@@ -216,7 +216,7 @@ def _order(y: np.ndarray[Any, Any]) -> str:
     return "F" if np.isfortran(y) else "C"
 
 
-def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
+def maker_of_filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
     """Return a function of NumPy that makes arrays of one value, making traced ones in a trace."""
 
     @wraps(plain)
@@ -229,7 +229,7 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
         y = plain(*args, **rest)
         if not _is_buffer(y):
             return y
-        return copied(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
+        return copy_in_order(arrays(constant(value, ArrayType(y.shape, y.dtype))), _order(y))
 
     made.__module__ = "funcdiff.numpy.namespace"  # where pickle finds it
     made.__qualname__ = f"numpy.{plain.__name__}"
@@ -237,7 +237,7 @@ def filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
 
 
 FILLED: Final = {
-    name: filled(getattr(np, name), value)
+    name: maker_of_filled(getattr(np, name), value)
     for name, value in (
         ("zeros", 0), ("zeros_like", 0), ("empty", 0), ("empty_like", 0), ("ones", 1),
         ("ones_like", 1),
@@ -249,15 +249,15 @@ def eye(*args: Any, **keywords: Any) -> Any:
     """Return ones on a diagonal and zeros elsewhere, as `numpy.eye`, as a buffer in a trace."""
     if current_builder() is None:
         return np.eye(*args, **keywords)
-    return _stored_into(np.eye(*args, **without_like(keywords)))
+    return _make_buffer(np.eye(*args, **without_like(keywords)))
 
 
 def identity(*args: Any, **keywords: Any) -> Any:
     """Return the identity matrix, as `numpy.identity`, as a buffer in a trace."""
-    return _stored_into(np.identity(*args, **without_like(keywords)))
+    return _make_buffer(np.identity(*args, **without_like(keywords)))
 
 
-def _stored_into(y: np.ndarray[Any, Any]) -> Any:
+def _make_buffer(y: np.ndarray[Any, Any]) -> Any:
     """Return a new matrix as one that takes traced values; integers index, and stay plain."""
     return call(np.array, (y,), {}) if _is_buffer(y) and y.dtype.kind in "fc" else y
 
@@ -296,7 +296,7 @@ def arange(*bounds: Any, **keywords: Any) -> Any:
     dtype = given.get("dtype")
     start, stop, step = (as_array(given.get(*z)) for z in (("start", 0), ("stop",), ("step", 1)))
     length = len(np.arange(*(concrete_value(z) for z in (start, stop, step))))
-    first, second, _ = promoted(start, np.add(start, step), stop)
+    first, second, _ = promote(start, np.add(start, step), stop)
     further = first + np.arange(length, dtype=first.dtype) * np.subtract(second, first)
     # as NumPy: the first two as they are, then on by their difference
     ends = [ops.reshape(z, (1,)) for z in (first, second)]

@@ -24,12 +24,12 @@ from funcdiff.numpy.border.promotion import (
     common_dtype,
     fit,
     known_dtype,
-    promoted,
+    promote,
 )
 from funcdiff.numpy.border.promotion import array as traced
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.from_values import on_cpu
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.elementwise.mathematics import floor
 from funcdiff.ops.structure.structural import concatenate, convert, iota, permute, reshape
 
@@ -45,7 +45,7 @@ def _type(shape: Any, dtype: Any) -> ArrayType:
 # ---- like another array ------------------------------------------------------------------------
 
 
-def _filled_like(
+def _fill_like(
     name: str, a: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any
 ) -> Traced:
     on_cpu(name, device)
@@ -55,7 +55,7 @@ def _filled_like(
         x.dtype if dtype is None else known_dtype(dtype),
     )
     y = views.fresh(fit(value, type_))
-    views.laid_out_like(y, x, order)
+    views.note_layout_like(y, x, order)
     return y
 
 
@@ -65,7 +65,7 @@ def zeros_like(
     device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return zeros of the shape and dtype of an array."""
-    return _filled_like("np.zeros_like", a, 0, dtype, order, shape, device)
+    return _fill_like("np.zeros_like", a, 0, dtype, order, shape, device)
 
 
 @implements(np.ones_like)
@@ -74,7 +74,7 @@ def ones_like(
     device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return ones of the shape and dtype of an array."""
-    return _filled_like("np.ones_like", a, 1, dtype, order, shape, device)
+    return _fill_like("np.ones_like", a, 1, dtype, order, shape, device)
 
 
 @implements(np.empty_like)
@@ -83,7 +83,7 @@ def empty_like(
     *, device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, holding zeros."""
-    return _filled_like("np.empty_like", prototype, 0, dtype, order, shape, device)
+    return _fill_like("np.empty_like", prototype, 0, dtype, order, shape, device)
 
 
 @implements(np.full_like)
@@ -92,7 +92,7 @@ def full_like(
     shape: Any = None, *, device: Any = None,
 ) -> Traced:  # fmt: skip
     """Return an array of the shape and dtype of another, filled with a (traced) value."""
-    return _filled_like("np.full_like", a, fill_value, dtype, order, shape, device)
+    return _fill_like("np.full_like", a, fill_value, dtype, order, shape, device)
 
 
 # ---- from values, with like= ---------------------------------------------------------------------
@@ -102,14 +102,14 @@ def full_like(
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return zeros."""
     on_cpu("np.zeros", device)
-    return views.copied(constant(0, _type(shape, dtype)), order)
+    return views.copy_in_order(constant(0, _type(shape, dtype)), order)
 
 
 @implements(np.ones)
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None) -> Traced:
     """Return ones."""
     on_cpu("np.ones", device)
-    return views.copied(constant(1, _type(shape, dtype)), order)
+    return views.copy_in_order(constant(1, _type(shape, dtype)), order)
 
 
 @implements(np.full)
@@ -120,7 +120,7 @@ def full(
     on_cpu("np.full", device)
     value = traced(fill_value)
     filled = fit(value, _type(shape, value.dtype if dtype is None else dtype))
-    return views.copied(filled, order)
+    return views.copy_in_order(filled, order)
 
 
 def _plain(function: Callable[..., Any]) -> None:
@@ -160,7 +160,7 @@ def linspace(
     inexact = inexact if common_dtype([start, stop]).kind in "fc" else FLOAT
     begin: Traced
     end: Traced
-    begin, end = (convert(z, inexact) for z in promoted(start, stop))
+    begin, end = (convert(z, inexact) for z in promote(start, stop))
     target = inexact if dtype is None else known_dtype(dtype)
     delta = end - begin
     y: Traced = reshape(convert(iota((num,), 0), inexact), (num, *(1,) * delta.ndim))
@@ -184,7 +184,7 @@ def linspace(
 def _axis_moved(y: Tracer, axis: int) -> Traced:
     """Move the first axis to another place."""
     order = list(range(1, y.ndim))
-    order.insert(normalized_axis(axis, y.ndim), 0)
+    order.insert(normalize_axis(axis, y.ndim), 0)
     return permute(y, tuple(order))
 
 

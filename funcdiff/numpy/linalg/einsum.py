@@ -10,7 +10,7 @@ import numpy as np
 
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, unsupported
-from funcdiff.numpy.border.promotion import array, promoted_arrays
+from funcdiff.numpy.border.promotion import array, promote_arrays
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.shapes.diagonals import diagonal
 from funcdiff.ops.products.contract import contract
@@ -38,11 +38,11 @@ def einsum(
     casting: Any = "safe",
 ) -> Any:
     """Multiply operands whose axes have labels, and sum over the labels the result has not."""
-    subscripts, given = _separated(operands)
-    xs = _converted(given, dtype, casting)
-    terms, result = _parsed(subscripts, xs)
-    terms = _stretched(terms)
-    terms = [_simplified(term, terms, result) for term in terms]
+    subscripts, given = _separate(operands)
+    xs = _convert(given, dtype, casting)
+    terms, result = _parse(subscripts, xs)
+    terms = _drop_broadcast(terms)
+    terms = [_simplify(term, terms, result) for term in terms]
     for step in _path(terms, result, optimize):
         product, *others = (terms[k] for k in step)
         terms = [term for k, term in enumerate(terms) if k not in step]
@@ -61,7 +61,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
     """Return the order of contraction, which depends on shapes only."""
     if einsum_call:
         raise unsupported("np.einsum_path(einsum_call=)", "Leave einsum_call out.")
-    subscripts, given = _separated(operands)
+    subscripts, given = _separate(operands)
     return np.einsum_path(subscripts, *map(_shape_only, given), optimize=optimize)
 
 
@@ -77,7 +77,7 @@ def _like(operands: tuple[Any, ...], b: Any) -> tuple[Any, ...]:
 # ---- subscripts --------------------------------------------------------------------------------
 
 
-def _separated(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+def _separate(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """Return the subscripts as text, and the operands; both of NumPy's forms are understood."""
     if not operands:
         raise ValueError("No input operands")
@@ -96,7 +96,7 @@ def _text(labels: Sequence[Any]) -> str:
     return "".join("..." if k is Ellipsis else letters[k] for k in labels)
 
 
-def _parsed(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
+def _parse(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
     inputs, arrow, output = subscripts.partition("->")
     sides = inputs.split(",")
     if len(sides) != len(xs):
@@ -106,7 +106,7 @@ def _parsed(subscripts: str, xs: list[Tracer]) -> tuple[list[Term], Labels]:
     free = tuple(sorted(k for k in counts if k < 0))
     if not arrow:
         return terms, (*free, *sorted(k for k, n in counts.items() if k > 0 and n == 1))
-    result = _expanded(output, free)
+    result = _expand(output, free)
     if len(set(result)) != len(result) or not set(result) <= set(counts):
         raise ValueError(
             f"einsum: the output {output!r} repeats a label or has one that no operand has"
@@ -120,13 +120,13 @@ def _axis_labels(side: str, ndim: int) -> Labels:
     """Return the labels of an operand; axes of the ellipsis count back from its last: -1."""
     named = len(side.replace("...", ""))
     count = ndim - named if "..." in side else 0
-    labels = _expanded(side, tuple(range(-count, 0)))
+    labels = _expand(side, tuple(range(-count, 0)))
     if len(labels) != ndim:
         raise ValueError(f"einsum: {side!r} has {named} label(s) for an operand of {ndim} axes")
     return labels
 
 
-def _expanded(side: str, free: Labels) -> Labels:
+def _expand(side: str, free: Labels) -> Labels:
     before, dots, behind = side.partition("...")
     if not (before + behind).isalpha() and before + behind:
         raise ValueError(f"einsum: invalid subscripts {side!r}")
@@ -136,9 +136,9 @@ def _expanded(side: str, free: Labels) -> Labels:
 # ---- operands ----------------------------------------------------------------------------------
 
 
-def _converted(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
+def _convert(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
     if dtype is None:
-        return promoted_arrays(*given)
+        return promote_arrays(*given)
     target = np.dtype(dtype)
     xs = [array(x) for x in given]
     for x in xs:
@@ -150,7 +150,7 @@ def _converted(given: list[Any], dtype: Any, casting: Any) -> list[Tracer]:
     return [ops.convert(x, target) for x in xs]
 
 
-def _stretched(terms: list[Term]) -> list[Term]:
+def _drop_broadcast(terms: list[Term]) -> list[Term]:
     """Drop axes of length 1 whose label is longer elsewhere: they broadcast."""
     sizes: dict[int, int] = {}
     for term in terms:
@@ -171,7 +171,7 @@ def _stretched(terms: list[Term]) -> list[Term]:
     return [without_ones(term) for term in terms]
 
 
-def _simplified(term: Term, terms: list[Term], result: Labels) -> Term:
+def _simplify(term: Term, terms: list[Term], result: Labels) -> Term:
     """Take the diagonal of repeated labels and sum over those that nobody else has."""
     x, labels = term
     for label in [k for k, n in Counter(labels).items() for _ in range(n - 1)]:

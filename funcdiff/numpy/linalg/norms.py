@@ -13,7 +13,7 @@ from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_constant
 from funcdiff.numpy.linalg.singular import svdvals
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.axes.reductions import reduce_max, reduce_min
 from funcdiff.ops.elementwise.complex import imaginary_part, real_part
 from funcdiff.ops.elementwise.mathematics import root_of_squares
@@ -30,19 +30,19 @@ def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         x = convert(x, FLOAT)
     is_traced = isinstance(ord, Tracer)
     if axis is None and (ord is None or (not is_traced and ord in ("f", "fro") and x.ndim == 2)):
-        return _kept(_length(x), x, tuple(range(x.ndim)), keepdims)
+        return _put_back(_length(x), x, tuple(range(x.ndim)), keepdims)
     axes = tuple(range(x.ndim)) if axis is None else axis
     axes = axes if isinstance(axes, tuple) else (axes,)
-    places = tuple(normalized_axis(_as_axis(k), x.ndim) for k in axes)
+    places = tuple(normalize_axis(_as_axis(k), x.ndim) for k in axes)
     if len(places) == 1:
         if axis is None and not is_traced and ord == 2:
-            return _kept(_length(x), x, places, keepdims)
-        return _kept(_of_vectors(x, ord, places[0]), x, places, keepdims)
+            return _put_back(_length(x), x, places, keepdims)
+        return _put_back(_of_vectors(x, ord, places[0]), x, places, keepdims)
     if len(places) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     if places[0] == places[1]:
         raise ValueError("Duplicate axes given.")
-    return _kept(_of_matrices(x, ord, *places), x, places, keepdims)
+    return _put_back(_of_matrices(x, ord, *places), x, places, keepdims)
 
 
 def _as_axis(axis: Any) -> int:
@@ -52,7 +52,7 @@ def _as_axis(axis: Any) -> int:
         raise TypeError("'axis' must be None, an integer or a tuple of integers") from None
 
 
-def _kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
+def _put_back(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: bool) -> Tracer:
     """Put the axes that were reduced back, with length 1."""
     if not keepdims:
         return y

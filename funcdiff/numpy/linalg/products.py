@@ -10,12 +10,12 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import broadcast_shapes, broadcast_to, promoted_arrays
+from funcdiff.numpy.border.promotion import broadcast_shapes, broadcast_to, promote_arrays
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.shapes.shape import (
     as_ints,
     expand_dims,
-    normalized_axis,
+    normalize_axis,
     ravel,
     reshape,
     squeeze,
@@ -33,7 +33,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @implements(np.matmul)
 def matmul(x: Any, y: Any) -> Tracer:
     """Return the matrix product; stacks of matrices broadcast."""
-    x, y = promoted_arrays(x, y)
+    x, y = promote_arrays(x, y)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError(f"matmul: an operand is 0-d, at {user_location()}; use * instead")
     inner_left, inner_right = x.shape[-1], y.shape[max(-2, -y.ndim)]
@@ -45,10 +45,10 @@ def matmul(x: Any, y: Any) -> Tracer:
     depth = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if x.ndim > 2 and y.ndim > 2:
         x, y = (broadcast_to(z, (*depth, *z.shape[-2:])) for z in (x, y))
-    return stacked(x, y)
+    return multiply_stacks(x, y)
 
 
-def stacked(x: Tracer, y: Tracer) -> Tracer:
+def multiply_stacks(x: Tracer, y: Tracer) -> Tracer:
     """Return the matrix product of stacks of equal depth, or of which one is not a stack."""
     depth = max(x.ndim, y.ndim, 2) - 2
     labels = tuple(range(depth))
@@ -87,7 +87,7 @@ def vecmat(x: Any, y: Any) -> Tracer:
 
 def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
     """Return promoted operands that have as many axes as the product needs."""
-    operands = promoted_arrays(x, y)
+    operands = promote_arrays(x, y)
     for k, (z, needed) in enumerate(zip(operands, (left, right), strict=True)):
         if z.ndim < needed:
             raise ValueError(
@@ -110,7 +110,7 @@ def _check_sizes(name: str, x: Tracer, y: Tracer, left: int, right: int) -> None
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the product over the last axis of `a` and the last but one of `b`."""
-    x, y = promoted_arrays(a, b)
+    x, y = promote_arrays(a, b)
     if not (x.ndim and y.ndim):
         return mutation.store("np.dot", np.multiply(x, y), out)
     return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
@@ -119,7 +119,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
     """Return the product over the last axes."""
-    x, y = promoted_arrays(a, b)
+    x, y = promote_arrays(a, b)
     if not (x.ndim and y.ndim):
         return np.multiply(x, y)
     return _over("np.inner", x, y, [-1], [-1])
@@ -128,14 +128,14 @@ def inner(a: Any, b: Any, /) -> Any:
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
-    x, y = (ravel(z) for z in promoted_arrays(a, b))
+    x, y = (ravel(z) for z in promote_arrays(a, b))
     return _over("np.vdot", conjugate(x), y, [0], [0])
 
 
 @implements(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     """Return the product over the given axes: a number of adjacent ones, or two lists."""
-    x, y = promoted_arrays(a, b)
+    x, y = promote_arrays(a, b)
     if np.iterable(axes):
         left, right = (as_ints(side) for side in axes)
     else:
@@ -144,7 +144,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     if len(left) != len(right):
         raise ValueError(f"shape-mismatch for sum: axes {axes}")
     for side, z in ((left, x), (right, y)):
-        if len({normalized_axis(axis, z.ndim) for axis in side}) < len(side):
+        if len({normalize_axis(axis, z.ndim) for axis in side}) < len(side):
             raise ValueError("duplicate axes are not allowed in tensordot")
     return _over("np.tensordot", x, y, left, right)
 
@@ -156,7 +156,7 @@ def _over(
     left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
     summed = []
     for i, j in zip(left_axes, right_axes, strict=True):
-        i, j = normalized_axis(i, x.ndim), normalized_axis(j, y.ndim)
+        i, j = normalize_axis(i, x.ndim), normalize_axis(j, y.ndim)
         _check_sizes(name, x, y, x.shape[i], y.shape[j])
         right[j] = left[i]
         summed.append(left[i])
@@ -167,14 +167,14 @@ def _over(
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the products of all pairs of elements, as a matrix."""
-    x, y = (ravel(z) for z in promoted_arrays(a, b))
+    x, y = (ravel(z) for z in promote_arrays(a, b))
     return mutation.store("np.outer", contract(x, y, (0,), (1,), (0, 1)), out)
 
 
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: blocks of `b`, one for each element of `a`."""
-    x, y = promoted_arrays(a, b)
+    x, y = promote_arrays(a, b)
     if not (x.ndim and y.ndim):
         return np.multiply(x, y)
     ndim = max(x.ndim, y.ndim)
@@ -191,7 +191,7 @@ def cross(
     """Return the vector product of stacks of vectors in space."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promoted_arrays(a, b)
+    x, y = promote_arrays(a, b)
     if not (x.ndim and y.ndim):
         raise ValueError("At least one array has zero dimension")
     x, y = np.moveaxis(x, axisa, -1), np.moveaxis(y, axisb, -1)

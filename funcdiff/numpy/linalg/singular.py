@@ -12,7 +12,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.promotion import array, broadcast_to, promoted
+from funcdiff.numpy.border.promotion import array, broadcast_to, promote
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.numpy.linalg.systems import inexact, inv, matrix_stack, slogdet, square_matrices
 from funcdiff.ops.linalg import pseudoinverse, singular
@@ -136,7 +136,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     The derivative is that of constant rank.  Without concrete values, as inside `vmap`, the rank
     is taken to be full: there are residuals if there are more rows than columns.
     """
-    left, right = promoted(inexact(a), inexact(b))
+    left, right = promote(inexact(a), inexact(b))
     vector = right.ndim == 1
     if vector:
         right = reshape(right, (*right.shape, 1))

@@ -11,9 +11,9 @@ from numpy.linalg import LinAlgError
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promoted
+from funcdiff.numpy.border.promotion import array, broadcast_shapes, broadcast_to, promote
 from funcdiff.numpy.memory import mutation
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.linalg import determinants, systems
 from funcdiff.ops.structure.structural import convert, permute, reshape
 
@@ -54,7 +54,7 @@ def square_matrices(x: Any) -> Tracer:
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Tracer:
     """Return the solution of A·x = b; `b` is a vector only if it is 1-D, stacks broadcast."""
-    left, right = promoted(square_matrices(a), inexact(b))
+    left, right = promote(square_matrices(a), inexact(b))
     vector = right.ndim == 1
     if right.ndim == 0:
         raise ValueError("solve: the right-hand side is 0-d")
@@ -94,7 +94,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tracer:
     """Return the solution of ``tensordot(a, x, x.ndim) = b``."""
     left, right = array(a), array(b)
     if axes is not None:
-        moved = [normalized_axis(k, left.ndim) for k in axes]
+        moved = [normalize_axis(k, left.ndim) for k in axes]
         left = permute(left, (*(k for k in range(left.ndim) if k not in moved), *moved))
     shape = left.shape[right.ndim :]
     size = int(np.prod(shape, dtype=int))

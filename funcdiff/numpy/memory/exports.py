@@ -57,7 +57,7 @@ def plain_array(x: Tracer, dtype: Any, copy: bool | None) -> NDArray:
             f"np.require(x, requirements='W') of a traced array, at {user_location()}: NumPy would "
             f"copy it, and what is written to the copy would be lost. {_CURE}"
         )
-    locked = _locked(value, views.layout(x, settle=True))
+    locked = _as_read_only(value, views.layout(x, settle=True))
     builder = current_builder()
     if builder is not None:
         builder.lend(locked)
@@ -72,7 +72,7 @@ def _is_asked_for_writing() -> bool:
     return any(str(name).upper() in _WRITEABLE for name in caller.f_locals["requirements"] or ())
 
 
-def _locked(value: NDArray, model: NDArray | None) -> NDArray:
+def _as_read_only(value: NDArray, model: NDArray | None) -> NDArray:
     """Return a value that may not be written to, laid out in memory as NumPy's array would be.
 
     Where NumPy's functions copy an array for the sake of its layout, they do so of this one.

@@ -27,15 +27,15 @@ def array(
 ) -> Traced:  # fmt: skip
     """Return nested lists of traced values and numbers as one traced array."""
     refuse("np.array", ndmax=ndmax or None)
-    x = _assembled(object)
+    x = _assemble(object)
     x = x if dtype is None else convert(x, known_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
     if copy:
-        return views.copied(x, order)
+        return views.copy_in_order(x, order)
     if order == "K":
         return x
     given: Any = order
-    return views.required(x, lambda b: np.asarray(b, order=given, like=b), order)
+    return views.make_in_order(x, lambda b: np.asarray(b, order=given, like=b), order)
 
 
 @implements(np.asarray)
@@ -75,7 +75,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None) -> Traced:
         raise ValueError(f'Cannot specify both "C" and "F" order, at {user_location()}')
     x = asarray(a, dtype, "".join(wanted & {"C", "F"}) or None)
     is_view = views.is_view(a if isinstance(a, Tracer) else x)
-    return views.copied(x, "A") if "O" in wanted and is_view else x
+    return views.copy_in_order(x, "A") if "O" in wanted and is_view else x
 
 
 _REQUIREMENTS = {
@@ -92,7 +92,7 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def _assembled(value: Any) -> Traced:
+def _assemble(value: Any) -> Traced:
     """Stack nested lists; the dtype is that of all leaves together, as NumPy finds it."""
     if not isinstance(value, list | tuple):
         return traced(value)
@@ -101,13 +101,13 @@ def _assembled(value: Any) -> Traced:
         return traced(np.asarray(value))
     # Python numbers are strong here: np.array([np.float32(1), 2.0]) is float64
     strong = [traced(v) if isinstance(v, Tracer) else concrete(v) for v in leaves]
-    return _stacked(value, common_dtype(strong))
+    return _stack(value, common_dtype(strong))
 
 
-def _stacked(value: Any, dtype: np.dtype[Any]) -> Traced:
+def _stack(value: Any, dtype: np.dtype[Any]) -> Traced:
     if not isinstance(value, list | tuple):
         return convert(traced(value), dtype)
-    rows = [_stacked(item, dtype) for item in value]
+    rows = [_stack(item, dtype) for item in value]
     if not rows:
         return constant(0, ArrayType((0,), dtype))
     if any(row.shape != rows[0].shape for row in rows):

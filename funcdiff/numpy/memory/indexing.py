@@ -22,7 +22,7 @@ from funcdiff.numpy.border.promotion import (
     remember,
 )
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalized
+from funcdiff.numpy.memory.indices import Arrays, Item, Items, is_advanced, is_mask, normalize
 from funcdiff.ops.axes.indexing import gather, scatter
 from funcdiff.ops.structure.slicing import Slice, replace_slice, take_slice
 from funcdiff.ops.structure.structural import inverse, permute, reshape, reverse
@@ -77,16 +77,16 @@ def take(x: Tracer, index: Any) -> Any:
     key = _key(index)
     if key is not None:
         return _cut(x, index, index, key)
-    items = normalized(index)
+    items = normalize(index)
     if is_advanced(items):
-        return _gathered(x, items, index)
+        return _take(x, items, index)
     return _cut(x, items, index, _key(items))
 
 
-def _gathered(x: Tracer, items: Items, index: Any) -> Any:
+def _take(x: Tracer, items: Items, index: Any) -> Any:
     """Return ``x[items]`` with arrays, or with traced integers; what the user wrote was `index`."""
-    found = advanced(x.shape, items)
-    result = read(x, found)
+    found = resolve(x.shape, items)
+    result = take_advanced(x, found)
     if any(map(_copies, items)):
         return result
     if not (result.shape or any(item is Ellipsis for item in items)):  # a number
@@ -95,9 +95,9 @@ def _gathered(x: Tracer, items: Items, index: Any) -> Any:
     return views.view(
         x,
         result,
-        lambda base: read(base, found) if isinstance(base, Tracer) else base[place],
+        lambda base: take_advanced(base, found) if isinstance(base, Tracer) else base[place],
         index,
-        lambda base, value: written(base, found, value),
+        lambda base, value: put_advanced(base, found, value),
     )
 
 
@@ -109,12 +109,12 @@ def _copies(item: Item) -> bool:
     return isinstance(item, np.ndarray) or is_mask(item)
 
 
-def read(x: Tracer, found: Advanced) -> Tracer:
+def take_advanced(x: Tracer, found: Advanced) -> Tracer:
     """Return what an index with arrays takes."""
     return permute(gather(apply(x, found.basic), found.indices, found.axes), found.order)
 
 
-def written(x: Tracer, found: Advanced, v: Tracer, *, distinct: bool = True) -> Tracer:
+def put_advanced(x: Tracer, found: Advanced, v: Tracer, *, distinct: bool = True) -> Tracer:
     """Return `x` with `v` in place of what an index with arrays takes; no position comes twice.
 
     If positions are not `distinct`, the last of the same ones counts.
@@ -160,7 +160,7 @@ def _cut(x: Tracer, place: Any, index: Any, key: Any) -> Any:
         result = builder.handle(builder, atom, chain[-1].result)
     else:
         before = len(builder.entries)
-        result = apply(x, basic(x.shape, normalized(place)))
+        result = apply(x, basic(x.shape, normalize(place)))
         chain = [entry[0] for entry in builder.entries[before:]]
         if key is not None and x.builder is builder and not builder.policy.shares and chain:
             remember(key, chain)
@@ -246,7 +246,7 @@ def _position(position: int, axis: int, length: int) -> int:
     return position % length
 
 
-def advanced(shape: tuple[int, ...], items: Items) -> Advanced:
+def resolve(shape: tuple[int, ...], items: Items) -> Advanced:
     """Work out a normalised index with arrays."""
     expanded: list[Any] = []
     for item in _expand(len(shape), items):

@@ -33,7 +33,7 @@ _INVALID: Final = (
 _ARRAYS: Final = "arrays used as indices must be of integer (or boolean) type"
 
 
-def normalized(index: Any) -> Items:
+def normalize(index: Any) -> Items:
     """Return an index, as it stands between brackets, as the items that NumPy makes of it.
 
     Raises
@@ -59,7 +59,7 @@ def _item(item: Any) -> Item:
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, slice):
-        return slice(*map(_bound, (item.start, item.stop, item.step)))
+        return slice(*map(_as_bound, (item.start, item.stop, item.step)))
     if isinstance(item, np.ndarray | Tracer):
         return _positions_or_mask(item, _ARRAYS, item.dtype)
     if not isinstance(item, bool | np.bool_):  # which are masks, and no integers
@@ -70,7 +70,7 @@ def _item(item: Any) -> Item:
     return _positions_or_mask(as_array(item), _INVALID, type(item).__name__)
 
 
-def _bound(value: Any) -> int | None:
+def _as_bound(value: Any) -> int | None:
     try:
         return None if value is None else as_int(value)
     except TypeError:

@@ -17,15 +17,15 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, fit, model_of
 from funcdiff.numpy.memory.layouts import note_layout
-from funcdiff.numpy.memory.regions import NDArray, replaced
+from funcdiff.numpy.memory.regions import NDArray, replace_elements
 from funcdiff.numpy.memory.views import (
     Make,
     Models,
     fresh,
     is_view,
     locate,
+    make_models,
     memory,
-    modelled,
     models_of,
 )
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE
@@ -68,11 +68,11 @@ def assign(x: Tracer, value: Tracer, part: Make | None = None) -> None:
     target: NDArray = np.asarray(models[0] if part is None else part(models[0]))
     _check_writeable(target)
     if part is not None or root is not x:
-        value = replaced(root, models_of(root)[0], target, value)
-    _spread(root, value)
+        value = replace_elements(root, models_of(root)[0], target, value)
+    _repoint(root, value)
 
 
-def _spread(root: Tracer, value: Tracer) -> None:
+def _repoint(root: Tracer, value: Tracer) -> None:
     """Point an array that `_locate` found, and all that share its memory, at another value."""
     record = memory(root)
     if record.write is not None:
@@ -95,20 +95,20 @@ def rearrange(x: Tracer, value: Any, write: Callable[[NDArray, NDArray], None]) 
         return False
     positions: NDArray = np.empty_like(models_of(root)[0], np.intp)
     positions[...] = np.arange(positions.size).reshape(positions.shape)
-    write(_seen_through(x, root, positions), _seen_through(value, root, positions))
+    write(_view_of(x, root, positions), _view_of(value, root, positions))
     elements = reshape(root, (root.type.size,))
-    _spread(root, reshape(gather(elements, [array(np.ravel(positions))], (0,)), root.shape))
+    _repoint(root, reshape(gather(elements, [array(np.ravel(positions))], (0,)), root.shape))
     return True
 
 
-def _seen_through(x: Tracer, root: Tracer, whole: NDArray) -> NDArray:
+def _view_of(x: Tracer, root: Tracer, whole: NDArray) -> NDArray:
     """Return what `x` is of its root, of another array of that shape and layout."""
     record = memory(x)
     if x is root:
         return whole
     assert record.base is not None
     assert record.make is not None
-    return np.asarray(record.make(_seen_through(record.base, root, whole)))
+    return np.asarray(record.make(_view_of(record.base, root, whole)))
 
 
 def check_writeable(x: Tracer) -> None:
@@ -207,7 +207,7 @@ def _refresh(base: Tracer, models: Models, root: Tracer) -> None:
     for handle in handles:
         make = memory(handle).make
         assert make is not None
-        made, shares = modelled(base, make, models, root)
+        made, shares = make_models(base, make, models, root)
         if shares:
             value = make(base)
             handle.builder, handle.atom = value.builder, value.atom

@@ -86,7 +86,7 @@ class Scattered(NamedTuple):
         return scatter(x, v, list(map(array, self.places)), tuple(range(x.ndim)), distinct=True)
 
 
-def replaced(x: Tracer, whole: NDArray, view: NDArray, v: Tracer) -> Tracer:
+def replace_elements(x: Tracer, whole: NDArray, view: NDArray, v: Tracer) -> Tracer:
     """Return `x` with `v` in place of the elements of a view.
 
     Parameters

@@ -126,14 +126,14 @@ def as_array(x: Tracer) -> Tracer:
     return Builder.array_handle(x.builder, x.atom, x.type)
 
 
-def copied(x: Tracer, order: str) -> Tracer:
+def copy_in_order(x: Tracer, order: str) -> Tracer:
     """Return another handle on the same value, laid out in memory in the given order."""
     y = as_array(x) if isinstance(x, np.ndarray) else fresh(x)
-    laid_out_like(y, x, order)
+    note_layout_like(y, x, order)
     return y
 
 
-def laid_out_like(y: Tracer, x: Tracer, order: str) -> None:
+def note_layout_like(y: Tracer, x: Tracer, order: str) -> None:
     """Note that a new array lies in memory as ``np.empty_like(x, order=order)`` does."""
     if y.ndim < 2:
         return
@@ -154,12 +154,12 @@ def _shadow(x: Tracer) -> Tracer:
     return y
 
 
-def required(x: Tracer, make: Make, order: str) -> Tracer:
+def make_in_order(x: Tracer, make: Make, order: str) -> Tracer:
     """Return what `make` makes of an array: itself, or a copy if it lies in another order."""
     model = layout(x)
     if model is None:
         return view(x, x, make)
-    return x if np.may_share_memory(make(model), model) else copied(x, order)
+    return x if np.may_share_memory(make(model), model) else copy_in_order(x, order)
 
 
 def layout(x: Tracer, *, settle: bool = False) -> NDArray | None:
@@ -206,14 +206,14 @@ def locate(x: Tracer) -> Place:
         return Place(x, models_of(x))
     assert record.make is not None
     root, models = locate(record.base)
-    made, shares = modelled(record.base, record.make, models, root)
+    made, shares = make_models(record.base, record.make, models, root)
     if not shares or record.write is not None:  # NumPy copied, or it is not known what it shares
         record.models = made
         return Place(x, made)
     return Place(root, made)
 
 
-def modelled(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
+def make_models(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple[Models, bool]:
     """Make a view of the models of `base`; return whether it looks into their memory."""
     made = [np.asarray(make(model)) for model in models]
     shares = [np.may_share_memory(*pair) for pair in zip(made, models, strict=True)]
@@ -222,7 +222,7 @@ def modelled(base: Tracer, make: Make, models: Models, root: Tracer) -> tuple[Mo
     if not any(shares):
         return tuple(made), False
     _settle(root)
-    return modelled(base, make, locate(base).models, root)
+    return make_models(base, make, locate(base).models, root)
 
 
 def _settle(root: Tracer) -> None:
@@ -233,7 +233,7 @@ def _settle(root: Tracer) -> None:
         locate(root)
         return
     own = record.order is None and record.origin is None
-    model = layout_of_value(root, _noted) if own else _noted(record, root.type)
+    model = layout_of_value(root, _model_of) if own else _model_of(record, root.type)
     if model is None:
         raise UnsupportedNumPyError(
             f"an array was changed in place at {user_location()}, of which another is a view "
@@ -243,7 +243,7 @@ def _settle(root: Tracer) -> None:
     record.models = (model,)
 
 
-def _noted(record: Memory, type_: ArrayType) -> NDArray | None:
+def _model_of(record: Memory, type_: ArrayType) -> NDArray | None:
     """Return an array laid out as a record has it, None if that is not known."""
     if len(record.models) == 1:
         return record.models[0]

@@ -37,7 +37,7 @@ def operation_of(ufunc: np.ufunc) -> Elementwise | Callable[..., Any] | None:
     return by_name.get(name) or handlers.get(name)
 
 
-def qualified(ufunc: np.ufunc) -> str:
+def qualified_name(ufunc: np.ufunc) -> str:
     """Return ``np.sin`` or ``scipy.special.gamma`` for that ufunc, or how others call theirs."""
     if _is_scipys(ufunc):
         return f"scipy.special.{ufunc.__name__}"

@@ -134,24 +134,24 @@ def mistake() -> Mistake:
         caller = caller.f_back
     if package and caller is not None:  # through code of others
         cure = _OF_OTHERS.format(package=package, place=user_location(frame))
-        return Mistake(_shown(_evaluated(caller)), cure, user_location(caller))
-    code, cure = _seen(frame)
+        return Mistake(_show(_source_text(caller)), cure, user_location(caller))
+    code, cure = _describe(frame)
     return Mistake(code, cure, user_location(frame))
 
 
-def _seen(frame: FrameType) -> tuple[str, str]:
+def _describe(frame: FrameType) -> tuple[str, str]:
     """Return what is being evaluated in a frame of the user's, and the cure."""
-    code = _evaluated(frame)
-    shown = _shown(code)
+    code = _source_text(frame)
+    shown = _show(code)
     if user_frame(or_scipys=True) is not frame:
         return shown, cure_of_call(code, frame)
-    if called_through("polynomial", frame):
+    if is_called_through("polynomial", frame):
         return shown, _POLYNOMIALS
     if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
         return f"{shown} = ..." if shown else "", _origin(frame, code) + _STORED
     if code.startswith(("'", '"')) and "%" in code:
         return shown, _FORMATTED.format()
-    called = _called(code)
+    called = _callee(code)
     return shown, _cure(called) if called else _ANY
 
 
@@ -171,10 +171,10 @@ def _origin(frame: FrameType, target: str) -> str:
     if made is None or made == frame.f_lineno:
         return f"{name} is an argument of {code.co_name}. " if made is None else ""
     text = linecache.getline(code.co_filename, made, frame.f_globals).strip()
-    return f"`{_shown(text)}` in line {made} makes it. " if text else ""
+    return f"`{_show(text)}` in line {made} makes it. " if text else ""
 
 
-def _called(code: str) -> str:
+def _callee(code: str) -> str:
     """Return what an expression calls, or the name of NumPy's that it indexes; else nothing."""
     with suppress(SyntaxError, ValueError):
         expression = ast.parse(code, mode="eval").body
@@ -186,7 +186,7 @@ def _called(code: str) -> str:
     return found[0] if found else ""
 
 
-def _shown(code: str) -> str:
+def _show(code: str) -> str:
     return shorten(code, 80, placeholder=" ...")
 
 
@@ -205,7 +205,7 @@ def _cure(called: str) -> str:
     return f"{refusal.reason} {refusal.cure}" if refusal else _UNSEEN
 
 
-def called_through(folder: str, frame: FrameType | None = None) -> bool:
+def is_called_through(folder: str, frame: FrameType | None = None) -> bool:
     """Return whether code in a folder of that name was called there, and has come to us.
 
     By default, "there" is the user's code.
@@ -219,7 +219,7 @@ def called_through(folder: str, frame: FrameType | None = None) -> bool:
     return False
 
 
-def _evaluated(frame: FrameType) -> str:
+def _source_text(frame: FrameType) -> str:
     """Return the source text of the expression, or the target of an assignment, in one line."""
     code = frame.f_code
     positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)

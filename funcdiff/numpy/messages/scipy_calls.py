@@ -25,7 +25,7 @@ def is_scipys(frame: FrameType | None) -> bool:
 
 def cure_of_call(code: str, frame: FrameType) -> str:
     """Return what to write instead of an expression that calls SciPy, evaluated in a frame."""
-    place = next(_public_places(code, frame), None) or _entered(frame)
+    place = next(_public_places(code, frame), None) or _entry(frame)
     return cures[0](*place, code) if place and cures else _ANY
 
 
@@ -66,7 +66,7 @@ def public_place(value: Any) -> tuple[str, str] | None:
     return None
 
 
-def _entered(frame: FrameType) -> tuple[str, str] | None:
+def _entry(frame: FrameType) -> tuple[str, str] | None:
     """Return the function of SciPy's by which its code was entered from a frame."""
     inner: FrameType | None = sys._getframe(1)
     place = None

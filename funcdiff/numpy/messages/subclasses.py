@@ -41,7 +41,7 @@ def lost_by_tracing(value: Any) -> str:
     return "what its operators do would be lost. Use np.asarray(x) if only its values matter"
 
 
-def described_class(value: Any) -> str:
+def describe_class(value: Any) -> str:
     """Return how messages call an array of a subclass."""
     return "a masked array" if isinstance(value, np.ma.MaskedArray) else f"a {type(value).__name__}"
 

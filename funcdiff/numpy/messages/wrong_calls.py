@@ -38,17 +38,17 @@ def explain(
     notes: list[str] = getattr(error, "__notes__", [])
     if notes and notes[-1].startswith("funcdiff: ") and notes[-1].endswith(where):
         notes.pop()
-    given = [_shown(x) for x in operands]
-    given += [f"{key}={_shown(x)}" for key, x in (keywords or {}).items()]
+    given = [_show(x) for x in operands]
+    given += [f"{key}={_show(x)}" for key, x in (keywords or {}).items()]
     error.add_note(f"funcdiff: in {name}({', '.join(given)}), at {where}")
 
 
-def _shown(x: Any) -> str:
+def _show(x: Any) -> str:
     if isinstance(x, Tracer):
         return str(x.type)
     if isinstance(x, np.ndarray | np.generic):
         known = x.dtype in DTYPE_NAMES
         return str(ArrayType(x.shape, x.dtype)) if known else f"an array of dtype {x.dtype}"
     if isinstance(x, list | tuple) and any(isinstance(y, Tracer | np.ndarray) for y in x):
-        return shorten(f"[{', '.join(map(_shown, x))}]", 80, placeholder=" ...]")
+        return shorten(f"[{', '.join(map(_show, x))}]", 80, placeholder=" ...]")
     return shorten(getattr(x, "__name__", repr(x)), 40, placeholder=" ...")

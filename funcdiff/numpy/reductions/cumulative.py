@@ -12,8 +12,8 @@ from funcdiff.core.types import FLOAT, real_dtype
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array, fit
-from funcdiff.numpy.reductions.families import Member, accumulator, family, stored
-from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.numpy.reductions.families import Member, accumulator, family, store_reduction
+from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
 from funcdiff.ops.axes import reductions as ops
 from funcdiff.ops.elementwise.complex import imaginary_part, join, real_part
 from funcdiff.ops.structure.slicing import slice_along
@@ -39,12 +39,12 @@ _EVERY: Final = "all beginnings along an axis, the empty one too if that is want
 def _scan(of: Member, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     x, _ = of.read(a)
     if axis is None or x.ndim == 0:
-        along = 0 if axis is None else normalized_axis(axis, 1)
+        along = 0 if axis is None else normalize_axis(axis, 1)
         x = reshape(x, (x.type.size,))
     else:
-        along = normalized_axis(axis, x.ndim)
+        along = normalize_axis(axis, x.ndim)
     y = of.operation(convert(x, accumulator(x, dtype, out)), along)
-    return stored(of.name, y, out)
+    return store_reduction(of.name, y, out)
 
 
 @family(
@@ -66,12 +66,12 @@ def _cumulative(
         raise ValueError(
             "For arrays which have more than one dimension ``axis`` argument is required."
         )
-    along = 0 if axis is None else normalized_axis(axis, max(x.ndim, 1))
+    along = 0 if axis is None else normalize_axis(axis, max(x.ndim, 1))
     y = _scan(of, x, along, out.dtype if dtype is None and isinstance(out, Tracer) else dtype)
     if include_initial:
         shape = (*y.shape[:along], 1, *y.shape[along + 1 :])
         y = concatenate([constant(of.neutral, y.type.with_shape(shape)), y], along)
-    return stored(of.name, y, out)
+    return store_reduction(of.name, y, out)
 
 
 # ---- differences -----------------------------------------------------------------------------
@@ -107,10 +107,10 @@ def _spacings(varargs: tuple[Any, ...], shape: tuple[int, ...], axes: tuple[int,
         return list(varargs) * len(axes)
     if len(varargs) != len(axes):
         raise TypeError("invalid number of arguments")
-    return [_spacing(d, shape[axis]) for d, axis in zip(varargs, axes, strict=True)]
+    return [_spacing_along(d, shape[axis]) for d, axis in zip(varargs, axes, strict=True)]
 
 
-def _spacing(distances: Any, length: int) -> Any:
+def _spacing_along(distances: Any, length: int) -> Any:
     if np.ndim(distances) == 0:
         return distances
     if np.ndim(distances) != 1:
@@ -138,8 +138,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         axes = tuple(range(x.ndim))
     else:
         given = axis if isinstance(axis, tuple | list) else (axis,)
-        normalized_axes(tuple(given), x.ndim)
-        axes = tuple(normalized_axis(k, x.ndim) for k in given)
+        normalize_axes(tuple(given), x.ndim)
+        axes = tuple(normalize_axis(k, x.ndim) for k in given)
     spacings = _spacings(varargs, x.shape, axes)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
@@ -217,13 +217,13 @@ def interp(
             for part in (real_part, imaginary_part)
         )
         return join(
-            _interpolated_part(x, xp, real, period, inverts=True),
-            _interpolated_part(x, xp, imaginary, period, inverts=True),
+            _interpolate_part(x, xp, real, period, inverts=True),
+            _interpolate_part(x, xp, imaginary, period, inverts=True),
         )
-    return _interpolated_part(x, xp, [fp, left, right], period, inverts=False)
+    return _interpolate_part(x, xp, [fp, left, right], period, inverts=False)
 
 
-def _interpolated_part(x: Any, xp: Any, values: list[Any], period: Any, *, inverts: bool) -> Traced:
+def _interpolate_part(x: Any, xp: Any, values: list[Any], period: Any, *, inverts: bool) -> Traced:
     """Interpolate real values, given with those on the left and right.
 
     If `inverts`, slopes are differences times the inverse of a distance, as for complex values.
@@ -239,7 +239,7 @@ def _interpolated_part(x: Any, xp: Any, values: list[Any], period: Any, *, inver
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
-    return _interpolated(x, xp, fp, left, right, inverts=inverts)
+    return _interpolate(x, xp, fp, left, right, inverts=inverts)
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
@@ -254,7 +254,7 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, np.concatenate((fp[-1:], fp, fp[:1]))
 
 
-def _interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: bool) -> Traced:
+def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, *, inverts: bool) -> Traced:
     last = xp.shape[0] - 1
     position = np.searchsorted(xp, x, side="right") - 1
     before, behind, unknown = x < xp[0], x > xp[last], np.isnan(x)

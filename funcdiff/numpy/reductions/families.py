@@ -19,7 +19,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import default, implements
 from funcdiff.numpy.border.promotion import Traced, array, known_dtype
 from funcdiff.numpy.memory import mutation, views
-from funcdiff.numpy.shapes.shape import normalized_axes
+from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.elementwise.logic import isnan
 from funcdiff.ops.structure.structural import reshape, select
 
@@ -76,7 +76,7 @@ class Member:
         self, y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any, out: Any
     ) -> Traced:
         """Return a reduction of `x` over axes as its keywords ask for it."""
-        return stored(self.name, with_kept(y, x, axes, keepdims), out)
+        return store_reduction(self.name, with_kept(y, x, axes, keepdims), out)
 
 
 def family(*members: Member) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -104,7 +104,7 @@ def _enter(function: Callable[..., Any], member: Member) -> None:
 # ---- keywords ----------------------------------------------------------------------------------
 
 
-def given(value: Any) -> bool:
+def is_given(value: Any) -> bool:
     """Return whether a keyword was given: neither None nor NumPy's mark for nothing."""
     return value is not None and value is not default
 
@@ -129,17 +129,17 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the axes of a reduction, ascending; a 0-d array may be reduced over axis 0 or -1."""
     if ndim == 0 and type(axis) is int and axis in (0, -1):
         return ()
-    return normalized_axes(axis, ndim)
+    return normalize_axes(axis, ndim)
 
 
 def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Traced:
     """Return a reduction of `x`, with the reduced axes as axes of length 1 if wanted."""
-    if given(keepdims) and keepdims:
+    if is_given(keepdims) and keepdims:
         y = reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
     return y
 
 
-def stored(name: str, result: Tracer, out: Any) -> Traced:
+def store_reduction(name: str, result: Tracer, out: Any) -> Traced:
     """Return a reduction, written into ``out=`` if there is one, which must have its dtype.
 
     NumPy casts intermediate results into another one on the way, truncating; that is refused.

@@ -15,8 +15,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.masks import holds
-from funcdiff.numpy.border.promotion import array, common_dtype, fit, promoted
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.promotion import array, common_dtype, fit, promote
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.axes.indexing import gather, scatter_add
 from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.space import zeros
@@ -28,7 +28,7 @@ _BLOCK: Final = 65536
 # ---- counting ----------------------------------------------------------------------------------
 
 
-def _counted(positions: Any, weights: Any, length: int) -> Any:
+def _add_up(positions: Any, weights: Any, length: int) -> Any:
     """Add up weights, or ones, by position."""
     if weights is None:
         weights = fit(1, ArrayType(positions.shape, INT))
@@ -52,13 +52,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
             f"Cannot cast array data from {positions.dtype!r} to {INT!r} according to the rule "
             "'safe'"
         )
-    counts = np.bincount(known(x), minlength=minlength)
+    counts = np.bincount(value_of(x), minlength=minlength)
     if weights is None or not positions.type.size:  # NumPy's zeros are integers even so
         return counts
     amounts = _as_double(weights)
     if amounts.shape != positions.shape:
         raise ValueError("The weights and list don't have the same length")
-    return _counted(convert(positions, INT), amounts, len(counts))
+    return _add_up(convert(positions, INT), amounts, len(counts))
 
 
 # ---- edges -------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _outer_edges(samples: Any, limits: Any) -> tuple[Any, Any]:
     is_traced = isinstance(same, Tracer)
     if not is_traced:
         return (first - 0.5, last + 0.5) if same else (first, last)
-    first, last = promoted(first, last)
+    first, last = promote(first, last)
     return np.where(same, first - 0.5, first), np.where(same, last + 0.5, last)
 
 
@@ -111,8 +111,8 @@ def _edges(samples: Any, bins: Any, limits: Any, weights: Any) -> tuple[Any, Any
             raise TypeError(
                 "Automated estimation of the number of bins is not supported for weighted data"
             )
-        ends = None if limits is None else tuple(map(known, limits))
-        bins = len(np.histogram_bin_edges(known(samples), bins, ends)) - 1
+        ends = None if limits is None else tuple(map(value_of, limits))
+        bins = len(np.histogram_bin_edges(value_of(samples), bins, ends)) - 1
     if np.ndim(bins) == 1:
         edges: Any = array(bins)
         if holds(edges[:-1] > edges[1:]):
@@ -182,7 +182,7 @@ def _uniform_counts(
     total = zeros(edges.type.with_shape((count,)).with_dtype(dtype))
     for block in _blocks(samples.shape[0]):
         amounts = None if weights is None else weights[block]
-        total = total + _counted(bins[block], amounts, count + 1)[:count].astype(dtype)
+        total = total + _add_up(bins[block], amounts, count + 1)[:count].astype(dtype)
     return total
 
 
@@ -214,7 +214,7 @@ def histogramdd(
 ) -> tuple[Any, list[Any]]:
     """Count points, or add up their weights, by bins along every dimension."""
     if isinstance(sample, list | tuple):
-        columns = promoted(*sample)
+        columns = promote(*sample)
     else:
         points = np.transpose(np.atleast_2d(array(sample)))
         columns = [points[k] for k in np.arange(points.shape[0])]
@@ -235,7 +235,7 @@ def histogramdd(
         place = np.searchsorted(e, x, side="right")
         position = position * size + np.where(x == e[-1], place - 1, place)
     amounts = None if weights is None else _as_double(weights)
-    counts: Any = _counted(array(position), amounts, int(np.prod(sizes)))
+    counts: Any = _add_up(array(position), amounts, int(np.prod(sizes)))
     counts = np.reshape(counts.astype(FLOAT), sizes)[(slice(1, -1),) * n]
     if density:
         total = counts.sum()

@@ -17,9 +17,9 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
-from funcdiff.numpy.reductions.families import Member, family, stored
+from funcdiff.numpy.reductions.families import Member, family, store_reduction
 from funcdiff.numpy.reductions.statistics import weights_along
-from funcdiff.numpy.shapes.shape import normalized_axes
+from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.axes import sorting
 from funcdiff.ops.axes.indexing import take_along
 from funcdiff.ops.axes.order_statistics import order_statistics
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     undefined: Traced | None
 
 
-def _merged(x: Tracer, axes: tuple[int, ...]) -> Traced:
+def _merge_axes(x: Tracer, axes: tuple[int, ...]) -> Traced:
     """Return an array with the axes of a reduction merged into its first one."""
     kept = kept_axes(x.ndim, axes)
     size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
@@ -46,7 +46,7 @@ def _merged(x: Tracer, axes: tuple[int, ...]) -> Traced:
 
 
 def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
-    entries = _merged(x, axes)
+    entries = _merge_axes(x, axes)
     count = entries.shape[0]
     if not x.type.differentiable:
         return Sample(entries, count, None)
@@ -57,7 +57,7 @@ def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
     return Sample(entries, numbers, reduce_all(nan, (0,)))
 
 
-def _read(sample: Sample, positions: Any) -> Traced:
+def _order_statistics(sample: Sample, positions: Any) -> Traced:
     """Return order statistics, stacked along a new first axis like the positions."""
     entries, kept = sample.entries, sample.entries.shape[1:]
     index = array(positions)
@@ -67,7 +67,7 @@ def _read(sample: Sample, positions: Any) -> Traced:
     return order_statistics(entries, convert(index, INT), 0)
 
 
-def _finished(
+def _finish(
     of: Member, value: Any, sample: Sample, x: Tracer, axes: tuple[int, ...], q_shape: Any,
     out: Any, keepdims: Any,
 ) -> Traced:  # fmt: skip
@@ -77,7 +77,7 @@ def _finished(
     kept = sample.entries.shape[1:]
     if keepdims is not default and keepdims:
         kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    return stored(of.name, reshape(array(value), (*q_shape, *kept)), out)
+    return store_reduction(of.name, reshape(array(value), (*q_shape, *kept)), out)
 
 
 # ---- median ------------------------------------------------------------------------------------
@@ -92,18 +92,18 @@ def _median(
     if x.type.size == 0:
         mean = np.nanmean if of.skips_nan else np.mean
         return mean(x, axis, None, out, keepdims)
-    axes = normalized_axes(axis, x.ndim)
+    axes = normalize_axes(axis, x.ndim)
     sample = _sample(x, axes, skips_nan=of.skips_nan)
-    return _finished(of, _middle(sample), sample, x, axes, (), out, keepdims)
+    return _finish(of, _middle(sample), sample, x, axes, (), out, keepdims)
 
 
 def _middle(sample: Sample) -> Traced:
     count = sample.count
     if not isinstance(count, Tracer):
         places = [count // 2] if count % 2 else [count // 2 - 1, count // 2]
-        return np.mean(_read(sample, np.array(places)), 0)
+        return np.mean(_order_statistics(sample, np.array(places)), 0)
     n: Any = np.maximum(sample.count, 1)
-    middle = _read(sample, np.stack([(n - 1) // 2, n // 2]))
+    middle = _order_statistics(sample, np.stack([(n - 1) // 2, n // 2]))
     return np.where(n % 2 == 1, middle[0], np.mean(middle, 0))
 
 
@@ -164,7 +164,7 @@ def _fraction(method: str, part: Any, position: Any) -> Any:
 # ---- quantile and percentile ---------------------------------------------------------------------
 
 
-def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
+def _interpolate(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     """Return the interpolated order statistics; `weak` fractions take the dtype of the entries."""
     x = sample.entries
     n = np.maximum(sample.count, 1)
@@ -175,7 +175,7 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
     below = np.where(position >= last, last, np.maximum(np.floor(position), 0))
     above = np.where(position < 0, 0, np.minimum(below + 1, last))
     part = _fraction(method, position - below, position)
-    both = _read(sample, np.concatenate((below, above)).astype(np.int64))
+    both = _order_statistics(sample, np.concatenate((below, above)).astype(np.int64))
     low, high = both[: len(below)], both[len(below) :]
     if np.ndim(part) == 1:
         part = np.reshape(part, (-1, *(1,) * (x.ndim - 1)))
@@ -188,10 +188,10 @@ def _interpolated(sample: Sample, q: Any, method: str, *, weak: bool) -> Traced:
 
 def _discrete(sample: Sample, position: Any) -> Traced:
     last = np.maximum(sample.count, 1) - 1
-    return _read(sample, np.minimum(position, last).astype(np.int64))
+    return _order_statistics(sample, np.minimum(position, last).astype(np.int64))
 
 
-def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
+def _weighted_quantile(sample: Sample, q: Any, weights: Traced) -> Traced:
     """Return the smallest entries at which the share of the weights reaches `q`."""
     entries = sample.entries
     order = sorting.argsort(stop_gradient(entries), 0, "quicksort")
@@ -211,7 +211,7 @@ def _weighted(sample: Sample, q: Any, weights: Traced) -> Traced:
     return _discrete(sample, np.sum(before, 1))
 
 
-def _checked_weights(
+def _check_weights(
     x: Tracer, weights: Any, axis: Any, axes: tuple[int, ...], method: str
 ) -> Traced:
     if method != "inverted_cdf":
@@ -219,7 +219,7 @@ def _checked_weights(
     w = broadcast_to(weights_along(x, weights, axis), x.shape)
     if holds(np.less(w, 0)):
         raise ValueError("Weights must be non-negative")
-    return _merged(w, axes)
+    return _merge_axes(w, axes)
 
 
 @family(
@@ -247,19 +247,19 @@ def _quantile(
         raise ValueError(f"{method!r} is not a valid method. Use one of: {known}")
     if of.skips_nan and x.type.size == 0:
         return np.nanmean(x, axis, None, out, keepdims)
-    axes = normalized_axes(axis, x.ndim)
+    axes = normalize_axes(axis, x.ndim)
     if any(x.shape[axis] == 0 for axis in axes):
         raise IndexError(f"{of.name} of an axis of size 0")
     sample = _sample(x, axes, skips_nan=of.skips_nan)
     row = np.reshape(q, -1)
     spread = np.reshape(q, (-1, *(1,) * (sample.entries.ndim - 1))) if of.skips_nan else row
     if weights is not None:
-        w = _checked_weights(x, weights, axis, axes, method)
-        value = _weighted(sample, row, w)
+        w = _check_weights(x, weights, axis, axes, method)
+        value = _weighted_quantile(sample, row, w)
     elif method in _DISCRETE:
         value = _discrete(sample, _DISCRETE[method](sample.count, spread))
     elif method == "linear" and q.dtype.kind in "biu":
         value = _discrete(sample, (sample.count - 1) * spread)
     else:
-        value = _interpolated(sample, spread, method, weak=weak)
-    return _finished(of, value, sample, x, axes, np.shape(q), out, keepdims)
+        value = _interpolate(sample, spread, method, weak=weak)
+    return _finish(of, value, sample, x, axes, np.shape(q), out, keepdims)

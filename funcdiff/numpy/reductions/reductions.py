@@ -16,19 +16,19 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import default, implements
-from funcdiff.numpy.border.masks import holds, mask_of, masked, sum_of
+from funcdiff.numpy.border.masks import fill_left_out, holds, mask_of, sum_of
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, fit
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.reductions.families import (
     Member,
     accumulator,
     family,
-    given,
+    is_given,
     reduced_axes,
-    stored,
+    store_reduction,
     with_kept,
 )
-from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
 from funcdiff.ops.axes.reductions import (
     argmax as position_of_max,
 )
@@ -76,22 +76,24 @@ def _with_initial(x: Tracer, axes: tuple[int, ...], initial: Any) -> tuple[Trace
 # ---- sum and product ---------------------------------------------------------------------------
 
 
-def _added(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
+def _add_up(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
     _check_start("add", x, axes, initial)
-    if given(initial):
+    if is_given(initial):
         return sum_from(_scalar_initial(initial, x.dtype), x, mask_of(where, x.shape), axes)
     return sum_of(x, axes, where)
 
 
-def _multiplied(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
+def _multiply_up(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> Tracer:
     _check_start("multiply", x, axes, initial)
-    x = masked(x, where, 1)
-    return reduce_prod(*_with_initial(x, axes, initial)) if given(initial) else reduce_prod(x, axes)
+    x = fill_left_out(x, where, 1)
+    return (
+        reduce_prod(*_with_initial(x, axes, initial)) if is_given(initial) else reduce_prod(x, axes)
+    )
 
 
 @family(
-    Member("sum", "Sum over axes{}.", _added, 0, ", NaN counting as 0"),
-    Member("prod", "Multiply over axes{}.", _multiplied, 1, ", NaN counting as 1"),
+    Member("sum", "Sum over axes{}.", _add_up, 0, ", NaN counting as 0"),
+    Member("prod", "Multiply over axes{}.", _multiply_up, 1, ", NaN counting as 1"),
 )
 def _total(
     of: Member,
@@ -144,8 +146,8 @@ def _extremum(
     """Reduce to an extremum; without a start, that of nothing but NaN is NaN."""
     x, nan = of.read(a)
     axes = reduced_axes(axis, x.ndim)
-    if given(initial):
-        entries = masked(x, where, of.neutral_of(x.dtype))
+    if is_given(initial):
+        entries = fill_left_out(x, where, of.neutral_of(x.dtype))
         y = of.operation(*_with_initial(entries, axes, initial))
         return of.finished(y, x, axes, keepdims, out)
     if mask_of(where, x.shape) is not None:
@@ -168,7 +170,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> T
     """Return the largest entry over axes minus the smallest."""
     x: Any = array(a)
     span = np.subtract(np.max(x, axis, keepdims=keepdims), np.min(x, axis, keepdims=keepdims))
-    return stored("np.ptp", array(span), out)
+    return store_reduction("np.ptp", array(span), out)
 
 
 # ---- logic and positions: no derivative ----------------------------------------------------------
@@ -187,7 +189,7 @@ def _logic(
     *,
     where: Any = default,
 ) -> Traced:
-    x = masked(convert(array(a), BOOL), where, of.neutral)
+    x = fill_left_out(convert(array(a), BOOL), where, of.neutral)
     axes = reduced_axes(axis, x.ndim)
     return of.finished(of.operation(x, axes), x, axes, keepdims, out)
 
@@ -196,7 +198,7 @@ def _logic(
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     """Return how many entries over axes are non-zero, int64."""
     x = array(a)
-    axes = normalized_axes(axis, x.ndim)
+    axes = normalize_axes(axis, x.ndim)
     count = reduce_sum(convert(convert(x, BOOL), INT), axes)
     return views.fresh(with_kept(count, x, axes, keepdims))
 
@@ -222,7 +224,7 @@ def _position(
 ) -> Traced:
     x, nan = of.read(a)
     flat = reshape(x, (x.type.size,)) if axis is None or x.ndim == 0 else x
-    along = 0 if axis is None else normalized_axis(axis, flat.ndim)
+    along = 0 if axis is None else normalize_axis(axis, flat.ndim)
     if flat.shape[along] == 0:
         name = of.operation.__name__
         raise ValueError(f"attempt to get {name} of an empty sequence")

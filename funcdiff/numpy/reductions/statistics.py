@@ -20,16 +20,16 @@ from funcdiff.numpy.border.promotion import (
     broadcast_to,
     common_dtype,
     known_dtype,
-    matched,
+    promote_and_broadcast,
 )
 from funcdiff.numpy.reductions.families import (
     Member,
     family,
-    given,
+    is_given,
     reduced_axes,
     with_kept,
 )
-from funcdiff.numpy.shapes.shape import normalized_axes, normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
 from funcdiff.ops.elementwise.complex import conj, imag, join, real
 from funcdiff.ops.elementwise.logic import logical_not
 from funcdiff.ops.elementwise.mathematics import div, mul, root_of_squares
@@ -39,7 +39,7 @@ from funcdiff.space import zeros
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
 
-def divided(total: Tracer, count: Any) -> Traced:
+def divide(total: Tracer, count: Any) -> Traced:
     """Return total/count in the dtype of `total`, computed in double precision as NumPy does."""
     wide: Traced = convert(total, np.result_type(total.dtype, FLOAT))
     if isinstance(count, Tracer):
@@ -66,7 +66,7 @@ def _entries(of: Member, a: Any, axis: Any, dtype: Any, out: Any) -> tuple[Any, 
     """Return the array, where it was NaN, and the axes."""
     x, nan = of.read(a)
     if nan is None:
-        return x, nan, normalized_axes(axis, x.ndim)
+        return x, nan, normalize_axes(axis, x.ndim)
     for name, kind in (("dtype", dtype), ("out", None if out is None else out.dtype)):
         if kind is not None and np.dtype(kind).kind not in "fc":
             raise TypeError(f"If a is inexact, then {name} must be inexact")
@@ -94,7 +94,7 @@ def _mean(
     x, nan, axes = _entries(of, a, axis, dtype, out)
     half = dtype is None and x.dtype == HALF and nan is None
     total = sum_of(convert(x, SINGLE if half else _accumulator(x, dtype, out)), axes, where)
-    value = divided(total, _count(x, nan, axes, where))
+    value = divide(total, _count(x, nan, axes, where))
     if half and out is None:
         value = convert(value, HALF)
     return of.finished(value, x, axes, keepdims, out)
@@ -107,7 +107,7 @@ def weights_along(x: Tracer, weights: Any, axis: Any) -> Traced:
         return w
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    given_axes = [normalized_axis(k, x.ndim) for k in (axis if np.iterable(axis) else (axis,))]
+    given_axes = [normalize_axis(k, x.ndim) for k in (axis if np.iterable(axis) else (axis,))]
     if w.shape != tuple(x.shape[k] for k in given_axes):
         raise ValueError(
             "Shape of weights must be consistent with shape of a along specified axis."
@@ -127,7 +127,7 @@ def average(
 ) -> Any:
     """Return the weighted mean over axes, with the sum of the weights if that is wanted."""
     x: Traced = array(a)
-    axes = normalized_axes(axis, x.ndim)
+    axes = normalize_axes(axis, x.ndim)
     scale: Any
     if weights is None:
         value = np.mean(x, axis, keepdims=keepdims)
@@ -138,7 +138,7 @@ def average(
         scale = np.sum(w, axes, dtype, keepdims=keepdims)
         if holds(scale == 0):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-        product: Traced = mul(*matched(convert(x, dtype), convert(w, dtype)))
+        product: Traced = mul(*promote_and_broadcast(convert(x, dtype), convert(w, dtype)))
         value = array(np.true_divide(np.sum(product, axes, keepdims=keepdims), scale))
     return (value, broadcast_to(scale, value.shape)) if returned else value
 
@@ -163,7 +163,7 @@ def _root(v: Traced) -> Traced:
         _root,
     ),
 )
-def _spread(
+def _var_and_std(
     of: Member,
     a: Any,
     axis: Any = None,
@@ -184,23 +184,23 @@ def _spread(
     x, nan, axes = _entries(of, a, axis, dtype, out)
     accumulator = _accumulator(x, dtype, None)
     count = _count(x, nan, axes, where)
-    if not given(mean):
+    if not is_given(mean):
         total = sum_of(convert(x, accumulator), axes, where)
-        mean = with_kept(divided(total, count), x, axes, True)
-    square = _squared(x - mean, x, nan)
+        mean = with_kept(divide(total, count), x, axes, True)
+    square = _squared_deviations(x - mean, x, nan)
     if dtype is None and isinstance(out, Tracer) and x.dtype.kind not in "biu":
         accumulator = out.dtype
     elif dtype is None and x.dtype.kind == "c":
         accumulator = square.dtype
     total = sum_of(convert(square, accumulator), axes, where)
     degrees = count - ddof
-    value = divided(total, np.maximum(degrees, 0))
+    value = divide(total, np.maximum(degrees, 0))
     if nan is not None:
         value = np.where(degrees <= 0, np.nan, value)
     return of.finished(of.operation(value), x, axes, keepdims, out)
 
 
-def _squared(deviation: Traced, x: Tracer, nan: Tracer | None) -> Traced:
+def _squared_deviations(deviation: Traced, x: Tracer, nan: Tracer | None) -> Traced:
     """Return |x - mean(x)|², computed in either case as NumPy does."""
     if nan is not None:
         deviation = select(nan, zeros(x.type), convert(deviation, x.dtype))

@@ -18,8 +18,8 @@ from funcdiff.numpy.shapes.shape import (
     as_ints,
     broadcast_arrays,
     expand_dims,
-    normalized_axes,
-    normalized_axis,
+    normalize_axes,
+    normalize_axis,
     ravel,
     reshape,
     with_axis,
@@ -38,7 +38,7 @@ WHOLE = slice(None)
 def flip(m: Any, axis: Any = None) -> Any:
     """Return a view with the elements in reverse order along some axes."""
     x = array(m)
-    turned = normalized_axes(axis, x.ndim)
+    turned = normalize_axes(axis, x.ndim)
     return take(x, tuple(slice(None, None, -1) if k in turned else WHOLE for k in range(x.ndim)))
 
 
@@ -56,11 +56,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
         axes * (count // (len(axes) or 1)), shifts * (count // (len(shifts) or 1)), strict=True
     )
     for one, by in pairs:
-        x = _rolled(x, normalized_axis(one, x.ndim), by)
+        x = _roll(x, normalize_axis(one, x.ndim), by)
     return views.fresh(x)
 
 
-def _rolled(x: Tracer, axis: int, shift: int) -> Tracer:
+def _roll(x: Tracer, axis: int, shift: int) -> Tracer:
     length = x.shape[axis]
     cut = -shift % length if length else 0
     if cut == 0:

@@ -18,7 +18,7 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import array, broadcast_to
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.shapes.shape import normalized_axis, ravel
+from funcdiff.numpy.shapes.shape import normalize_axis, ravel
 from funcdiff.ops.elementwise.logic import less
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
@@ -31,7 +31,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     x = array(a)
     if x.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    first, second = (normalized_axis(axis, x.ndim) for axis in (axis1, axis2))
+    first, second = (normalize_axis(axis, x.ndim) for axis in (axis1, axis2))
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
     offset = as_int(offset)

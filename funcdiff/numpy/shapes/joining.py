@@ -12,11 +12,11 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import array, fit, promoted
+from funcdiff.numpy.border.promotion import array, fit, promote
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import (
-    normalized_axis,
+    normalize_axis,
     ravel,
     reshape,
 )
@@ -39,7 +39,7 @@ def concatenate(
     given = _sequence(arrays)
     if not given:
         raise ValueError("need at least one array to concatenate")
-    xs = promoted(*given) if dtype is None else _converted(given, np.dtype(dtype), casting)
+    xs = promote(*given) if dtype is None else _convert(given, np.dtype(dtype), casting)
     if axis is None:
         xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
     _check_shapes(xs, axis := _joining_axis(xs, axis))
@@ -54,7 +54,7 @@ def _sequence(arrays: Any) -> list[Any]:
     return list(arrays)
 
 
-def _converted(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
+def _convert(given: Sequence[Any], dtype: np.dtype[Any], casting: Any) -> list[Tracer]:
     xs = [array(x) for x in given]
     for x in xs:
         if not np.can_cast(x.dtype, dtype, casting):
@@ -71,7 +71,7 @@ def _joining_axis(xs: Sequence[Tracer], axis: Any) -> int:
             f"zero-dimensional arrays cannot be concatenated, at {user_location()}. "
             "Use np.stack or funcdiff.numpy.array."
         )
-    return normalized_axis(axis, xs[0].ndim)
+    return normalize_axis(axis, xs[0].ndim)
 
 
 def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
@@ -140,7 +140,7 @@ def _leaves(arrays: Any) -> list[Tracer]:
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tracer]:
     """Split into parts: a number of about equal ones, or at the given positions."""
     x = array(ary)
-    axis = normalized_axis(axis, x.ndim)
+    axis = normalize_axis(axis, x.ndim)
     length = x.shape[axis]
     if np.iterable(indices_or_sections):
         cuts = [0, *map(as_int, indices_or_sections), length]
@@ -184,7 +184,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     x = array(arr)
     if axis is None:
         x, axis = ravel(x), 0
-    axis = normalized_axis(axis, x.ndim)
+    axis = normalize_axis(axis, x.ndim)
     kept = np.delete(np.arange(x.shape[axis]), concrete_index(obj))
     return take(x, (*(slice(None),) * axis, kept))
 

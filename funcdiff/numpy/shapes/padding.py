@@ -14,7 +14,7 @@ from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import broadcast_to, fit
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.indexing import take
-from funcdiff.numpy.shapes.shape import normalized_axis, squeeze
+from funcdiff.numpy.shapes.shape import normalize_axis, squeeze
 from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
 
@@ -48,9 +48,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     x = promotion.array(array)
     widths = _width_pairs(pad_width, x.ndim)
     if callable(mode):
-        return _filled_by(mode, x, widths, kwargs)
+        return _fill_by(mode, x, widths, kwargs)
     _check(mode, kwargs)
-    fill = _filling(x, mode, widths, kwargs)
+    fill = _filler(x, mode, widths, kwargs)
     for axis, width in enumerate(widths):
         if any(width):
             x = fill(x, axis, width)
@@ -84,7 +84,7 @@ def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
     if isinstance(pad_width, dict):
         pairs: list[tuple[Any, Any]] = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            pairs[normalized_axis(axis, ndim)] = _pairs(width, 1)[0]
+            pairs[normalize_axis(axis, ndim)] = _pairs(width, 1)[0]
     else:
         if np.asarray(pad_width).dtype.kind not in "iu":
             raise TypeError("`pad_width` must be of integral type")
@@ -98,40 +98,40 @@ def _width_pairs(pad_width: Any, ndim: int) -> list[Widths]:
 Fill: TypeAlias = Callable[[Any, int, Widths], Any]
 
 
-def _filling(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) -> Fill:
+def _filler(x: Tracer, mode: str, widths: list[Widths], given: dict[str, Any]) -> Fill:
     """Return the function that pads one axis."""
     if mode in ("constant", "empty"):
         values = _pairs(given.get("constant_values", 0), x.ndim)
-        return lambda x, axis, width: _joined(x, axis, _constants(x, axis, width, values[axis]))
+        return lambda x, axis, width: _join(x, axis, _constants(x, axis, width, values[axis]))
     if x.type.size == 0:
         for axis, width in enumerate(widths):
             if x.shape[axis] == 0 and any(width):
                 raise ValueError(
                     f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
                 )
-        return lambda x, axis, width: _joined(x, axis, _constants(x, axis, width, (0, 0)))
+        return lambda x, axis, width: _join(x, axis, _constants(x, axis, width, (0, 0)))
     if mode == "linear_ramp":
         ends = _pairs(given.get("end_values", 0), x.ndim)
-        return lambda x, axis, width: _joined(x, axis, _ramps(x, axis, width, ends[axis]))
+        return lambda x, axis, width: _join(x, axis, _ramps(x, axis, width, ends[axis]))
     if mode in _STATISTICS:
         lengths = _pairs(given.get("stat_length"), x.ndim)
         if any(n is not None and n < 0 for pair in lengths for n in pair):
             raise ValueError("index can't contain negative values")
         function = _STATISTICS[mode]
-        return lambda x, axis, width: _joined(
+        return lambda x, axis, width: _join(
             x, axis, _statistics(x, axis, width, lengths[axis], function)
         )
     if given.get("reflect_type") == "odd":
         return lambda x, axis, width: _oddly_reflected(x, axis, width, mode == "symmetric")
-    return lambda x, axis, width: _taken(x, axis, width, mode)
+    return lambda x, axis, width: _take_again(x, axis, width, mode)
 
 
-def _filled_by(
+def _fill_by(
     function: Callable[..., Any], x: Any, widths: list[Widths], given: dict[str, Any]
 ) -> Any:
     """Let a function fill the borders of every vector along every axis, in place."""
     for axis, width in enumerate(widths):
-        x = _joined(x, axis, _constants(x, axis, width, (0, 0)))
+        x = _join(x, axis, _constants(x, axis, width, (0, 0)))
     for axis, width in enumerate(widths):
         vectors: Any = np.moveaxis(x, axis, -1)
         places = list(np.ndindex(vectors.shape[:-1]))
@@ -143,12 +143,12 @@ def _filled_by(
     return views.fresh(x)
 
 
-def _joined(x: Tracer, axis: int, around: Pads) -> Tracer:
+def _join(x: Tracer, axis: int, around: Pads) -> Tracer:
     before, behind = around
     return ops.concatenate([z for z in (before, x, behind) if z.shape[axis] or z is x], axis)
 
 
-def _stretched(x: Tracer, axis: int, length: int) -> Any:
+def _stretch(x: Tracer, axis: int, length: int) -> Any:
     """Repeat an array of length 1 along an axis."""
     return broadcast_to(x, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
@@ -188,17 +188,17 @@ def _statistics(
         value = function(chunk, axis=axis, keepdims=True)
         if x.dtype.kind in "iu":
             value = np.rint(value)
-        return _stretched(ops.convert(value, x.dtype), axis, length)
+        return _stretch(ops.convert(value, x.dtype), axis, length)
 
     return statistic(chunks[0], width[0]), statistic(chunks[1], width[1])
 
 
-def _taken(x: Tracer, axis: int, width: Widths, mode: str) -> Any:
+def _take_again(x: Tracer, axis: int, width: Widths, mode: str) -> Any:
     """Read elements again: NumPy itself says which, by padding their positions."""
     if mode == "edge":
         left, right = _edges(x, axis)
-        around = _stretched(left, axis, width[0]), _stretched(right, axis, width[1])
-        return _joined(x, axis, around)
+        around = _stretch(left, axis, width[0]), _stretch(right, axis, width[1])
+        return _join(x, axis, around)
     positions = np.pad(np.arange(x.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
     return take(x, (*(slice(None),) * axis, positions))
 
@@ -206,7 +206,7 @@ def _taken(x: Tracer, axis: int, width: Widths, mode: str) -> Any:
 def _oddly_reflected(x: Tracer, axis: int, width: Widths, symmetric: bool) -> Any:
     """Reflect about the edges: 2·edge - x, chunk by chunk, in NumPy's order."""
     if x.shape[axis] == 1:
-        return _taken(x, axis, width, "edge")
+        return _take_again(x, axis, width, "edge")
     left, right = width
     period = x.shape[axis] if symmetric else x.shape[axis] - 1
     skipped = 0 if symmetric else 1

@@ -15,7 +15,7 @@ from funcdiff.numpy.memory import views
 from funcdiff.ops.structure import structural as ops
 
 
-def normalized_axis(axis: Any, ndim: int) -> int:
+def normalize_axis(axis: Any, ndim: int) -> int:
     """Return an axis counted from the front; raises NumPy's AxisError."""
     position = as_int(axis)
     if not -ndim <= position < ndim:
@@ -26,11 +26,11 @@ def normalized_axis(axis: Any, ndim: int) -> int:
 def with_axis(x: Tracer, axis: Any) -> tuple[Tracer, int]:
     """Return an array and the axis to go along: None flattens, and a number is a vector of one."""
     if axis is None or not x.ndim:
-        return ravel(x), normalized_axis(0 if axis is None else axis, 1)
-    return x, normalized_axis(axis, x.ndim)
+        return ravel(x), normalize_axis(0 if axis is None else axis, 1)
+    return x, normalize_axis(axis, x.ndim)
 
 
-def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return None, an int or a tuple as ascending axes."""
     if axis is None:
         return tuple(range(ndim))
@@ -39,7 +39,7 @@ def normalized_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 def _distinct_axes(axis: Any, ndim: int) -> list[int]:
     """Return an int or several as axes counted from the front, in the order given."""
-    axes = [normalized_axis(a, ndim) for a in as_ints(axis)]
+    axes = [normalize_axis(a, ndim) for a in as_ints(axis)]
     if len(set(axes)) != len(axes):
         raise ValueError(f"repeated axis in {axis}")
     return axes
@@ -57,7 +57,7 @@ def as_ints(value: Any) -> tuple[int, ...]:
 def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None = None) -> Tracer:
     """Return the elements in another shape."""
     x = array(a)
-    target = _completed(x.shape, as_ints(shape))
+    target = _complete(x.shape, as_ints(shape))
     order = _upper(order)
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
@@ -105,7 +105,7 @@ def _reversed_axes(x: Tracer) -> Tracer:
     return ops.permute(x, tuple(reversed(range(x.ndim))))
 
 
-def _completed(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+def _complete(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
     """Fill in the -1 of a target shape."""
     size = int(np.prod(shape, dtype=int))
     rest = int(np.prod([n for n in target if n != -1], dtype=int))
@@ -136,7 +136,7 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
     order = (
         tuple(reversed(range(x.ndim)))
         if axes is None
-        else tuple(normalized_axis(k, x.ndim) for k in as_ints(axes))
+        else tuple(normalize_axis(k, x.ndim) for k in as_ints(axes))
     )
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"axes {axes} don't match array of shape {x.shape}")
@@ -148,7 +148,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
     """Return the array with two axes interchanged."""
     x = array(a)
     order = list(range(x.ndim))
-    i, j = normalized_axis(axis1, x.ndim), normalized_axis(axis2, x.ndim)
+    i, j = normalize_axis(axis1, x.ndim), normalize_axis(axis2, x.ndim)
     order[i], order[j] = j, i
     return transpose(x, order)
 
@@ -173,7 +173,7 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
     if axis is None:
         gone = [k for k, n in enumerate(x.shape) if n == 1]
     else:
-        gone = list(normalized_axes(axis, x.ndim))
+        gone = list(normalize_axes(axis, x.ndim))
     if any(x.shape[k] != 1 for k in gone):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one: axis "
@@ -188,7 +188,7 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
 @implements(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
     """Return a read-only view of the array, repeated to a shape."""
-    return _repeated(array, as_ints(shape))
+    return _repeat(array, as_ints(shape))
 
 
 @implements(np.broadcast_arrays)
@@ -196,10 +196,10 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tracer, ...]:
     """Return the arguments, repeated to their common shape."""
     xs = [array(x) for x in args]
     target = broadcast_shapes(*(x.shape for x in xs))
-    return tuple(_repeated(x, target) for x in xs)
+    return tuple(_repeat(x, target) for x in xs)
 
 
-def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
+def _repeat(value: Any, shape: tuple[int, ...]) -> Tracer:
     x = array(value)
     return views.view(x, broadcast(x, shape), lambda b: np.broadcast_to(b, shape))
 
@@ -210,7 +210,7 @@ def _repeated(value: Any, shape: tuple[int, ...]) -> Tracer:
 @implements(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Tracer:
     """Return a copy."""
-    return views.copied(array(a), order)
+    return views.copy_in_order(array(a), order)
 
 
 @implements("astype")

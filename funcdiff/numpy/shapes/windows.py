@@ -10,7 +10,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, unsupported
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.shapes.shape import as_ints, normalized_axis
+from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
 from funcdiff.ops.structure.sliding_windows import sliding_windows
 
 
@@ -39,7 +39,7 @@ def windows(
             f"of shape {base.shape}"
         )
     for place, length in zip(axes, lengths, strict=True):
-        along = normalized_axis(place, base.ndim)
+        along = normalize_axis(place, base.ndim)
         if length > result.shape[along]:
             raise ValueError(
                 f"window shape {lengths} is larger than the array of shape {base.shape} along "

@@ -17,10 +17,10 @@ from funcdiff.core.builder import Builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border import dispatch, sparse
 from funcdiff.numpy.border.conversions import OF_NUMBERS
-from funcdiff.numpy.border.deferring import Stance, deferred, overrides, stance_of
+from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.memory import exports, indexing, mutation, views
-from funcdiff.numpy.messages.mistakes import attribute_cure, called_through
+from funcdiff.numpy.messages.mistakes import attribute_cure, is_called_through
 from funcdiff.numpy.traced.classes import Absent, StandsFor, UnsupportedAttributeError
 from funcdiff.numpy.traced.methods import Methods
 from funcdiff.numpy.traced.standard import namespace_of_traced
@@ -60,13 +60,13 @@ def _binary(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             return NotImplemented
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
-            return _left(stance, self, ufunc, (self, other))
+            return _leave(stance, self, ufunc, (self, other))
         return calls.apply(ufunc, self, other)
 
     return operator
 
 
-def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+def _reflect(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         builder = self.builder
         if builder is not None and builder is innermost():
@@ -84,19 +84,19 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             return NotImplemented
         stance = stance_of(type(other))
         if stance is not NO_STANCE:
-            return _left(stance, self, ufunc, (other, self))
+            return _leave(stance, self, ufunc, (other, self))
         return calls.apply(ufunc, other, self)
 
     return operator
 
 
-def _left(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
+def _leave(stance: Stance, x: Array, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Any:
     """Leave an operator to the other operand: to its operator, or its way with ufuncs."""
     if stance is Stance.SPARSE:
         return sparse.meet(ufunc, operands)
     if stance is Stance.REFUSES or x.weak:  # to Python's numbers it is not known
         return NotImplemented
-    return deferred(ufunc, "__call__", operands, {})
+    return ask_operands(ufunc, "__call__", operands, {})
 
 
 def _repeats(count: Array, other: Any) -> bool:
@@ -111,7 +111,7 @@ def _repeats(count: Array, other: Any) -> bool:
 def _in_place(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any) -> Any:
         if overrides((other,)):
-            return deferred(ufunc, "__call__", (self, other), {"out": (self,)})
+            return ask_operands(ufunc, "__call__", (self, other), {"out": (self,)})
         return mutation.update(self, ufunc, other)
 
     return operator
@@ -145,7 +145,7 @@ class Array(Methods, metaclass=StandsFor):
         if len(inputs) > 1 or kwargs:
             out = kwargs.get("out") or ()
             if overrides((*inputs, *out)):
-                return deferred(ufunc, method, inputs, kwargs)
+                return ask_operands(ufunc, method, inputs, kwargs)
         if kwargs or method != "__call__":
             return ufunc_methods.call_method(ufunc, method, inputs, kwargs)
         builder = self.builder
@@ -256,7 +256,7 @@ class Array(Methods, metaclass=StandsFor):
                 f"a traced array, like an ndarray, has no attribute {name!r}{where}"
                 f"{attribute_cure(name)}"
             )
-        if name == "view" and called_through("matrixlib"):
+        if name == "view" and is_called_through("matrixlib"):
             raise UnsupportedNumPyError(
                 f"a matrix met a traced array at {user_location()}: its * is @, which would be "
                 "lost. Use np.asarray(x), and write @ for products."
@@ -279,30 +279,30 @@ class Array(Methods, metaclass=StandsFor):
 
     # ---- operators -------------------------------------------------------------------------
 
-    __add__, __radd__ = _binary(np.add), _reflected(np.add)
-    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
-    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
-    __truediv__, __rtruediv__ = _binary(np.divide), _reflected(np.divide)
-    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
-    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
-    __divmod__, __rdivmod__ = _binary(np.divmod), _reflected(np.divmod)
-    __matmul__, __rmatmul__ = _binary(np.matmul), _reflected(np.matmul)
-    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
-    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
-    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
-    __lshift__, __rlshift__ = _binary(np.left_shift), _reflected(np.left_shift)
-    __rshift__, __rrshift__ = _binary(np.right_shift), _reflected(np.right_shift)
+    __add__, __radd__ = _binary(np.add), _reflect(np.add)
+    __sub__, __rsub__ = _binary(np.subtract), _reflect(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply), _reflect(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.divide), _reflect(np.divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflect(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder), _reflect(np.remainder)
+    __divmod__, __rdivmod__ = _binary(np.divmod), _reflect(np.divmod)
+    __matmul__, __rmatmul__ = _binary(np.matmul), _reflect(np.matmul)
+    __and__, __rand__ = _binary(np.bitwise_and), _reflect(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or), _reflect(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflect(np.bitwise_xor)
+    __lshift__, __rlshift__ = _binary(np.left_shift), _reflect(np.left_shift)
+    __rshift__, __rrshift__ = _binary(np.right_shift), _reflect(np.right_shift)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
     __neg__, __pos__ = _unary(np.negative), _unary(np.positive)
     __abs__, __invert__ = _unary(np.absolute), _unary(np.invert)
-    __rpow__ = _reflected(np.power)
+    __rpow__ = _reflect(np.power)
 
     def __pow__(self, exponent: Any) -> Any:
         stance = stance_of(type(exponent))
         if stance is not NO_STANCE:
-            return _left(stance, self, np.power, (self, exponent))
+            return _leave(stance, self, np.power, (self, exponent))
         return calls.power_operator(self, exponent)
 
 

@@ -27,7 +27,7 @@ def _method(function: Any) -> Any:
     return method
 
 
-def _conjugated(x: Any, *out: Any, **keywords: Any) -> Any:
+def _conjugate(x: Any, *out: Any, **keywords: Any) -> Any:
     """Return the conjugate; a real array itself, as the method of an ndarray does."""
     is_itself = not out and not keywords and x.dtype.kind != "c"
     return x if is_itself else np.conjugate(x, *out, **keywords)
@@ -58,7 +58,7 @@ class Methods(Convertible):
     all, any, argmax, argmin = map(_method, (np.all, np.any, np.argmax, np.argmin))
     argpartition, argsort = map(_method, (np.argpartition, np.argsort))
     put = _method(np.put)
-    conj = conjugate = _conjugated
+    conj = conjugate = _conjugate
     cumprod, cumsum, diagonal, dot = map(_method, (np.cumprod, np.cumsum, np.diagonal, np.dot))
     max, mean, min, prod = map(_method, (np.max, np.mean, np.min, np.prod))
     nonzero, ravel, repeat, round = map(_method, (np.nonzero, np.ravel, np.repeat, np.round))
@@ -88,8 +88,8 @@ class Methods(Convertible):
         if not is_array:
             return convert(self, target)
         if copy or target != self.dtype:
-            return views.copied(views.as_array(convert(self, target)), order)
-        return views.required(self, lambda b: b.astype(target, order, copy=False), order)
+            return views.copy_in_order(views.as_array(convert(self, target)), order)
+        return views.make_in_order(self, lambda b: b.astype(target, order, copy=False), order)
 
     def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """Do what ``np.clip`` does; either bound may be left out."""

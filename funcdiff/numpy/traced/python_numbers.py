@@ -45,20 +45,20 @@ def _is_bool(x: Any) -> bool:
     return x.type.dtype is BOOL if isinstance(x, Tracer) else type(x) is bool
 
 
-def _counted(x: Any) -> Any:
+def _as_integer(x: Any) -> Any:
     """Return a bool as the integer that it is to Python's arithmetic, another number as it is."""
     if not _is_bool(x):
         return x
     return as_number(convert(x, INT)) if isinstance(x, Tracer) else int(x)
 
 
-def _kept(x: Any) -> Any:
+def _as_it_is(x: Any) -> Any:
     return x
 
 
 def _of_numbers(
     operator: Callable[..., Any],
-    operand: Callable[[Any], Any] = _counted,
+    operand: Callable[[Any], Any] = _as_integer,
     *,
     is_reflected: bool = False,
 ) -> Callable[..., Any]:
@@ -115,22 +115,22 @@ def _of_number(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that makes a number of one."""
 
     def number_operator(self: Number) -> Any:
-        return as_number(operator(_counted(self)))
+        return as_number(operator(_as_integer(self)))
 
     return number_operator
 
 
 def _comparison(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return a comparison, which takes bools as they are."""
-    return _of_numbers(operator, _kept)
+    return _of_numbers(operator, _as_it_is)
 
 
 def _order(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return a comparison of which Python has none for complex numbers."""
-    return _of_numbers(operator, _ordered)
+    return _of_numbers(operator, _require_order)
 
 
-def _ordered(x: Any) -> Any:
+def _require_order(x: Any) -> Any:
     if type(x) is complex or (isinstance(x, Tracer) and x.type.dtype.kind == "c"):
         raise TypeError(
             f"complex numbers have no order, at {user_location()}. Compare z.real or abs(z)."
@@ -138,14 +138,14 @@ def _ordered(x: Any) -> Any:
     return x
 
 
-def _reflected(operator: Callable[..., Any]) -> Callable[..., Any]:
+def _reflect(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator of which the number is the right operand."""
     return _of_numbers(operator, is_reflected=True)
 
 
 def _of_bits(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that makes a bool of two bools, and else an integer of integers."""
-    of_bools, of_integers = _of_numbers(operator, _kept), _of_numbers(operator)
+    of_bools, of_integers = _of_numbers(operator, _as_it_is), _of_numbers(operator)
 
     def number_operator(self: Number, other: Any) -> Any:
         return (of_bools if _is_bool(self) and _is_bool(other) else of_integers)(self, other)
@@ -168,7 +168,7 @@ def _is_integer(x: Any) -> bool:
 
 def _power(base: Any, exponent: Any) -> Any:
     """Return a power of numbers: that of an integer by a negative one is a float."""
-    base, exponent = _counted(base), _counted(exponent)
+    base, exponent = _as_integer(base), _as_integer(exponent)
     if _is_integer(base) and _is_integer(exponent) and _is_negative(exponent):
         base = as_number(convert(base, FLOAT)) if isinstance(base, Tracer) else float(base)
     if isinstance(base, Tracer):
@@ -198,17 +198,17 @@ class Number(Array):
 
     __hash__ = Array.__hash__
 
-    __add__, __radd__ = _of_numbers(Array.__add__), _reflected(Array.__radd__)
-    __sub__, __rsub__ = _of_numbers(Array.__sub__), _reflected(Array.__rsub__)
-    __mul__, __rmul__ = _of_numbers(Array.__mul__), _reflected(Array.__rmul__)
-    __truediv__, __rtruediv__ = _of_numbers(Array.__truediv__), _reflected(Array.__rtruediv__)
-    __floordiv__, __rfloordiv__ = _of_numbers(Array.__floordiv__), _reflected(Array.__rfloordiv__)
-    __mod__, __rmod__ = _of_numbers(Array.__mod__), _reflected(Array.__rmod__)
+    __add__, __radd__ = _of_numbers(Array.__add__), _reflect(Array.__radd__)
+    __sub__, __rsub__ = _of_numbers(Array.__sub__), _reflect(Array.__rsub__)
+    __mul__, __rmul__ = _of_numbers(Array.__mul__), _reflect(Array.__rmul__)
+    __truediv__, __rtruediv__ = _of_numbers(Array.__truediv__), _reflect(Array.__rtruediv__)
+    __floordiv__, __rfloordiv__ = _of_numbers(Array.__floordiv__), _reflect(Array.__rfloordiv__)
+    __mod__, __rmod__ = _of_numbers(Array.__mod__), _reflect(Array.__rmod__)
     __and__, __rand__ = map(_of_bits, (Array.__and__, Array.__rand__))
     __or__, __ror__ = map(_of_bits, (Array.__or__, Array.__ror__))
     __xor__, __rxor__ = map(_of_bits, (Array.__xor__, Array.__rxor__))
-    __lshift__, __rlshift__ = _of_numbers(Array.__lshift__), _reflected(Array.__rlshift__)
-    __rshift__, __rrshift__ = _of_numbers(Array.__rshift__), _reflected(Array.__rrshift__)
+    __lshift__, __rlshift__ = _of_numbers(Array.__lshift__), _reflect(Array.__rlshift__)
+    __rshift__, __rrshift__ = _of_numbers(Array.__rshift__), _reflect(Array.__rrshift__)
     __lt__, __le__ = map(_order, (Array.__lt__, Array.__le__))
     __gt__, __ge__ = map(_order, (Array.__gt__, Array.__ge__))
     __eq__, __ne__ = map(_comparison, (Array.__eq__, Array.__ne__))
@@ -224,7 +224,7 @@ class Number(Array):
     @property
     def real(self) -> Any:
         """The real part, a number."""
-        return as_number(real_part(_counted(self)))
+        return as_number(real_part(_as_integer(self)))
 
     @real.setter
     def real(self, value: Any) -> NoReturn:
@@ -233,7 +233,7 @@ class Number(Array):
     @property
     def imag(self) -> Any:
         """The imaginary part, a number."""
-        return as_number(imaginary_part(_counted(self)))
+        return as_number(imaginary_part(_as_integer(self)))
 
     @imag.setter
     def imag(self, value: Any) -> NoReturn:
@@ -241,7 +241,7 @@ class Number(Array):
 
     def conjugate(self, **keywords: Any) -> Any:
         """Return the conjugate, a number."""
-        return as_number(np.conjugate(_counted(self), **keywords))
+        return as_number(np.conjugate(_as_integer(self), **keywords))
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType, complex_dtype
 from funcdiff.numpy.border.dispatch import implements
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.ufuncs.calls import apply, elementwise, resolve, resolved
+from funcdiff.numpy.ufuncs.calls import apply, elementwise, resolve, resolve_or_explain
 from funcdiff.ops.elementwise import (
     extrema,  # noqa: F401  (enter their ufuncs)
 )
@@ -23,14 +22,14 @@ from funcdiff.ops.structure.structural import convert
 @implements(np.positive)
 def positive(x: Tracer) -> Tracer:
     """Return +x, a copy."""
-    resolved(np.positive, (x.dtype,))  # NumPy has none for booleans
+    resolve_or_explain(np.positive, (x.dtype,))  # NumPy has none for booleans
     return views.fresh(x)
 
 
 @implements(np.conjugate)
 def conjugate(z: Tracer) -> Tracer:
     """Return the complex conjugate; of booleans, the same as small integers."""
-    (dtype,) = resolved(np.conjugate, (z.dtype,))
+    (dtype,) = resolve_or_explain(np.conjugate, (z.dtype,))
     return views.fresh(conj(convert(z, dtype)))
 
 
@@ -95,8 +94,3 @@ def real(val: Any) -> Traced:
 def imag(val: Any) -> Traced:
     """Return the imaginary part."""
     return val.imag if val.weak else views.view(val, imaginary_part(val), np.imag)
-
-
-def complex_type(x: Tracer) -> ArrayType:
-    """Return the type of an array converted to complex."""
-    return x.type.with_dtype(complex_dtype(x.dtype))

@@ -26,7 +26,7 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.messages.foreign import operation_of, qualified
+from funcdiff.numpy.messages.foreign import operation_of, qualified_name
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.structural import convert
@@ -36,24 +36,24 @@ from funcdiff.space import splat
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
     innermost(*operands)
-    again = _recorded_again(ufunc, operands)
+    again = _record_again(ufunc, operands)
     if again is not None:
         return again
     operands = tuple([array(x) if isinstance(x, list | tuple) else x for x in operands])
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
         made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
-        raise unsupported("np.frompyfunc" if made else qualified(ufunc))
+        raise unsupported("np.frompyfunc" if made else qualified_name(ufunc))
     try:
         if isinstance(found, Elementwise):
             return elementwise(found, ufunc, operands)
         return found(*operands)
     except Exception as error:
-        explain(error, qualified(ufunc), operands)
+        explain(error, qualified_name(ufunc), operands)
         raise
 
 
-def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
+def _record_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     """Record the operation that operands of these types had before, if they had one."""
     an_array, a_scalar = Builder.array_handle, Builder.scalar_handle
     arrays = [x for x in operands if type(x) is an_array or type(x) is a_scalar]
@@ -78,7 +78,7 @@ def _recorded_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
     """Promote, broadcast and record one elementwise operation."""
-    dtypes = resolved(ufunc, tuple(map(dtype_of, operands)))
+    dtypes = resolve_or_explain(ufunc, tuple(map(dtype_of, operands)))
     shape = broadcast_shapes(*map(shape_of, operands))
     if any(type(x) is int and _is_beyond(x, d) for x, d in zip(operands, dtypes, strict=True)):
         return _beyond(ufunc, operands, dtypes, shape)
@@ -105,7 +105,7 @@ def _beyond(
     return constant(answer, ArrayType(shape, answer.dtype))
 
 
-def resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+def resolve_or_explain(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """Return what `resolve` does; its error says where, and what to write instead."""
     try:
         return resolve(ufunc, dtypes)
@@ -119,7 +119,7 @@ def resolved(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], .
                 "any numbers."
             )
         raise TypeError(
-            f"{qualified(ufunc)} does not take {given}, at {user_location()}. {cure}"
+            f"{qualified_name(ufunc)} does not take {given}, at {user_location()}. {cure}"
         ) from None
 
 

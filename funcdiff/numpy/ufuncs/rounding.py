@@ -22,12 +22,12 @@ from funcdiff.ops.structure.structural import convert
 @implements(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Traced:
     """Round to the given number of decimals; halves go to the even neighbour."""
-    return store("np.round", _rounded(array(a), int(decimals)), out)
+    return store("np.round", _round(array(a), int(decimals)), out)
 
 
-def _rounded(x: Any, decimals: int) -> Traced:
+def _round(x: Any, decimals: int) -> Traced:
     if x.dtype.kind == "c":
-        return join(_rounded(real(x), decimals), _rounded(imag(x), decimals))
+        return join(_round(real(x), decimals), _round(imag(x), decimals))
     if decimals == 0:
         return x if x.dtype.kind in "iu" else array(np.rint(x))
     scale = 10.0 ** abs(decimals)
@@ -79,14 +79,14 @@ def clip(
     if not (written is None or isinstance(written, Tracer)):
         return mutation.store("np.clip", x, written)  # which refuses an ordinary array
     if out is not None or keywords:
-        return _clipped(x, low, high, {"out": out, **keywords})
+        return _clip(x, low, high, {"out": out, **keywords})
     if low is None and high is None:
         return np.positive(x)
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
 
 
-def _clipped(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:
+def _clip(x: Any, low: Any, high: Any, keywords: dict[str, Any]) -> Traced:
     """Limit values by ufuncs with keywords; the last one takes where= and out=."""
     if low is not None and high is not None:
         kept = ("dtype", "casting", "signature")
@@ -106,12 +106,12 @@ def nan_to_num(
     if not z.type.differentiable:
         return views.fresh(z) if copy else z
     parts = [real(z), imag(z)] if z.dtype.kind == "c" else [z]
-    repaired = [_repaired(part, nan, posinf, neginf) for part in parts]
+    repaired = [_repair(part, nan, posinf, neginf) for part in parts]
     result = join(*repaired) if len(repaired) == 2 else repaired[0]
     return result if copy or not z.shape else store("np.nan_to_num", result, z)
 
 
-def _repaired(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
+def _repair(x: Any, nan: Any, posinf: Any, neginf: Any) -> Traced:
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

@@ -13,9 +13,9 @@ from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.memory import mutation
-from funcdiff.numpy.messages.foreign import qualified
+from funcdiff.numpy.messages.foreign import qualified_name
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.structure.structural import convert, reshape, select
 
@@ -31,7 +31,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> 
     for about_memory in ("order", "subok"):
         keywords.pop(about_memory, None)
     if keywords or any(out is not None for out in outs):
-        inputs = _converted(ufunc, inputs, outs, keywords)
+        inputs = _convert(ufunc, inputs, outs, keywords)
     if where is not True:
         inputs = tuple(_harmless(ufunc, x, where) for x in inputs)
     result = _along(ufunc, inputs, **core) if core else apply(ufunc, *inputs)
@@ -51,7 +51,7 @@ def _split(
     return inputs, (*outs, *(None,) * (ufunc.nout - len(outs)))
 
 
-def _converted(
+def _convert(
     ufunc: np.ufunc, inputs: tuple[Any, ...], outs: Sequence[Any], keywords: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Convert the inputs to the dtypes of the loop that NumPy finds; it raises if there is none."""
@@ -91,11 +91,11 @@ def _store(ufunc: np.ufunc, result: Tracer, out: Any, where: Any) -> Any:
     if not isinstance(out, Tracer):
         if out is None:
             raise unsupported(
-                f"{qualified(ufunc)}(where=) without out=",
+                f"{qualified_name(ufunc)}(where=) without out=",
                 "Use np.where(mask, f(x), y) for where=.",
             )
         raise unsupported(
-            f"{qualified(ufunc)}(out=) with an ordinary array",
+            f"{qualified_name(ufunc)}(out=) with an ordinary array",
             "Use the function's result instead of out= (y = y + x, not y += x), or make the array "
             f"one that can hold it, {MADE_INSIDE}.",
         )
@@ -137,17 +137,17 @@ def _along(
                 f"{ufunc.__name__}: axes= must list the axes of every operand and of the result, "
                 f"not {axes!r}"
             )
-    moved = [_moved(x, place) for x, place in zip(xs, places, strict=False)]
+    moved = [_move(x, place) for x, place in zip(xs, places, strict=False)]
     y = apply(ufunc, *moved)
     if keepdims:
         if result:
             raise TypeError(f"{ufunc.__name__} does not support keepdims")
-        place = normalized_axis(places[-1][0], y.ndim + 1)
+        place = normalize_axis(places[-1][0], y.ndim + 1)
         return reshape(y, (*y.shape[:place], 1, *y.shape[place:]))
     return np.moveaxis(y, tuple(range(-result, 0)), places[-1]) if result else y
 
 
-def _moved(x: Any, place: tuple[int, ...]) -> Any:
+def _move(x: Any, place: tuple[int, ...]) -> Any:
     return np.moveaxis(x, place, tuple(range(-len(place), 0)))
 
 

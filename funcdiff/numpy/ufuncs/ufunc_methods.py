@@ -22,11 +22,11 @@ from funcdiff.numpy.border.masks import mask_of
 from funcdiff.numpy.border.promotion import array, broadcast_to, known_dtype
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory.indices import positions
-from funcdiff.numpy.messages.foreign import qualified
+from funcdiff.numpy.messages.foreign import qualified_name
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 from funcdiff.numpy.messages.wrong_calls import explain
-from funcdiff.numpy.reductions.families import given, reduced_axes, stored, with_kept
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.reductions.families import is_given, reduced_axes, store_reduction, with_kept
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.numpy.ufuncs import ufunc_keywords
 from funcdiff.numpy.ufuncs.calls import apply
 from funcdiff.ops.axes import accumulation
@@ -60,14 +60,14 @@ def call_method(
 ) -> Any:
     """Return what ``ufunc.method(*inputs, **kwargs)`` is for traced arrays."""
     try:
-        return _called(ufunc, method, inputs, dict(kwargs))
+        return _call(ufunc, method, inputs, dict(kwargs))
     except Exception as error:
-        name = qualified(ufunc)
+        name = qualified_name(ufunc)
         explain(error, name if method == "__call__" else f"{name}.{method}", inputs, kwargs)
         raise
 
 
-def _called(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _call(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     if method == "__call__":
         return ufunc_keywords.call(ufunc, inputs, keywords)
     if method == "at":
@@ -104,7 +104,7 @@ def _check_caller(x: Any, out: Any) -> None:
 def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
     if not isinstance(target, Tracer):
         raise unsupported(
-            f"{qualified(ufunc)}.at of an ordinary array with traced values",
+            f"{qualified_name(ufunc)}.at of an ordinary array with traced values",
             f"Make the array {MADE_INSIDE}.",
         )
     assignment.at(target, ufunc, index, *values)
@@ -133,11 +133,13 @@ def reduce(
     x = array(x)
     if ufunc in _REDUCTIONS:
         keywords = {"out": out, "where": where}
-        keywords = {k: v for k, v in keywords.items() if given(v) and v is not True}
-        if ufunc in _LOGIC and given(initial):
+        keywords = {k: v for k, v in keywords.items() if is_given(v) and v is not True}
+        if ufunc in _LOGIC and is_given(initial):
             y = call(_REDUCTIONS[ufunc], (x, axis), {**keywords, "out": None, "keepdims": keepdims})
-            return stored(f"{qualified(ufunc)}.reduce", apply(ufunc, y, bool(initial)), out)
-        if given(initial) or (initial is None and ufunc in _SUMS):
+            return store_reduction(
+                f"{qualified_name(ufunc)}.reduce", apply(ufunc, y, bool(initial)), out
+            )
+        if is_given(initial) or (initial is None and ufunc in _SUMS):
             keywords["initial"] = initial
         if ufunc in _SUMS:
             keywords["dtype"] = dtype
@@ -166,8 +168,9 @@ def reduce(
     masks = None if mask is None else _entries(mask, axes)
     if start is None and masks is not None:
         _, masks = _without_first(masks)
-    (result,) = _folded(ufunc, first, entries, masks, stacks=False)
-    return stored(f"{qualified(ufunc)}.reduce", with_kept(result, x, axes, keepdims), out)
+    (result,) = _fold(ufunc, first, entries, masks, stacks=False)
+    result = with_kept(result, x, axes, keepdims)
+    return store_reduction(f"{qualified_name(ufunc)}.reduce", result, out)
 
 
 def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
@@ -177,7 +180,7 @@ def _start(ufunc: np.ufunc, initial: Any, *, needed: bool) -> Tracer | None:
     An infinite one, np.logaddexp's, changes nothing, but would take a share of the derivative from
     infinite entries: it is used only if there may be no entry.
     """
-    if given(initial):
+    if is_given(initial):
         value: Tracer = array(initial)
         return value
     if initial is not default or ufunc.identity is None:
@@ -190,7 +193,7 @@ def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
     wanted = x.dtype if dtype is None else known_dtype(dtype)
     first, second, _ = ufunc.resolve_dtypes((None, wanted, None), reduction=True)
     if first != second:
-        raise unsupported(f"{qualified(ufunc)}.reduce of {wanted}", "Convert the array first.")
+        raise unsupported(f"{qualified_name(ufunc)}.reduce of {wanted}", "Convert the array first.")
     return convert(x, first)
 
 
@@ -212,7 +215,7 @@ def _step(ufunc: np.ufunc, x: Tracer) -> Elementwise | None:
     return found if found is not None and accumulation.is_accumulable(found, x) else None
 
 
-def _folded(
+def _fold(
     ufunc: np.ufunc, first: Tracer, rows: Tracer, masks: Tracer | None, *, stacks: bool
 ) -> list[Tracer]:
     """Return ``ufunc(... ufunc(ufunc(first, rows[0]), rows[1]) ...)``, or all steps of it."""
@@ -245,21 +248,23 @@ def accumulate(ufunc: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, out: A
         raise TypeError("cannot accumulate on a scalar")
     if ufunc in _SCANS:
         return call(_SCANS[ufunc], (x, axis), {"dtype": dtype, "out": out})
-    along = normalized_axis(axis, x.ndim)
+    along = normalize_axis(axis, x.ndim)
     moved: Any = _cast(ufunc, x, dtype)
     if ufunc in by_extremum:
-        return stored(f"{qualified(ufunc)}.accumulate", running_extremum(ufunc, moved, along), out)
+        return store_reduction(
+            f"{qualified_name(ufunc)}.accumulate", running_extremum(ufunc, moved, along), out
+        )
     step = _step(ufunc, moved)
     if step is not None:
         steps = accumulation.accumulate(step, moved, along)
-        return stored(f"{qualified(ufunc)}.accumulate", steps, out)
+        return store_reduction(f"{qualified_name(ufunc)}.accumulate", steps, out)
     moved = np.moveaxis(moved, along, 0)
     if x.shape[along]:
         first, rest = _without_first(moved)
-        _, rows = _folded(ufunc, first, rest, None, stacks=True)
+        _, rows = _fold(ufunc, first, rest, None, stacks=True)
         moved = concatenate([reshape(first, (1, *first.shape)), rows], 0)
     result: Any = np.moveaxis(moved, 0, along)
-    return stored(f"{qualified(ufunc)}.accumulate", result, out)
+    return store_reduction(f"{qualified_name(ufunc)}.accumulate", result, out)
 
 
 def reduceat(
@@ -272,7 +277,7 @@ def reduceat(
     x = array(x)
     if x.ndim == 0:
         raise TypeError("cannot reduceat on a scalar")
-    along = normalized_axis(axis, x.ndim)
+    along = normalize_axis(axis, x.ndim)
     size = x.shape[along]
     given_starts = np.asarray(indices) if isinstance(indices, Tracer) else indices
     model = np.broadcast_to(np.zeros((), bool), (size,))
@@ -298,7 +303,7 @@ def reduceat(
     else:
         result = constant(0, reduce(ufunc, flat[:1], 0, dtype).type.with_shape((0, *shape[:-1])))
     turned: Any = np.moveaxis(result, 0, along)
-    return stored(f"{qualified(ufunc)}.reduceat", turned, out)
+    return store_reduction(f"{qualified_name(ufunc)}.reduceat", turned, out)
 
 
 def _stretches(ufunc: np.ufunc, x: Any, dtype: Any) -> Tracer:

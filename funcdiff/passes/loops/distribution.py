@@ -48,16 +48,16 @@ def distribute(program: Program) -> Program:
     def rule(eq: Equation, xs: list[Tracer]) -> Sequence[Tracer]:
         if eq.primitive is not scan_p or _ends(eq.params_as(Scan).body):
             return _rewriter.emit(eq.primitive, map_nested(distribute, eq.params), *xs)
-        return _distributed(eq.params_as(Scan), xs, [v in used for v in eq.results])
+        return _distribute(eq.params_as(Scan), xs, [v in used for v in eq.results])
 
-    return _simplified(_walked(program, rule))
-
-
-def _simplified(program: Program) -> Program:
-    return _walked(program, lambda eq, xs: _rewriter.emit(eq.primitive, eq.params, *xs))
+    return _simplify(_walk(program, rule))
 
 
-def _walked(program: Program, rule: Rule) -> Program:
+def _simplify(program: Program) -> Program:
+    return _walk(program, lambda eq, xs: _rewriter.emit(eq.primitive, eq.params, *xs))
+
+
+def _walk(program: Program, rule: Rule) -> Program:
     with Builder("distribute", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(walk(program, xs, rule))
@@ -75,7 +75,7 @@ def _has_loops(program: Program) -> bool:
     )
 
 
-def _distributed(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]:
+def _distribute(p: Scan, xs: list[Tracer], used: Sequence[bool]) -> list[Tracer]:
     """Record a scan and what is taken out of it; return the results, zeros where not used."""
     p, xs, places = _without_unused(p, xs, used)
     p = Scan(distribute(p.body), p.constants, p.carries, p.length, p.reverse)
@@ -140,7 +140,7 @@ def _without_delay(p: Scan, xs: list[Tracer], carry: int, row: int) -> list[Trac
     kept = [k for k in range(len(p.body.outputs)) if k != carry]
     body = rearrange(p.body, [*inputs, place], kept)
     q = Scan(body, p.constants, p.carries - 1, n, p.reverse)
-    ys = _distributed(q, [*(xs[k] for k in inputs), moved], [True] * len(kept))
+    ys = _distribute(q, [*(xs[k] for k in inputs), moved], [True] * len(kept))
     ys.insert(carry, reshape(last, start.shape))
     return ys
 
@@ -234,7 +234,7 @@ class _Distribution:
         ]
         q = Scan(program, len(constants), len(inputs), p.length, p.reverse)
         every = [True] * len(program.outputs)
-        made_ = scan(q, operands) if _delayed_carry(q) is None else _distributed(q, operands, every)
+        made_ = scan(q, operands) if _delayed_carry(q) is None else _distribute(q, operands, every)
         self._stacked.update(zip(stacked, made_[len(inputs) :], strict=True))
         return dict(zip(carries, made_, strict=False))
 

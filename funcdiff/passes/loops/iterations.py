@@ -75,16 +75,16 @@ class Iterations(NamedTuple):
         return self._replace(
             rows=[atoms[::-1] for atoms in self.rows],
             moving=[(place, x, box.turned()) for place, x, box in self.moving],
-            sums=[Chain(start, [_turned(*term) for term in terms]) for start, terms in self.sums],
+            sums=[Chain(start, [_turn(*term) for term in terms]) for start, terms in self.sums],
             reverse=not self.reverse,
         )
 
 
-def _turned(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | None]:
+def _turn(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | None]:
     return place, term if isinstance(term, int) else term[::-1], box and box.turned()
 
 
-def analysed(program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> Iterations | None:
+def analyse(program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> Iterations | None:
     """Return a run as a loop; None if it is none."""
     try:
         return _Analysis(program, run, users).iterations()

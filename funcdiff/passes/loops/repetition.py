@@ -77,7 +77,7 @@ def runs(program: Program) -> Iterator[Run]:
         if found is None:
             place += 1
         else:
-            run = _turned(program, found)
+            run = _turn(program, found)
             yield run
             place = run.stop
 
@@ -98,7 +98,7 @@ def _run_at(words: Any, windows: Any, start: int, others: Sequence[int]) -> Run 
     return best
 
 
-def _turned(program: Program, run: Run) -> Run:
+def _turn(program: Program, run: Run) -> Run:
     """Return a run that begins where the fewest variables go from one iteration to the next."""
     first, period = run.start, run.period
     begin, places = first + period, range(first, first + 3 * period)

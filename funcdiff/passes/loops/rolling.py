@@ -21,7 +21,7 @@ from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import Slice, take_slice
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import added, taken
-from funcdiff.passes.loops.iterations import Iterations, analysed
+from funcdiff.passes.loops.iterations import Iterations, analyse
 from funcdiff.passes.loops.repetition import Run, runs
 from funcdiff.space import broadcast, reduce_sum
 
@@ -60,7 +60,7 @@ class _Roller:
             self._env.update((v, builder.input(v.type)) for v in program.inputs)
             for run in found:
                 for guess in run.guesses():
-                    loop = analysed(program, guess, users) if guess.start >= place else None
+                    loop = analyse(program, guess, users) if guess.start >= place else None
                     if loop is None:
                         continue
                     self._copy(range(place, guess.start))

@@ -101,7 +101,7 @@ def _total(polynomials: Sequence[_Polynomial]) -> _Polynomial:
     return {k: c for k, c in total.items() if abs(c) > 8 * np.finfo(float).eps * size[k]}
 
 
-def _scaled(terms: _Polynomial, factor: float) -> _Polynomial:
+def _scale(terms: _Polynomial, factor: float) -> _Polynomial:
     return {powers: c * factor for powers, c in terms.items()}
 
 
@@ -176,14 +176,14 @@ def _read_sum(
     rest = iter(places)
     terms = reader.read(x, [summed[k] if k in summed else next(rest) for k in range(x.ndim)])
     lengths = {place: x.shape[axis] for axis, place in summed.items()}
-    return _total([_summed(powers, factor, lengths) for powers, factor in terms.items()])
+    return _total([_sum_term(powers, factor, lengths) for powers, factor in terms.items()])
 
 
-def _summed(powers: _Powers, factor: float, lengths: Mapping[_Place, int]) -> _Polynomial:
+def _sum_term(powers: _Powers, factor: float, lengths: Mapping[_Place, int]) -> _Polynomial:
     """Return the sum of one term over axes of the given lengths, one after the other."""
     left = list(lengths)
     while left:
-        inside = {place: _depending(powers, place) for place in left}
+        inside = {place: _powers_at(powers, place) for place in left}
         # that of the fewest factors first, so that its sum may meet a divisor; of those the last
         place = min(reversed(left), key=lambda k: len(inside[k]))
         left.remove(place)
@@ -191,12 +191,12 @@ def _summed(powers: _Powers, factor: float, lengths: Mapping[_Place, int]) -> _P
             factor *= lengths[place]
             continue
         name = (_SUM, max(_height(x) for x, _ in inside[place]))
-        total = (_SUM, _renamed(inside[place], place, name))
+        total = (_SUM, _rename(inside[place], place, name))
         powers = _product(powers - inside[place], frozenset({(total, 1)}))
     return {powers: factor}
 
 
-def _depending(powers: _Powers, place: _Place) -> _Powers:
+def _powers_at(powers: _Powers, place: _Place) -> _Powers:
     """Return the powers that depend on a place."""
     return frozenset((x, power) for x, power in powers if place in _at(x))
 
@@ -213,13 +213,13 @@ def _at(unknown: _Unknown) -> Iterable[_Place]:
     return {place for x, _ in inside for place in _at(x)} if kind == _SUM else inside
 
 
-def _renamed(powers: _Powers, place: _Place, name: _Place) -> _Powers:
+def _rename(powers: _Powers, place: _Place, name: _Place) -> _Powers:
     """Return powers with another name for a place."""
 
     def image(unknown: _Unknown) -> _Unknown:
         kind, inside = unknown
         if kind == _SUM:
-            return _SUM, _renamed(inside, place, name)
+            return _SUM, _rename(inside, place, name)
         return kind, tuple(name if k == place else k for k in inside)
 
     return frozenset((image(unknown), power) for unknown, power in powers)
@@ -228,9 +228,9 @@ def _renamed(powers: _Powers, place: _Place, name: _Place) -> _Powers:
 _RULES: Final[dict[Primitive[Any], Callable[..., _Polynomial | None]]] = {
     add_p: lambda reader, _p, xs, places: _total([reader.read(x, places) for x in xs]),
     sub.primitive: lambda reader, _p, xs, places: _total(
-        [reader.read(xs[0], places), _scaled(reader.read(xs[1], places), -1.0)]
+        [reader.read(xs[0], places), _scale(reader.read(xs[1], places), -1.0)]
     ),
-    neg_p: lambda reader, _p, xs, places: _scaled(reader.read(xs[0], places), -1.0),
+    neg_p: lambda reader, _p, xs, places: _scale(reader.read(xs[0], places), -1.0),
     mul_p: _read_product,
     div.primitive: _read_quotient,
     reciprocal.primitive: _read_quotient,
@@ -274,10 +274,10 @@ def _number(type_: ArrayType, read: Callable[[_Reader], _Polynomial | None]) -> 
         return None
     if terms is None or not terms.keys() <= {_ONE}:
         return None
-    return constant(_rounded(terms.get(_ONE, 0.0)), type_)
+    return constant(_round(terms.get(_ONE, 0.0)), type_)
 
 
-def _rounded(factor: float) -> float:
+def _round(factor: float) -> float:
     """Return the integer that a product of factors is but for rounding errors."""
     near = float(np.round(factor))
     return near if abs(factor - near) <= 8 * np.finfo(float).eps * abs(near) else factor

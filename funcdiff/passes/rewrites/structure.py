@@ -110,14 +110,14 @@ def _neighbours_joined(emit: Emit, p: Axis, *xs: Tracer) -> Tracer | None:
     """concatenate(x[a:b], x[b:c]) = x[a:c]."""
     pieces = list(xs[:1])
     for x in xs[1:]:
-        both = _joined(emit, p.axis, pieces[-1], x)
+        both = _join(emit, p.axis, pieces[-1], x)
         pieces[-1:] = [both] if both is not None else [pieces[-1], x]
     if len(pieces) == len(xs):
         return None
     return pieces[0] if len(pieces) == 1 else emit(concatenate_p, p, *pieces)
 
 
-def _joined(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
+def _join(emit: Emit, axis: int, x: Tracer, y: Tracer) -> Tracer | None:
     """Return two slices of one array as one, if the second begins where the first ends."""
     first, second = made_by(x, slice_p), made_by(y, slice_p)
     if not (first and second and is_same(first[1][0], second[1][0])):

@@ -188,10 +188,6 @@ def _svd(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
     return call("torch.linalg.svd", *args, **words)
 
 
-def _cholesky(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
-    return call("torch.linalg.cholesky", *args, **words)
-
-
 def _qr(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
     mode = [*args, *words.values()][1:]
     if mode and text_of(mode[0]) == "'r'":

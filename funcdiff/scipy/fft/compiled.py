@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.products.cosine import Cosine, transform
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers
@@ -92,7 +92,7 @@ def _enter(name: str) -> None:
         x = array(a)
         orthogonal = inorm == 1 if ortho is None else bool(ortho)
         for axis in axes:
-            along = normalized_axis(axis, x.ndim)
+            along = normalize_axis(axis, x.ndim)
             if type not in (1, 2, 3, 4):
                 raise ValueError("invalid DCT type" if name == "dct" else "invalid DST type")
             x = transform(x, Cosine(name, int(type), along, _NORMS[inorm], orthogonal))

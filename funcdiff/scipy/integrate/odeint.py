@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.replay import Replay, replay
@@ -102,4 +102,4 @@ def odeint(
     y = np.transpose(solution)
     if not full_output:
         return y
-    return y, problem_of(settings).solution(list(map(known, operands))).result.info
+    return y, problem_of(settings).solution(list(map(value_of, operands))).result.info

@@ -20,7 +20,7 @@ from funcdiff.errors import (
     user_location,
 )
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.integral import Integral, integral
 from funcdiff.scipy.covered import load
@@ -145,7 +145,9 @@ def integrand_of(f: Integrand, a: Any, b: Any, rule: Rule) -> Closure:
 
     def explore(g: Callable[[float], Any]) -> None:
         plain = {k: static(v) for k, v in rule.items() if k != "wopts"}
-        load("scipy.integrate").quad(lambda x: g(x)[0], float(known(a)), float(known(b)), **plain)
+        load("scipy.integrate").quad(
+            lambda x: g(x)[0], float(value_of(a)), float(value_of(b)), **plain
+        )
 
     def numbers(x: Any) -> list[Any]:
         y, *errors = map(_number, f(x))
@@ -194,7 +196,7 @@ def is_plain(value: Any) -> bool:
 def static(value: Any) -> Any:
     """Return an option as a parameter of an equation."""
     if isinstance(value, Tracer):
-        value = np.asarray(known(value))
+        value = np.asarray(value_of(value))
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     return tuple(map(static, value)) if isinstance(value, list | tuple) else value
@@ -202,9 +204,9 @@ def static(value: Any) -> Any:
 
 def _seen(f: Closure, a: Any, b: Any, rule: Rule) -> Sequence[Any]:
     """Return what SciPy says of an integral of the present values, which must be known."""
-    values = list(map(known, f.captures))
+    values = list(map(value_of, f.captures))
     run = executable(f.program)
-    ends = [float(known(x)) for x in (a, b)]
+    ends = [float(value_of(x)) for x in (a, b)]
     plain = {k: static(v) for k, v in rule.items() if k != "wopts"}
     found: Sequence[Any] = load("scipy.integrate").quad(
         lambda x: run(*values, np.float64(x))[0], *ends, full_output=1, wopts=rule["wopts"], **plain
@@ -317,7 +319,7 @@ def nquad(
     if not full_output:
         return found
     seen = load("scipy.integrate").nquad(
-        lambda *xs: known(func(*xs)), [_on_values(r) for r in bounds], given,
+        lambda *xs: value_of(func(*xs)), [_on_values(r) for r in bounds], given,
         [_on_values(rule) for rule in options], full_output=True,
     )  # fmt: skip
     return (*found, *seen[2:])
@@ -329,7 +331,7 @@ def _constant_or_called(value: Any) -> Callable[..., Any]:
 
 def _on_values(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose results have the values of what is traced in them."""
-    return lambda *xs: pytree.map(lambda x: known(x) if isinstance(x, Tracer) else x, f(*xs))
+    return lambda *xs: pytree.map(lambda x: value_of(x) if isinstance(x, Tracer) else x, f(*xs))
 
 
 # ---- arrays --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import as_tracers
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.values import index_value, known
+from funcdiff.numpy.border.values import index_value, value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.replay import Replay, replay
@@ -107,7 +107,7 @@ def solve_ivp(
         return closures(functions, [NUMBER, type_], explore)
 
     def explore(rate: Rate, *others: Rate) -> None:
-        values = [float(known(start)), float(known(end))]
+        values = [float(value_of(start)), float(value_of(end))]
         given = list(others)
         named = {k: static(_dense(v)) for k, v in options.items()}
         if callable(jac):
@@ -115,8 +115,8 @@ def solve_ivp(
         elif jac is not None:
             named["jac"] = jac
         watched = [_like(g, way) for g, way in zip(_list(events), given, strict=True)]
-        times = None if t_eval is None else known(array(t_eval))
-        plain(rate, values, known(state), method, times, dense_output, watched or None, **named)
+        times = None if t_eval is None else value_of(array(t_eval))
+        plain(rate, values, value_of(state), method, times, dense_output, watched or None, **named)
 
     found: Any = attempt(traced, start, end, y0, t_eval)
     keywords = {**options, **({} if jac is None else {"jac": jac})}
@@ -315,6 +315,6 @@ def _rows(states: Any) -> Any:
 def _plain(count: Any) -> Any:
     """Return the value of a count, if it is known."""
     try:
-        return int(known(count))
+        return int(value_of(count))
     except ConcreteValueError:
         return count

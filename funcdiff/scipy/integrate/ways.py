@@ -22,7 +22,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.integrate.closures import Closure, closure
@@ -56,7 +56,7 @@ class Way(NamedTuple):
 
     def at(self, xs: Sequence[Any]) -> list[Any] | None:
         """Return the results for values, or None where another way is taken."""
-        found = executable(self.program)(*xs, *map(known, self.captures))
+        found = executable(self.program)(*xs, *map(value_of, self.captures))
         count = len(found) - len(self.outcomes)
         return found[:count] if tuple(map(int, found[count:])) == self.outcomes else None
 

@@ -13,7 +13,7 @@ from funcdiff.numpy.border.promotion import (
     array,
     broadcast_shapes,
     broadcast_to,
-    promoted,
+    promote,
 )
 from funcdiff.ops.structure.structural import convert, reshape
 
@@ -41,7 +41,7 @@ def stacks(*xs: Any, depths: tuple[int, ...] = ()) -> list[Traced]:
     ValueError
         If an array has fewer axes, or stacks do not fit each other.
     """
-    given = promoted(*map(inexact, xs))
+    given = promote(*map(inexact, xs))
     depths = depths or (2,) * len(given)
     for x, depth in zip(given, depths, strict=True):
         if x.ndim < depth:

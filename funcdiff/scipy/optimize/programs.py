@@ -26,7 +26,7 @@ from funcdiff.core.scope import without_recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import ConcreteValueError
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import holds_traced
 
@@ -206,6 +206,6 @@ def depends(f: Callable[..., Any], *xs: Any) -> bool:
 def value_or_zeros(x: Any) -> Any:
     """Return a constant's value, or zeros where it has none."""
     try:
-        return np.asarray(known(stop_gradient(x)))
+        return np.asarray(value_of(stop_gradient(x)))
     except ConcreteValueError:
         return np.zeros(np.shape(x), x.dtype)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.scipy.covered import covers, load
 
 _COMPILED: Final = "scipy.signal._peak_finding_utils"
@@ -19,7 +19,7 @@ _COMPILED: Final = "scipy.signal._peak_finding_utils"
 
 def _by_value(name: str, *operands: Any) -> Any:
     """Call a compiled function with the values of arrays."""
-    values = [np.array(known(x)) if np.ndim(x) else known(x)[()] for x in operands]
+    values = [np.array(value_of(x)) if np.ndim(x) else value_of(x)[()] for x in operands]
     return getattr(load(_COMPILED), name)(*values)
 
 
@@ -39,7 +39,7 @@ def _select_by_peak_distance(peaks: Any, priority: Any, distance: Any) -> Any:
 def _peak_prominences(x: Any, peaks: Any, wlen: Any) -> Any:
     """Return how far peaks rise above the higher one of their two bases, and these bases."""
     _, left, right = _by_value("_peak_prominences", x, peaks, wlen)
-    x, peaks = array(x), np.array(known(peaks))
+    x, peaks = array(x), np.array(value_of(peaks))
     return x[peaks] - np.maximum(x[left], x[right]), left, right
 
 
@@ -50,7 +50,7 @@ def _peak_widths(
     """Return widths at a height below the peaks, the heights, and where lines meet them."""
     given = (x, peaks, rel_height, prominences, left_bases, right_bases)
     _, _, left, right = _by_value("_peak_widths", *given)
-    x, peaks = array(x), np.array(known(peaks))
+    x, peaks = array(x), np.array(value_of(peaks))
     heights = x[peaks] - prominences * rel_height
     ends = [_crossing(x, heights, place, side) for place, side in ((left, 1), (right, -1))]
     return ends[1] - ends[0], heights, *ends
@@ -63,6 +63,6 @@ def _crossing(x: Any, heights: Any, places: Any, side: int) -> Any:
     """
     below = (np.floor(places) if side > 0 else np.ceil(places)).astype(int)
     above = np.clip(below + side, 0, len(x) - 1)
-    lower = np.asarray(known(x))[below] < known(heights)
+    lower = np.asarray(value_of(x))[below] < value_of(heights)
     rise = np.where(lower, x[above] - x[below], 1.0)
     return below + side * np.where(lower, (heights - x[below]) / rise, 0.0)

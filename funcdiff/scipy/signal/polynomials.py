@@ -8,7 +8,7 @@ import numpy as np
 
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.equalities import zero_without_slope
@@ -86,7 +86,7 @@ def unique_roots(p: Any, tol: float = 1e-3, rtype: str = "min") -> tuple[Any, An
             "`rtype` must be one of {'max', 'maximum', 'min', 'minimum', 'avg', 'mean'}, not "
             f"{rtype!r}, at {user_location()}"
         )
-    values = np.array(known(roots))
+    values = np.array(value_of(roots))
     groups: list[Any] = []
     left = np.ones(len(values), bool)
     for k, value in enumerate(values):

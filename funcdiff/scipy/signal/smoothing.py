@@ -14,7 +14,7 @@ import numpy as np
 
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import Traced, array
-from funcdiff.numpy.shapes.shape import normalized_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.signal.convolutions import slide
@@ -55,7 +55,7 @@ def savgol_filter(
     x = array(x)
     if x.dtype not in (np.float32, np.float64):
         x = convert(x, np.dtype(float))
-    along = normalized_axis(axis, x.ndim)
+    along = normalize_axis(axis, x.ndim)
     moved: Any = np.moveaxis(x, along, -1)
     n, half = moved.shape[-1], window_length // 2
     weights = _coefficients(window_length, polyorder, deriv).astype(x.dtype)

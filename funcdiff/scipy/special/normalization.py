@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.numpy.border.promotion import Traced, matched
+from funcdiff.numpy.border.promotion import Traced, promote_and_broadcast
 from funcdiff.ops.special.logistic import excess
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.special.calls import floating, for_traced
@@ -66,7 +66,7 @@ def logsumexp(
     x: Any = np.atleast_1d(floating(a))
     weights = None
     if b is not None:
-        x, weights = matched(x, floating(b))
+        x, weights = promote_and_broadcast(x, floating(b))
     return log_of_sum(x, axis, weights, keepdims=keepdims, return_sign=return_sign)
 
 

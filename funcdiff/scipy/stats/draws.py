@@ -20,7 +20,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.types import FLOAT, INT, ArrayType
 from funcdiff.errors import ConcreteValueError, ProgramError, user_location
 from funcdiff.numpy.border.promotion import array, shape_of
-from funcdiff.numpy.border.values import known
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.named_code import Entered
 from funcdiff.reading.text.control import STATEMENTS, from_outside
 from funcdiff.scipy.stats.leaves import scipys
@@ -73,7 +73,7 @@ def draw(distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random
 
 def _go_on(plain: Any, given: list[Any], size: Any, generator: Any) -> None:
     try:
-        values = list(map(known, given))
+        values = list(map(value_of, given))
     except ConcreteValueError as error:
         raise ConcreteValueError(
             f"scipy.stats.{plain.name}.rvs moves its generator on by what it draws, which is not "
