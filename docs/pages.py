@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -192,7 +193,7 @@ def _listed(group: Group) -> str:
     names = group.names.split()
     rows = [f"| [`{shown_name(n)}`](api/{shown_name(n)}.md) | {_cell(summary(n))} |" for n in names]
     toctree = ["```{toctree}", ":hidden:", "", *[f"api/{shown_name(n)}" for n in names], "```"]
-    table = ["| name | |", "|---|---|", *rows]
+    table = ["| name | what it does |", "|---|---|", *rows]
     return "\n".join([f"## {group.title}", "", group.lead, "", *table, "", *toctree, ""])
 
 
@@ -230,16 +231,31 @@ def _is_elsewhere(value: Any) -> bool:
     return home is not None and not home.startswith("funcdiff")
 
 
-def _level_captions(_app: Any, _page: str, _template: str, context: Any, _doctree: Any) -> None:
-    """Give the captions of the navigation, which are headings, a level: readers of screens ask."""
+_SIGNATURE: Final = re.compile(r"<dl>\n((?:<dd><em class=\"sig-param\">.*?</dd>\n)+)</dl>")
+
+
+def _mend_html(_app: Any, _page: str, _template: str, context: Any, _doctree: Any) -> None:
+    """Write what readers of screens ask for.
+
+    The captions of the navigation, which are headings, get a level; the lines of a long signature,
+    a list of definitions without anything that is defined, become plain lines.
+    """
     tree = context.get("furo_navigation_tree")
     if tree:
         level = 'role="heading" aria-level="2"'
         context["furo_navigation_tree"] = tree.replace('role="heading"', level)
+    body = context.get("body")
+    if body:
+        context["body"] = _SIGNATURE.sub(_plain_lines, body)
+
+
+def _plain_lines(found: re.Match[str]) -> str:
+    lines = found[1].replace("<dd>", '<span class="sig-line">').replace("</dd>", "</span>")
+    return f'<span class="sig-lines">\n{lines}</span>'
 
 
 def setup(app: Any) -> dict[str, Any]:
     """Write the pages when Sphinx loads its configuration, before it looks for sources."""
     write_pages()
-    app.connect("html-page-context", _level_captions, priority=900)
+    app.connect("html-page-context", _mend_html, priority=900)
     return {"parallel_read_safe": True}

@@ -1,0 +1,30 @@
+// What the theme leaves out for readers by keyboard and by ear.
+document.addEventListener("DOMContentLoaded", () => {
+  // What scrolls has to be reachable by the keyboard: it gets a stop of the tab key.
+  const mark = () => {
+    for (const box of document.querySelectorAll("div.highlight pre, .table-wrapper, div.math")) {
+      if (box.scrollWidth > box.clientWidth) {
+        box.setAttribute("tabindex", "0");
+      }
+    }
+  };
+  mark();
+  window.addEventListener("resize", mark);
+
+  // Every part of the page has a name.
+  const names = {
+    ".sidebar-drawer": "Pages",
+    ".toc-drawer": "On this page",
+    ".content-icon-container": "Source and colours",
+  };
+  for (const [part, name] of Object.entries(names)) {
+    document.querySelector(part)?.setAttribute("aria-label", name);
+  }
+  document.querySelector(".content-icon-container")?.setAttribute("role", "region");
+  const article = document.querySelector("article");
+  if (article && !document.querySelector("h1")) {
+    const title = document.createElement("h1");
+    title.textContent = document.title.split(" - ")[0];
+    article.prepend(title);
+  }
+});
