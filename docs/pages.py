@@ -81,7 +81,7 @@ GROUPS: Final = (
         "Programs, source text and explanations",
         "[Explain a call](explain.md), [draw it](draw.md), [read the code](source.md), [run it "
         "elsewhere](export.md).",
-        "trace parse evaluate Program source cost explain draw export "
+        "trace parse evaluate Program source cost explain draw describe export "
         "reading.exported.Exported reading.drawing.picture.Drawing",
     ),
     Group(

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from funcdiff.api.vectors import ravel_pytree
     from funcdiff.backend.blocks.threads import get_num_threads, set_num_threads
     from funcdiff.core.parse import parse
+    from funcdiff.reading.described import describe
     from funcdiff.reading.views import cost, draw, explain, export, source
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "custom_vjp",
     "depends_on",
     "derivative",
+    "describe",
     "directional_derivative",
     "draw",
     "elementwise_grad",
@@ -132,6 +134,7 @@ _LATER = {
     "api.vectors": "ravel_pytree",
     "backend.blocks.threads": "get_num_threads set_num_threads",
     "core.parse": "parse",
+    "reading.described": "describe",
     "reading.views": "cost draw explain export source",
 }
 """Modules that are imported when one of their public names is asked for."""

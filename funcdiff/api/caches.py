@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from funcdiff.backend.tape.sightings import forget_sightings
+from funcdiff.core.late import late_import
 from funcdiff.core.memo import caches
 from funcdiff.core.primitive import forget_operations
 
@@ -27,13 +28,24 @@ class CacheInfo(NamedTuple):
     equations: int
 
 
-def cache_info() -> list[CacheInfo]:
+class CacheInfos(list[CacheInfo]):
+    """What all caches hold, the fullest first; shows as a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it."""
+        shown: str = late_import("funcdiff.reading.tables").records_html(
+            "kept between calls", CacheInfo._fields, self
+        )
+        return shown
+
+
+def cache_info() -> CacheInfos:
     """Return what is kept of derived programs, the fullest cache first.
 
     Returns
     -------
     list of CacheInfo
-        One entry per cache that holds something.
+        One entry per cache that holds something.  It shows as a table in notebooks.
 
     Examples
     --------
@@ -50,7 +62,8 @@ def cache_info() -> list[CacheInfo]:
         CacheInfo(getattr(cache, "__name__", "unknown"), len(cache), cache.weight)
         for cache in caches
     ]
-    return sorted((info for info in found if info.entries), key=lambda info: -info.equations)
+    kept = (info for info in found if info.entries)
+    return CacheInfos(sorted(kept, key=lambda info: -info.equations))
 
 
 def clear_caches() -> None:

@@ -44,6 +44,7 @@ from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
 from funcdiff.core.builder import builders, current_builder
 from funcdiff.core.decisions import Decisions
+from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
@@ -103,6 +104,17 @@ class JitInfo(NamedTuple):
     hits: int
     misses: dict[str, int]
     eager: int
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it."""
+        rows = [("kinds of arguments", self.kinds), ("programs", self.leaves), ("hits", self.hits)]
+        rows += [(f"new outcome: {place}", count) for place, count in self.misses.items()]
+        shown: str = late_import("funcdiff.reading.tables").records_html(
+            "a jitted function",
+            ("kept", "count"),
+            [*rows, ("kinds run as without jit", self.eager)],
+        )
+        return shown
 
 
 class JittedFunction(ByParts, Generic[P, R]):

@@ -91,7 +91,7 @@ def test_a_complex_infinity_survives_multiplication_by_one_in_derivatives_only()
     ("inputs", "equation"),
     [
         ("%0: f64[3]", "%1: f64[3] = add %0, 0.0:f64[3]"),
-        ("%0: f64[3]", "%1: f64[3] = add -0.0:f64[3], %0"),
+        ("%0: f64[3]", "%1: f64[3] = sub %0, -0.0:f64[3]"),
         ("%0: f64[3]", "%1: f64[3] = mul %0, 0.0:f64[3]"),
         ("%0: i64[3]", "%1: i64[3] = mul 0:i64[3], %0"),
         ("%0: f64[3]", "%1: f64[3] = mul -1.0:f64[3], %0"),

@@ -91,15 +91,15 @@ def test_equations_that_differ_in_a_parameter_or_the_bits_of_a_literal_are_not_s
         """
         %1: f64[2] = reduce_sum{axes=(0,)} %0
         %2: f64[2] = reduce_sum{axes=(1,)} %0
-        %3: f64[2,2] = add %0, 0.0:f64[2,2]
-        %4: f64[2,2] = add %0, -0.0:f64[2,2]
+        %3: f64[2,2] = mul %0, 0.0:f64[2,2]
+        %4: f64[2,2] = mul %0, -0.0:f64[2,2]
         return %1, %2, %3, %4
         """,
         """
         %1: f64[2] = reduce_sum{axes=(0,)} %0
         %2: f64[2] = reduce_sum{axes=(1,)} %0
-        %3: f64[2,2] = add %0, 0.0:f64[2,2]
-        %4: f64[2,2] = add %0, -0.0:f64[2,2]
+        %3: f64[2,2] = mul %0, 0.0:f64[2,2]
+        %4: f64[2,2] = mul %0, -0.0:f64[2,2]
         return %1, %2, %3, %4
         """,
     )

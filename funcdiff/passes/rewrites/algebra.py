@@ -1,6 +1,6 @@
 """Rewrites arithmetic by identities that keep every bit, so that they hold in every program.
 
-Not among them: ``x + 0 = x`` of floating numbers (wrong for -0.0), ``x·0 = 0`` (wrong for inf and
+Not among them: ``x + 0.0 = x`` of floating numbers (wrong for -0.0), ``x·0 = 0`` (wrong for inf and
 NaN), and any change in the order of additions.
 """
 
@@ -30,12 +30,17 @@ def _scale_by_one(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | Non
 
 
 def _add_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
-    """x + 0 = 0 + x = x, for integers x."""
-    if x.dtype.kind not in "iu":
+    """x + 0 = 0 + x = x, for integers x; for real ones if the 0 is -0.0."""
+    if x.dtype.kind not in "fiu":
         return None
-    if splat(y) == 0:
+    if _is_nothing(y):
         return x
-    return y if splat(x) == 0 else None
+    return y if _is_nothing(x) else None
+
+
+def _is_nothing(x: Tracer) -> bool:
+    number = splat(x)
+    return number == 0 and (x.dtype.kind != "f" or bool(np.signbit(number)))
 
 
 def _subtract_nothing(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:

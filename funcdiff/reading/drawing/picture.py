@@ -129,14 +129,14 @@ def sizes_of(program: Program, operands: Sequence[Any]) -> dict[Atom, float]:
     results = tuple(v for eq in program.equations for v in eq.results)
     opened = Program(program.inputs, program.equations, results, program.origins)
     values = evaluate(opened, operands)
-    return {v: _rms(x) for v, x in zip(results, values, strict=True) if _is_number(v)}
+    return {v: root_mean_square(x) for v, x in zip(results, values, strict=True) if _is_number(v)}
 
 
 def _is_number(v: Var) -> bool:
     return v.type.dtype.kind in "fc"
 
 
-def _rms(value: Any) -> float:
+def root_mean_square(value: Any) -> float:
     """Return the root mean square, scaled so that nothing overflows."""
     x = np.abs(np.asarray(value)).astype(np.float64)
     largest = float(x.max(initial=0.0))
