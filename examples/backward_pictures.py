@@ -19,9 +19,11 @@ from backward import Array, inner_map, outer_map
 from digits_model import initial_network, saliency, train
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits
 
 import funcdiff as fd
+from funcdiff.errors import CotangentError
 
 Picture: TypeAlias = Callable[[], Figure]
 
@@ -40,12 +42,68 @@ def show_numbers(axes: Axes, numbers: Array, title: str, *, largest: float) -> N
     axes.set_title(title, fontsize=10)
 
 
+WEIGHTS = np.array([[1.0, -0.5, 0.0, 0.5], [0.5, 1.5, -1.0, 0.0], [0.0, -1.0, 0.5, 1.0]])
+POINT = np.array([0.3, -0.2, 0.4, 0.1])
+SUBSCRIPTS = "₁₂₃₄"
+
+
+def three_of_four(x: Array) -> Array:
+    """Return three results of four arguments."""
+    y: Array = np.tanh(WEIGHTS @ x)
+    return y
+
+
+def draw_gradients_of_results() -> Figure:
+    """Draw arguments and results as dots: each result has a gradient, a row of the Jacobian."""
+    jacobian = fd.jacobian(three_of_four)(POINT)
+    left, right = np.linspace(0.0, 3.0, 4), np.linspace(0.5, 2.5, 3)
+    figure, panels = plt.subplots(1, 3, figsize=(9.5, 2.8), layout="constrained")
+    for result, axes in enumerate(panels):
+        for (row, column), slope in np.ndenumerate(jacobian):
+            is_shown = row == result and slope != 0
+            color = ("tab:red" if slope > 0 else "tab:blue") if is_shown else "0.85"
+            width = 1 + 3 * abs(slope) if is_shown else 1
+            axes.plot([0, 1], [left[column], right[row]], color=color, lw=width, zorder=is_shown)
+            if is_shown:
+                height = left[column] + 0.25 * (right[row] - left[column])
+                box = {"facecolor": "w", "edgecolor": "none", "pad": 1}
+                axes.text(0.25, height, f"{slope:.2g}", ha="center", va="center", bbox=box)
+        axes.plot(np.zeros(4), left, "o", color="k", ms=7)
+        axes.plot(np.ones(3), right, "o", color="0.6", ms=7)
+        axes.plot(1, right[result], "o", color="k", ms=9)
+        for column, height in enumerate(left):
+            axes.text(-0.08, height, f"x{SUBSCRIPTS[column]}", ha="right", va="center")
+        for row, height in enumerate(right):
+            axes.text(1.08, height, f"y{SUBSCRIPTS[row]}", va="center")
+        axes.set(xlim=(-0.3, 1.3), ylim=(3.4, -0.4), title=f"dy{SUBSCRIPTS[result]}/dx")
+        axes.axis("off")
+    return figure
+
+
+def draw_shapes() -> Figure:
+    """Draw cotangents of several shapes for a result of three numbers: one of them fits."""
+    _y, f_vjp = fd.vjp(lambda x: x**2, np.array([1.0, 2.0, 3.0]))
+    figure, panels = plt.subplots(1, 4, figsize=(9.5, 1.9), layout="constrained")
+    for axes, shape in zip(panels, ((3,), (1, 3), (3, 1), (2,)), strict=True):
+        try:
+            f_vjp(np.ones(shape))
+            color, verdict = "tab:green", "fits"
+        except CotangentError:
+            color, verdict = "tab:red", "CotangentError"
+        rows, columns = shape if len(shape) == 2 else (1, *shape)
+        for row, column in np.ndindex(rows, columns):
+            cell = Rectangle((column, row), 1, 1, facecolor=color, edgecolor="w", alpha=0.6)
+            axes.add_patch(cell)
+        axes.set(xlim=(-0.2, 3.2), ylim=(3.2, -0.2), aspect="equal")
+        axes.set_title(f"v of shape {shape}\n{verdict}", fontsize=10)
+        axes.axis("off")
+    return figure
+
+
 def draw_weighted_rows() -> Figure:
     """Draw Jᵀv as a sum of J's rows: for a one-hot v, for ones, and for weights."""
-    weights = np.array([[1.0, -0.5, 0.0, 0.5], [0.5, 1.5, -1.0, 0.0], [0.0, -1.0, 0.5, 1.0]])
-    x = np.array([0.3, -0.2, 0.4, 0.1])
-    y, f_vjp = fd.vjp(lambda x: np.tanh(weights @ x), x)
-    jacobian = fd.jacobian(lambda x: np.tanh(weights @ x))(x)
+    y, f_vjp = fd.vjp(three_of_four, POINT)
+    jacobian = fd.jacobian(three_of_four)(POINT)
     cotangents = {
         "one-hot: a row": np.array([0.0, 1.0, 0.0]),
         "ones: the sum of the rows": np.ones_like(y),
@@ -210,6 +268,8 @@ def draw_receptive_fields() -> Figure:
 
 
 PICTURES: dict[str, Picture] = {
+    "gradients-of-results": draw_gradients_of_results,
+    "shapes": draw_shapes,
     "weighted-rows": draw_weighted_rows,
     "three-calls": draw_three_calls,
     "planes": draw_planes,
