@@ -155,6 +155,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
         Z,
         0.5,
     ),
+    "rectangle derivative": (
+        lambda s, x, z: s.RectBivariateSpline(x, GY, z, kx=4).partial_derivative(2, 1)(1.3, 1.1),
+        GX,
+        Z,
+    ),
     "bisplev": (lambda s, q: s.bisplev(q[:, 0], q[:, 1], TCK, dx=1), Q),
     "grid linear": (
         lambda s, x, z, q: s.RegularGridInterpolator((x, GY), z)(q),
@@ -203,6 +208,12 @@ CALLS: dict[str, tuple[Any, ...]] = {
         np.stack([V, 1j * V], -1),
         V**2,
     ),
+    "radial of neighbours": (
+        lambda s, x, v, q: s.RBFInterpolator(x, v, neighbors=4, kernel="linear")(q),
+        CORNERS,
+        np.stack([V, 1j * V], -1),
+        INSIDE,
+    ),
     "radial at a centre": (
         lambda s, x, q: s.RBFInterpolator(x, V, kernel="gaussian", epsilon=3.0)(q),
         CORNERS,
@@ -234,8 +245,7 @@ def test_an_interpolant_of_plain_data_takes_traced_points() -> None:
 
 def test_what_chooses_its_knots_by_the_data_is_refused() -> None:
     for make in (
-        lambda y: interpolate.UnivariateSpline(X, y),
-        lambda y: interpolate.splrep(X, y, s=0.1),
+        lambda y: interpolate.splrep(X, y, s=0.1, per=True),
         lambda z: interpolate.RectBivariateSpline(X, X, z + np.zeros((6, 6)), s=0.1),
     ):
         with pytest.raises(UnsupportedNumPyError, match=r"no traced data.*give the knots"):

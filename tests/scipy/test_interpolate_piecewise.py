@@ -69,6 +69,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
         COEFFICIENTS[:, 0],
         PLACES + 0.2,
     ),
+    "cubic periodic columns": (
+        lambda s, x, y: s.CubicSpline(x, np.concatenate([y, y[:1]]), bc_type="periodic")(PLACES),
+        X,
+        Y[:5],
+    ),
     "BSpline periodic": (
         lambda s, t, x: s.BSpline(t, COEFFICIENTS, 3, extrapolate="periodic")(x),
         KNOTS,

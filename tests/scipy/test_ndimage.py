@@ -81,6 +81,11 @@ CALLS: dict[str, tuple[Any, ...]] = {
         Z,
         PLACES,
     ),
+    "coordinates beyond the border without a filter": (
+        lambda s, x, c: s.map_coordinates(x, c, order=4, mode="nearest", prefilter=False),
+        A,
+        1.7 * PLACES - 1.0,
+    ),
     **{
         f"shift {m}": (lambda s, x, v, m=m: s.shift(x, v, mode=m, cval=0.2), A, OFFSET - 1.2)
         for m in (*MODES, *GRID_MODES)

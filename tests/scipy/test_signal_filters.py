@@ -90,6 +90,10 @@ FILTERS: dict[str, tuple[Any, ...]] = {
     "medfilt2d": (lambda s, x: s.medfilt2d(x, [3, 1]), IMAGE),
     "wiener": (lambda s, x: s.wiener(x, 3), LONG + 3),
     "wiener with a known noise": (lambda s, x, v: s.wiener(x, 3, v), IMAGE, np.array(0.2)),
+    "savgol_coeffs by the place": (
+        lambda s, p: [s.savgol_coeffs(7, 3, deriv=k, pos=p, use="dot") for k in (0, 1)],
+        np.array(2.3),
+    ),
     "savgol_coeffs": (lambda s, d: s.savgol_coeffs(5, 2, deriv=1, delta=d), np.array(0.5)),
     "hilbert": (lambda s, x: s.hilbert(x), LONG),
     "hilbert with more points": (lambda s, x: s.hilbert(x, 13, axis=0), IMAGE),

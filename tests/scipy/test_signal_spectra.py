@@ -78,6 +78,10 @@ SPECTRA: dict[str, tuple[Any, ...]] = {
         np.linspace(-0.1, 0.1, 5), np.array(4.0),
     ),
     "sawtooth": (lambda s, t, w: s.sawtooth(t, w), TIMES, np.array(0.3)),
+    "sawtooth in single precision": (
+        lambda s, t: s.sawtooth(np.float32(1.0) * t.astype(np.float32), 0.4),
+        TIMES,
+    ),
     "sawtooth by widths": (lambda s, t, w: s.sawtooth(t, w), TIMES, np.array([0, 1, 0.2, 2, 0.5])),
     "square": (lambda s, t, w: s.square(t, w), TIMES, np.array(0.3)),
     "sweep_poly": (lambda s, t, c: s.sweep_poly(t, c), TIMES, real(3)),

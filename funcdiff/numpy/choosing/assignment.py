@@ -54,7 +54,7 @@ def put(x: Tracer, index: Any, value: Any) -> None:
 
 def _check_stored_by_a_statement() -> None:
     """Refuse that rows are exchanged by code in C, which takes ``x[i]`` for a copy."""
-    frame = user_frame()
+    frame = user_frame(or_scipys=True)
     if frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] != "STORE_SUBSCR":
         raise unsupported(
             "a function that exchanges rows in place, such as rng.shuffle,",

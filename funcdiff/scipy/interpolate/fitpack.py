@@ -1,7 +1,7 @@
-"""FITPACK's splines through data, and those of least squares between given knots.
+"""FITPACK's splines through data, of least squares between given knots, and smoothing ones.
 
-Both are linear in the data, and smooth in abscissas, knots and weights.  Smoothing, by which
-FITPACK chooses the knots itself, takes no traced data.
+The first two are linear in the data, and smooth in abscissas, knots and weights; for the third see
+`smoothing`.  In two variables, smoothing takes no traced data.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, copy_of
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import _solve_least_squares, design, evaluate
+from funcdiff.scipy.interpolate.smoothing import smoothed
 
 _COMPILED = "scipy.interpolate._dfitpack"
 
@@ -59,10 +60,12 @@ def fpcurf0(
     x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None
 ) -> tuple[Any, ...]:
     """Return the data of an interpolating spline as `UnivariateSpline` keeps them."""
-    if s is None or isinstance(s, Tracer) or s != 0:
-        raise _refuse("UnivariateSpline with s > 0")
     x, y = asarray(x, float), asarray(y, float)
     xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
+    if s is None or isinstance(s, Tracer) or s != 0:
+        weights, s = np.ones(len(x)) if w is None else w, len(x) if s is None else s
+        t, c, total, code = smoothed(x, y, weights, xb, xe, k, s)
+        return x, y, w, xb, xe, k, s, len(t), t, _padded(c, len(t)), total, None, None, code
     t = _knots(x, k, xb, xe)
     c = _padded(_interpolate(t, k, x, y), len(t))
     return x, y, w, xb, xe, k, 0.0, len(t), t, c, 0.0, None, None, -1
@@ -94,8 +97,12 @@ def curfit(
         t[: k + 1], t[-k - 1 :] = xb, xe
         c, total = _fit(x, y, t, k, w)
         return len(t), _padded(c, len(t)), total, 0
-    if task != 0 or isinstance(s, Tracer) or s != 0:
-        raise _refuse("splrep with s > 0")
+    if task != 0:
+        raise _refuse("splrep with task=1")
+    if isinstance(s, Tracer) or s != 0:
+        knots, c, total, code = smoothed(x, y, w, xb, xe, k, s)
+        t[: len(knots)] = knots
+        return len(knots), _padded(c, len(knots)), total, code
     knots = _knots(x, k, xb, xe)
     t[: len(knots)] = knots
     return len(knots), _padded(_interpolate(knots, k, x, y), len(knots)), 0.0, -1
@@ -211,6 +218,24 @@ def bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[
 
 
 @covers(_COMPILED)
+def pardtc(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
+    """Return the coefficients of a partial derivative, padded to as many as there were."""
+    table = _table(tx, ty, c, kx, ky)
+    table = _differentiated(array(tx), table, kx, nux)
+    table = _differentiated(array(ty), table.T, ky, nuy).T
+    return _padded(table.reshape(-1), len(c)), 0
+
+
+def _differentiated(t: Any, c: Any, k: int, nu: int) -> Any:
+    """Return the coefficients of a derivative along the first axis, on ``t[nu:-nu]``."""
+    for order in range(nu):
+        p, knots = k - order, t[order : len(t) - order]
+        widths = knots[p + 1 : -1] - knots[1 : -p - 1]
+        c = p * (c[1:] - c[:-1]) / widths[:, None]
+    return c
+
+
+@covers(_COMPILED)
 def dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xb: Any, xe: Any, yb: Any, ye: Any) -> Any:
     """Return the integral over a rectangle of a spline that is zero outside."""
     kind = copy_of(load("scipy.interpolate").BSpline)
@@ -227,20 +252,26 @@ def _choose_knots(*args: Any, **options: Any) -> Any:
     raise _refuse("A smoothing or periodic spline of FITPACK")
 
 
-@covers(_COMPILED, "regrid_smth_spher", "sproot", "pardtc", "fpcurf1", "curfit_smth")
+@covers(_COMPILED, "regrid_smth_spher", "sproot", "fpcurf1", "curfit_smth")
 def _refuse_others(*args: Any, **options: Any) -> Any:
     raise _refuse("This routine of FITPACK")
 
 
 borrow_classes(
     "scipy.interpolate",
-    "UnivariateSpline InterpolatedUnivariateSpline LSQUnivariateSpline RectBivariateSpline",
-    note="Data are traced where the spline interpolates (s=0) or its knots are given.",
+    "UnivariateSpline",
+    note="Which data have a knot is a constant, found in values that have to be known.",
 )
+borrow_classes("scipy.interpolate", "InterpolatedUnivariateSpline LSQUnivariateSpline")
+borrow_classes("scipy.interpolate", "RectBivariateSpline", note="Data are traced where s is 0.")
 borrow_classes(
     "scipy.interpolate",
     "BivariateSpline SmoothBivariateSpline LSQBivariateSpline",
     note="Points are traced; data are not.",
 )
-borrow_classes("scipy.interpolate", "splrep", note="Data are traced where s is 0.")
+borrow_classes(
+    "scipy.interpolate",
+    "splrep",
+    note="Which data have a knot is a constant, found in values that have to be known.",
+)
 borrow_classes("scipy.interpolate", "splev splint spalde splder splantider bisplev")

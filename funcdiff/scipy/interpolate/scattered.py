@@ -15,7 +15,6 @@ import numpy as np
 
 from funcdiff.api.rules.opaque import primitive
 from funcdiff.core.builder import current_builder
-from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
@@ -164,9 +163,10 @@ _KERNELS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _rows(x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any) -> Any:
-    """Return the values at x of the functions around y, and of monomials."""
-    squared = np.sum((epsilon * (x[:, None] - y)) ** 2, axis=-1)
-    places = ((x - shift) / scale)[:, None]
+    """Return the values at x of the functions around y, and of monomials; both may be batches."""
+    apart = x[..., :, None, :] - y[..., None, :, :]
+    squared = np.sum((epsilon * apart) ** 2, axis=-1)
+    places = ((x - shift[..., None, :]) / scale[..., None, :])[..., None, :]
     monomials = np.prod(places ** np.asarray(powers), axis=-1)
     return np.concatenate([_KERNELS[kernel](squared), monomials], axis=-1)
 
@@ -175,16 +175,18 @@ def _rows(x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, sc
 def _build_and_solve_system(
     y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any, *_namespace: Any
 ) -> tuple[Any, Any, Any]:
-    """Return shift and scale of the monomials, and all coefficients."""
-    low, high = np.min(y, axis=0), np.max(y, axis=0)
+    """Return shift and scale of the monomials, and all coefficients, of one system or a batch."""
+    y, d, smoothing = map(array, (y, d, smoothing))
+    low, high = np.min(y, axis=-2), np.max(y, axis=-2)
     shift, scale = (high + low) / 2, (high - low) / 2
     scale = np.where(scale == 0, 1.0, scale)
-    n, r = len(y), len(powers)
-    top = _rows(array(y), array(y), kernel, epsilon, powers, shift, scale)
-    top = top + np.pad(np.diag(array(smoothing)), ((0, 0), (0, r)))
-    bottom = np.concatenate([top[:, n:].T, np.zeros((r, r))], axis=1)
-    right = np.concatenate([array(d), np.zeros((r, d.shape[1]))])
-    return shift, scale, np.linalg.solve(np.concatenate([top, bottom]), right)
+    n, r, batch = y.shape[-2], len(powers), y.shape[:-2]
+    top = _rows(y, y, kernel, epsilon, powers, shift, scale)
+    ridge = smoothing[..., None] * np.eye(n)
+    top = top + np.concatenate([ridge, np.zeros((*batch, n, r))], axis=-1)
+    below = np.concatenate([top[..., n:].swapaxes(-1, -2), np.zeros((*batch, r, r))], axis=-1)
+    right = np.concatenate([d, np.zeros((*batch, r, d.shape[-1]))], axis=-2)
+    return shift, scale, np.linalg.solve(np.concatenate([top, below], axis=-2), right)
 
 
 @covers("scipy.interpolate._rbfinterp_np")
@@ -200,35 +202,33 @@ def compute_interpolation(
     *_namespace: Any,
 ) -> Any:
     """Return the sum of radial functions and monomials at points."""
-    return _rows(array(x), array(y), kernel, epsilon, powers, shift, scale) @ coeffs
+    return _rows(array(x), array(y), kernel, epsilon, powers, array(shift), array(scale)) @ coeffs
 
 
-borrow_classes(
-    "scipy.interpolate",
-    "RBFInterpolator",
-    note="With neighbors nothing is traced.",
-)
+borrow_classes("scipy.interpolate", "RBFInterpolator", note="Which are neighbors is a constant.")
 
 
 @method_of("scipy.interpolate", "RBFInterpolator")
 def __call__(self: Any, x: Any) -> Any:  # noqa: N807
-    """Evaluate the sum, of all functions."""
-    if self.neighbors is not None:
-        raise UnsupportedNumPyError(
-            f"RBFInterpolator with neighbors takes no traced array, at {user_location()}: its "
-            "system differs from point to point. Leave neighbors out."
-        )
+    """Evaluate the sum of all functions, or of those around the neighbors of each point."""
     x = asarray(x, float)
-    y = compute_interpolation(
-        x,
-        self.y,
-        self.kernel,
-        self.epsilon,
-        self.powers,
-        self._shift,
-        self._scale,
-        array(self._coeffs),
-    )
+    if x.ndim != 2 or x.shape[1] != self.y.shape[1]:
+        raise ValueError(f"`x` must be a 2-dimensional array with {self.y.shape[1]} columns.")
+    law = self.kernel, self.epsilon, self.powers
+    if self.neighbors is None:
+        y = compute_interpolation(x, self.y, *law, self._shift, self._scale, array(self._coeffs))
+    else:
+        y = _from_neighbors(self, x, law)
     if np.dtype(self.d_dtype).kind == "c":
         y = y[:, ::2] + 1j * y[:, 1::2]
     return y.reshape(len(x), *self.d_shape)
+
+
+def _from_neighbors(self: Any, x: Any, law: Any) -> Any:
+    """Return the sums of functions around the nearest data, a system for each point."""
+    nearest = self._tree.query(stop_gradient(array(x)), self.neighbors)[1]
+    nearest = np.sort(np.reshape(nearest, (len(x), -1)), axis=1)
+    y, d, smoothing = (array(v)[nearest] for v in (self.y, self.d, self.smoothing))
+    return compute_interpolation(
+        array(x)[:, None], y, *law, *_build_and_solve_system(y, d, smoothing, *law)
+    )[:, 0]

@@ -17,6 +17,9 @@ NEAREST, WRAP, REFLECT, MIRROR, CONSTANT, GRID_WRAP, GRID_CONSTANT = range(7)
 
 _BY_CONSTANT: Final = (CONSTANT, GRID_CONSTANT)
 
+_REACH: Final = 8.0
+"""So far from an image no spline sees more than its border: their orders are at most 5."""
+
 
 def pixels(place: Any, n: int, mode: int) -> tuple[Any, Any]:
     """Return the pixel that stands for an integral place, and whether it is one of the image."""
@@ -50,8 +53,8 @@ def coordinate(x: Any, n: int, mode: int) -> tuple[Any, Any]:
         return x, inside | True
     if mode == CONSTANT:
         return np.where(inside, x, 0.0), inside
-    if mode == NEAREST or n == 1:
-        return np.where(x < 0, 0.0, np.where(x > last, float(last), x)), inside | True
+    if mode == NEAREST or n == 1:  # near the border a spline still sees pixels of the image
+        return np.clip(x, -_REACH, last + _REACH), inside | True
     if mode == MIRROR:
         folded = x - 2 * last * np.floor(x / (2 * last))
         found = np.where(folded > last, 2 * last - folded, folded)

@@ -8,10 +8,12 @@ Procedures", Analytical Chemistry 36 (1964), 1627-1639.
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.numpy.shapes.shape import normalize_axis
@@ -34,8 +36,15 @@ def savgol_coeffs(
     window_length: int, polyorder: int, deriv: int = 0, delta: Any = 1.0, pos: Any = None,
     use: str = "conv", **_library: Any,
 ) -> Traced:  # fmt: skip
-    """Return the weights of a window, which scale with ``delta**-deriv``."""
-    return array(_coefficients(window_length, polyorder, deriv, pos, use) / delta**deriv)
+    """Return the weights of a window, which scale with ``delta**-deriv``; `pos` may be traced."""
+    if not isinstance(pos, Tracer):
+        return array(_coefficients(window_length, polyorder, deriv, pos, use) / delta**deriv)
+    _coefficients(window_length, polyorder, deriv, None, use)  # or SciPy's error
+    places: Any = np.arange(window_length) - array(pos)
+    powers = places[:, None] ** np.arange(polyorder + 1)
+    wanted = factorial(deriv) * (np.arange(polyorder + 1) == deriv)
+    q, r = np.linalg.qr(powers[::-1] if use == "conv" else powers)
+    return array(q @ np.linalg.solve(r.T, wanted.astype(float)) / delta**deriv)
 
 
 @covers("scipy.signal")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.conditions import is_known_to_hold
@@ -15,6 +16,7 @@ from funcdiff.scipy.special import exprel
 
 def _phases(t: Any, width: Any) -> tuple[Any, Any]:
     """Return phases in [0, 2π) and widths, in double precision; widths outside [0, 1] are nan."""
+    t, width = asarray(t, float), asarray(width, float)
     phase = np.mod(t, 2 * np.pi) + 0.0 * width
     outside = np.logical_or(width > 1, width < 0)
     return phase, np.where(outside, np.nan, width + 0.0 * phase)

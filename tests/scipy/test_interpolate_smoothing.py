@@ -1,0 +1,87 @@
+"""Smoothing splines: values are FITPACK's, derivatives those of the splines that reach as much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline, UnivariateSpline, splrep
+from scipy.optimize import brentq
+
+import funcdiff as fd
+from funcdiff.errors import ConcreteValueError
+from funcdiff.scipy import interpolate
+
+GENERATOR = np.random.default_rng(3)
+X = np.cumsum(GENERATOR.uniform(0.5, 1.5, size=15))
+Y = np.sin(0.7 * X) + GENERATOR.normal(scale=0.2, size=15)
+W = GENERATOR.uniform(0.5, 1.5, size=15)
+P = X[[0, 1, 4, 9]] + [-0.2, 0.1, 0.2, 0.3]
+
+
+def _reference(x: Any, y: Any, w: Any, s: Any, k: int, places: Any) -> Any:
+    """Return the values at P of the spline with knots at some data whose squares are `s`."""
+    candidates = np.concatenate([x, (x[1:] + x[:-1]) / 2])
+    t = np.concatenate([x[:1].repeat(k + 1), candidates[places], x[-1:].repeat(k + 1)])
+    rows = BSpline.design_matrix(x, t, k).toarray() * w[:, None]
+    derivatives = [
+        BSpline(t, np.eye(len(t) - k - 1), k).derivative(k)(t[k + 1 : -k - 1] + step)
+        for step in (1e-9, -1e-9)
+    ]
+    jumps = derivatives[0] - derivatives[1]
+
+    def coefficients(log_weight: float) -> Any:
+        system = np.concatenate([rows, np.exp(log_weight) * jumps])
+        right = np.concatenate([w * y, np.zeros(len(jumps))])
+        return np.linalg.lstsq(system, right, rcond=None)[0]
+
+    root = brentq(lambda q: np.sum((w * y - rows @ coefficients(q)) ** 2) - s, -40, 40, xtol=1e-13)
+    return BSpline(t, coefficients(root), k)(P)
+
+
+@pytest.mark.parametrize("k", [1, 3, pytest.param(2, marks=pytest.mark.slow)])
+def test_smoothing_splines_are_differentiated_on_their_knots(k: int) -> None:
+    smoothness = 0.2
+    (t, _, _), reached, _, _ = splrep(X, Y, W, k=k, s=smoothness, full_output=1)
+    candidates = np.concatenate([X, (X[1:] + X[:-1]) / 2])
+    places = np.argmin(np.abs(t[k + 1 : -k - 1, None] - candidates), axis=1)
+    arrays = X, Y, W, np.array(smoothness)
+    tangents = [0.1 * GENERATOR.normal(size=np.shape(a)) for a in arrays]
+
+    def reference(h: float) -> Any:
+        x, y, w, s = (a + h * t for a, t in zip(arrays, tangents, strict=True))
+        return _reference(x, y, w, s + (reached - smoothness), k, places)
+
+    def spline(*data: Any) -> Any:
+        x, y, w, s = data
+        return interpolate.UnivariateSpline(x, y, w, k=k, s=s)(P)
+
+    value, tangent = fd.jvp(spline, arrays, tuple(tangents))
+    np.testing.assert_allclose(value, UnivariateSpline(X, Y, W, k=k, s=smoothness)(P), rtol=1e-9)
+    difference = (reference(1e-4) - reference(-1e-4)) / 2e-4
+    np.testing.assert_allclose(tangent, difference, rtol=1e-5, atol=1e-6)
+    pulled = fd.vjp(spline, *arrays)[1](np.ones(4))
+    total = sum(np.sum(g * t) for g, t in zip(pulled, tangents, strict=True))
+    np.testing.assert_allclose(total, tangent.sum(), rtol=1e-8)
+
+
+def test_extreme_smoothing_is_a_polynomial_or_goes_through_the_data() -> None:
+    for s, same in ((1e3, np.polynomial.Polynomial.fit(X, Y, 3)), (0, None)):
+        spline = interpolate.UnivariateSpline(X, Y, s=s)
+        expected = interpolate.InterpolatedUnivariateSpline(X, Y) if same is None else same
+        np.testing.assert_allclose(spline(P), expected(P), rtol=1e-9)
+        jacobian = fd.jacobian(lambda y, s=s: interpolate.UnivariateSpline(X, y, s=s)(P))(Y)
+        np.testing.assert_allclose(jacobian @ Y, spline(P), rtol=1e-9)  # linear in the data
+
+
+def test_smoothing_by_the_old_names_is_the_same() -> None:
+    new = fd.jacobian(lambda y: interpolate.UnivariateSpline(X, y, s=0.3)(P))(Y)
+    old = fd.jacobian(lambda y: interpolate.splev(P, interpolate.splrep(X, y, s=0.3)))(Y)
+    np.testing.assert_allclose(old, new, rtol=1e-12)
+
+
+def test_examples_that_differ_in_their_knots_have_no_common_program() -> None:
+    pair = np.stack([Y, Y[::-1] ** 3])
+    with pytest.raises(ConcreteValueError, match="UnivariateSpline"):
+        fd.vmap(lambda y: interpolate.UnivariateSpline(X, y, s=0.05)(P))(pair)
