@@ -35,7 +35,7 @@ from funcdiff.api.compiling.guarded import (
     guarded_program,
     program_of_trace,
 )
-from funcdiff.api.compiling.kinds import Kind, Statics, signature_of
+from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.straight import Straight, rebuilt, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.backend.checking import with_check
@@ -139,7 +139,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self._guards = guards
         self._statics = Statics(f, static_argnums, static_argnames)
         self._programs: dict[tuple[Any, ...], Straight | Guarded] = {}
-        self._direct: dict[tuple[Any, ...], Callable[[Sequence[Any]], Any]] = {}
+        self._direct: dict[tuple[Any, ...] | None, Callable[..., Any]] = {}
         self._warned = False
 
     def __repr__(self) -> str:
@@ -150,10 +150,14 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled program for arguments of this kind, tracing the first time."""
-        if not kwargs and current_builder() is None:
-            direct = self._direct.get(signature_of(args))
+        if current_builder() is None:
+            leaves: list[Any] = []
+            signature = signature_of(args, leaves)
+            if kwargs and signature is not None:
+                signature = signature_of_call(args, kwargs, leaves := [])
+            direct = self._direct.get(signature)
             if direct is not None:
-                returned: R = direct(args)
+                returned: R = direct(leaves, args, kwargs)
                 return returned
         kind = self._statics.kind(args, kwargs)
         found = self._programs.get(kind.key)
@@ -175,27 +179,40 @@ class JittedFunction(ByParts, Generic[P, R]):
         found = self._programs.get(kind.key)
         if not isinstance(found, Guarded):
             found = self._keep(kind, Guarded(FunctionName(self._function), native=self._native))
-        if current_builder() is None and self._statics.is_plain(args, kwargs):
-            self._direct.setdefault(signature_of(args), lambda args: self._on_way(found, args, {}))
+        signature, _ = self._signature(args, kwargs)
+        if signature is not None:
+
+            def direct(leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                return self._on_way(found, args, kwargs, leaves)
+
+            self._direct.setdefault(signature, direct)
         if trace is not None:
             return found.enter(trace, kind.operands)
-        return self._on_way(found, args, kwargs, kind)
+        return self._on_way(found, args, kwargs, kind.operands)
 
     def _on_way(
         self,
         found: Guarded,
-        args: Sequence[Any],
+        args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        kind: Kind | None = None,
+        operands: Sequence[Any],
     ) -> Any:
-        """Run a function on a way that is known, or trace it; of plain operands without a kind."""
+        """Run a function on a way that is known, or trace it."""
 
         def trace() -> Trace:
-            given = kind or self._statics.kind(tuple(args), kwargs)
-            return self._record(tuple(args), kwargs, given, decides=True)
+            kind = self._statics.kind(args, kwargs)
+            return self._record(args, kwargs, kind, decides=True)
 
-        operands = args if kind is None else kind.operands
         return found(operands, trace, lambda: self._function(*args, **kwargs))
+
+    def _signature(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...] | None, list[Any]]:
+        """Return the signature of a call that may run directly, if it may, and its numbers."""
+        leaves: list[Any] = []
+        signature = signature_of_call(args, kwargs, leaves)
+        plain = current_builder() is None and self._statics.is_plain(leaves)
+        return signature if plain else None, leaves
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JittedFunction[P, R]: ...
@@ -296,9 +313,10 @@ class JittedFunction(ByParts, Generic[P, R]):
         # which runs here first, before it may run directly
         found = Straight(program, trace, with_check(program, execute, exact=False))
         self._keep(kind, found)
-        if current_builder() is None and self._statics.is_plain(args, kwargs):
-            signature = signature_of(args)
-            self._direct[signature] = shortcut(found, execute, converts=float in signature)
+        signature, leaves = self._signature(args, kwargs)
+        if signature is not None:
+            converts = any(type(x) is float for x in leaves)
+            self._direct[signature] = shortcut(found, execute, converts=converts)
         return found
 
     def _keep(self, kind: Kind, found: Kept) -> Kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from funcdiff.core.builder import Builder, constant
@@ -12,10 +13,11 @@ from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, map_nested, walk
+from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
-from funcdiff.passes.rewrites import algebra, logic, structure
+from funcdiff.passes.rewrites import algebra, logic, numbers, signs, structure
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rules
-from funcdiff.space import mul_p, neg_p, splat
+from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
 def _slice_of_padded(_emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
@@ -66,20 +68,34 @@ rules: Final[Rules] = {
     (slice_p, add_slice_p): (_slice_of_padded,),
     (mul_p, neg_p): (_scale_of_negative,),
     (mul_p, mul_p): (_scale_of_scaled,),
+    **{(p, neg_p): signs.rules[p, neg_p] for p in (add_p, sub.primitive)},
 }
 
 _rewriter: Final = Rewriter(algebra.rules, structure.rules, logic.rules, rules)
+_joiner: Final = Rewriter(structure.rules, {(add_slice_p, add_slice_p): (numbers.join_pieces,)})
 
 
 @memoised
 def tidy(program: Program) -> Program:
     """Return a program that computes the same but for signs of zeros and where numbers overflow."""
+    return _rewritten(program, _rewriter, tidy)
+
+
+@memoised
+def join(program: Program) -> Program:
+    """Return a program in which arrays are joined from pieces that were added to nothing."""
+    return _rewritten(program, _joiner, join)
+
+
+def _rewritten(
+    program: Program, rewriter: Rewriter, nested: Callable[[Program], Program]
+) -> Program:
     with Builder("tidy", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(
             walk(
                 program,
                 xs,
-                lambda eq, ys: _rewriter.emit(eq.primitive, map_nested(tidy, eq.params), *ys),
+                lambda eq, ys: rewriter.emit(eq.primitive, map_nested(nested, eq.params), *ys),
             )
         )

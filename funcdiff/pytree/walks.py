@@ -145,6 +145,17 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     return given[0] if structure is LEAF else _rebuild(structure, iter(given))
 
 
+def assembler(structure: Structure) -> Callable[[list[Any]], Any]:
+    """Return what `unflatten` does with lists of leaves, which it may keep, of the right length."""
+    kind, aux = structure._kind, structure._aux
+    if kind is None or any(child is not LEAF for child in structure._children):
+        return lambda leaves: _rebuild(structure, iter(leaves))
+    if kind.cls is tuple:
+        return tuple
+    from_children = kind.from_children
+    return lambda leaves: from_children(aux, leaves)
+
+
 def _rebuild(structure: Structure, leaves: Iterator[Any]) -> Any:
     kind = structure._kind
     if kind is None:

@@ -16,6 +16,7 @@ from funcdiff.backend.blocks.schedule import Limits, Region, schedule
 from funcdiff.backend.kernels.kernels import Kernel
 from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
+from funcdiff.ops.structure.slicing import Slice
 from funcdiff.testing.differences import disagreement, rounding
 from tests.backend.test_source import (
     LAYOUTS,
@@ -359,3 +360,35 @@ def test_carries_that_are_needed_for_each_other_are_not_overwritten() -> None:
     compiled = fd.jit(f)
     for _ in range(3):
         np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
+
+
+def test_what_is_added_to_zeros_is_put_there() -> None:
+    program = fd.parse("""program(%0: f64[4], %1: f64[4]) {
+      %2: f64[12] = add_slice{starts=(0,), stops=(12,), steps=(3,)} 0.0:f64[12], %0
+      %3: f64[12] = add_slice{starts=(1,), stops=(12,), steps=(3,)} %2, %1
+      %4: f64[12] = add_slice{starts=(5,), stops=(9,), steps=(1,)} %3, %0
+      return %4
+    }""")
+    x, u = np.arange(1.0, 5.0), np.arange(5.0, 9.0)
+    found = Kernel(program, None)
+    assert "[::3] = x" in found.source.text
+    assert "[1::3] = x" in found.source.text
+    assert "[5:9] += x" in found.source.text  # over some of the others
+    for _ in range(2):
+        assert np.array_equal(found(x, u)[0], fd.evaluate(program, [x, u])[0])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "apart"),
+    [
+        ((0, 9, 3), (1, 9, 3), True),
+        ((0, 9, 3), (3, 9, 3), False),
+        ((0, 4, 1), (4, 9, 1), True),
+        ((0, 5, 1), (4, 9, 1), False),
+        ((0, 9, 2), (1, 9, 3), False),
+    ],
+)
+def test_boxes_are_apart_if_no_element_is_in_both(a: Any, b: Any, apart: bool) -> None:
+    first, second = (Slice((0, x[0]), (2, x[1]), (1, x[2])) for x in (a, b))
+    assert first.is_apart_from(second) == second.is_apart_from(first) == apart
+    assert apart <= set(range(*a)).isdisjoint(range(*b))

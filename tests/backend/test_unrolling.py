@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from hypothesis import given
 
 import funcdiff as fd
@@ -262,3 +263,15 @@ def test_loops_without_rows_and_in_loops() -> None:
     args = [np.array([0.4, -1.2]), np.linspace(0.0, 1.0, 5)]
     program = fd.trace(lambda x, rows: fd.scan(outer, x, rows))(*args)
     assert_agrees(kernel(program), program, args)
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "expit"])
+def test_functions_of_scipy_that_python_has_are_called_there(name: str) -> None:
+    function: Any = getattr(scipy.special, name)
+    jitted = fd.jit(fd.value_and_grad(function))
+    for x in (0.3, -2.5, 6.0, 0.0, 1e-300, -30.0, 800.0, -800.0, np.inf, -np.inf, np.nan):
+        for found, expected in zip(jitted(x), fd.value_and_grad(function)(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14, atol=5e-324)
+    text = jitted.lower(0.3).source
+    assert "math." in text
+    assert f" {name}(" not in text

@@ -92,3 +92,46 @@ def test_bodies_are_merged_too() -> None:
 
     program = merged(f, np.arange(4.0))
     assert str(program).count("sin") == 1
+
+
+def test_a_row_apart_is_a_neighbour_of_the_others() -> None:
+    def f(x: Any, y: Any) -> Any:
+        first, last = np.sin(x[0] * y[0]), np.sin(x[4] * y[4])
+        others = np.sin(x[1:4] * y[1:4])
+        return np.concatenate([others, last[None]]), first
+
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    for pair in (x, x[..., 0]):  # rows, and single numbers
+        found = names(merged(f, *pair))
+        assert [n for n in found if n != "reshape"] == ["mul", "sin"]
+
+
+def test_few_numbers_are_not_made_an_array() -> None:
+    x = np.arange(9.0)
+    assert names(merged(lambda x: (np.sin(x[0]), np.sin(x[1])), x)).count("sin") == 2
+    assert names(merged(lambda x: [np.sin(x[k]) for k in range(9)], x)).count("sin") == 1
+
+
+def test_what_belongs_to_what_is_merged_later_waits_for_it() -> None:
+    def f(x: Any) -> Any:
+        a, b = np.sin(x[:1]), np.sin(x[1:])
+        c = b * 3.0
+        return a * 3.0 + 1.0, c[:2] + 1.0, c[2:] + 1.0
+
+    assert names(merged(f, np.arange(5.0))) == ["sin", "mul", "add"]
+
+
+@pytest.mark.parametrize("n", [2, 3, 20, 40])
+def test_the_ends_of_a_loop_are_computed_with_the_rest(n: int) -> None:
+    def f(x: Any) -> Any:
+        total = 0.0
+        for i in range(len(x) - 1):
+            total = total + 100.0 * (x[i + 1] - x[i] ** 2) ** 2 + (1.0 - x[i]) ** 2
+        return total
+
+    x = np.random.default_rng(n).normal(size=n)
+    gradient = fd.jit(fd.grad(f))
+    for _ in range(3):
+        np.testing.assert_allclose(gradient(x), fd.grad(f)(x), rtol=1e-13, atol=1e-12)
+    text = gradient.lower(x).source
+    assert n < 40 or (text.count("square(") == 1 and "concatenate" in text and len(text) < 1500)

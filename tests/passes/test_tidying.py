@@ -7,7 +7,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.core.program import Program
-from funcdiff.passes.tidying import tidy
+from funcdiff.passes.tidying import join, tidy
 
 
 def tidied(text: str, *xs: Any) -> Program:
@@ -63,3 +63,32 @@ def test_what_was_padded_is_taken_out_again() -> None:
     program = tidied(text, np.array([5.0, -2.0]))
     assert program.outputs[0] == program.inputs[0]
     assert len(program.equations) == 4
+
+
+def test_sums_with_negatives_are_differences() -> None:
+    text = """program(%0: f64[3], %1: f64[3]) {
+      %2: f64[3] = neg %1
+      %3: f64[3] = add %0, %2
+      %4: f64[3] = sub %1, %2
+      return %3, %4
+    }"""
+    program = tidied(text, np.array([0.1, -3.7, 1e-5]), np.array([1.0, 2.0, 0.0]))
+    assert [eq.primitive.name for eq in program.equations] == ["sub", "add"]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_pieces_that_make_up_an_array_are_joined(order: tuple[int, ...]) -> None:
+    boxes = (0, 1), (1, 39), (39, 40)
+    lines, total = [], "0.0:f64[40]"
+    for number, k in enumerate(order, start=3):
+        box = f"{{starts=({boxes[k][0]},), stops=({boxes[k][1]},), steps=(1,)}}"
+        lines.append(f"%{number}: f64[40] = add_slice{box} {total}, %{k}")
+        total = f"%{number}"
+    body = "\n".join(lines)
+    program = fd.parse(
+        f"program(%0: f64[1], %1: f64[38], %2: f64[1]) {{\n{body}\nreturn {total}\n}}"
+    )
+    pieces = [np.full(stop - start, 1.0 + start) for start, stop in boxes]
+    joined = join(program)
+    assert [eq.primitive.name for eq in joined.equations] == ["concatenate"]
+    assert np.array_equal(fd.evaluate(joined, pieces)[0], np.concatenate(pieces))

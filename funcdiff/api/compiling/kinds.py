@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,12 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.border.promotion import is_weak
+from funcdiff.pytree.kinds import ContainerError
+from funcdiff.pytree.registry import kinds
 from funcdiff.pytree.statics import static_key
+
+_DEEPEST: Final = 8
+"""Levels of nesting of arguments that are told apart without their structures."""
 
 
 class Kind(NamedTuple):
@@ -134,15 +139,53 @@ class Statics:
             ) from error
         return Kind((structure, tuple(types), *fixed, pending, observed), operands)
 
-    def is_plain(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-        """Whether the signature is the whole key of a call."""
-        plain = all(
+    def is_plain(self, leaves: Sequence[Any]) -> bool:
+        """Whether the signature of a call with these numbers is the whole key of it."""
+        return not self and all(
             type(x) in (float, np.float64) or (type(x) is np.ndarray and x.dtype.isnative)
-            for x in args
+            for x in leaves
         )
-        return plain and not kwargs and not self._numbers
 
 
-def signature_of(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what tells plain calls apart: shapes and dtypes of arrays, types of the rest."""
-    return tuple([(x.shape, x.dtype) if type(x) is np.ndarray else type(x) for x in args])
+def signature_of_call(
+    args: Sequence[Any], kwargs: dict[str, Any], leaves: list[Any]
+) -> tuple[Any, ...] | None:
+    """Return what tells calls apart, and append their numbers to `leaves`; None if it is unknown.
+
+    It is quicker than a `Kind`, and enough where all leaves are plain.
+    """
+    signature = signature_of(args, leaves)
+    if not kwargs or signature is None:
+        return signature
+    named = signature_of(kwargs.values(), leaves)
+    return None if named is None else (*signature, tuple(kwargs), *named)
+
+
+def signature_of(trees: Iterable[Any], leaves: list[Any], depth: int = 0) -> tuple[Any, ...] | None:
+    """Return the containers of some trees, shapes and dtypes of arrays, and types of the rest.
+
+    The leaves are appended to `leaves`.  None if a container has more to it than its class and
+    some names, or is too deep.
+    """
+    parts: list[Any] = []
+    for x in trees:
+        cls = type(x)
+        if cls is np.ndarray:
+            leaves.append(x)
+            parts.append((x.shape, x.dtype))
+            continue
+        kind = kinds[cls]
+        if kind is None:
+            leaves.append(x)
+            parts.append(cls)
+            continue
+        try:
+            children, aux = kind.to_children(x)
+        except ContainerError:
+            return None
+        named = aux is None or (type(aux) is tuple and {*map(type, aux)} <= {str})
+        inner = signature_of(children, leaves, depth + 1) if named and depth < _DEEPEST else None
+        if inner is None:
+            return None
+        parts.append((cls, aux, inner))
+    return tuple(parts)

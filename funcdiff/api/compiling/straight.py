@@ -14,6 +14,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import InternalError, user_location
+from funcdiff.pytree.walks import assembler
 
 
 class Straight(NamedTuple):
@@ -50,15 +51,16 @@ def rebuilt(trace: Trace, results: Sequence[Any]) -> Any:
 
 def shortcut(
     found: Straight, execute: Callable[..., list[Any]], *, converts: bool
-) -> Callable[[Sequence[Any]], Any]:
-    """Return what runs a compiled program on plain arguments, and does no more than it has to."""
+) -> Callable[..., Any]:
+    """Return what runs a compiled program on plain numbers, and does no more than it has to."""
     program, trace, _ = found
     captures = trace.captures
     is_array = trace.is_array
+    assemble = assembler(trace.structure) if all(trace.numeric) else None
     owns = isinstance(execute, Unrolled) or owns_results(program)
     floats = execute if isinstance(execute, Unrolled) and not execute.warns else None
 
-    def call(args: Sequence[Any]) -> Any:
+    def call(args: Sequence[Any], *_: Any) -> Any:
         try:
             if floats is not None:  # which it takes, and nothing warns
                 results = floats.quick(*args, *captures)
@@ -73,6 +75,8 @@ def shortcut(
             results = found([*map(operand, args), *captures])  # which raises again, and says where
         if is_array:
             return results[0]
+        if assemble is not None:
+            return assemble(results)
         return rebuild(trace.structure, trace.numeric, results, trace.others)
 
     return call

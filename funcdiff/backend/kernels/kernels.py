@@ -50,6 +50,9 @@ from funcdiff.ops.structure.slicing import Slice, add_slice_p
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
 
+_BOXES: Final = 16
+"""Boxes of an array up to which it is looked which are still empty."""
+
 _Places: TypeAlias = Mapping[str, tuple[int, Var]]
 """By the names of results, the slots of memory that they are in, and the results."""
 
@@ -90,9 +93,13 @@ class Kernel:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """Return the outputs; of those stored, what they were written to."""
-        run = self.take()
+        try:  # as `take` and `give_back` do, which are two calls more
+            run = self._idle.pop()
+        except IndexError:
+            run = self.take()
         results = run(*arrays)
-        self.give_back(run)
+        if self._keeps_memory:
+            self._idle.append(run)
         return results
 
     def take(self) -> Callable[..., list[Any]]:
@@ -136,6 +143,7 @@ class _KernelWriter(ProductWriter):
             for k, atom in enumerate(program.outputs[place] for place in stored)
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
+        self._boxes: dict[int, tuple[Slice, ...]] = {}
         self._stored = len(stored)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
@@ -192,7 +200,8 @@ class _KernelWriter(ProductWriter):
             if begun:  # written out, because derivatives of indexing are full of it
                 added = self._operand(eq.operands[1])
                 box = index(eq.operands[0].type.shape, eq.params_as(Slice).index)
-                return [f"{names} = {begun}", f"{names}[{box}] += {added}"]
+                sign = "=" if self._is_nothing(eq) else "+="
+                return [f"{names} = {begun}", f"{names}[{box}] {sign} {added}"]
         return [f"{names} = {self._call(eq)}", *self._copies_to_given(eq.results)]
 
     def _to_add_to(self, eq: Equation) -> str | None:
@@ -203,6 +212,15 @@ class _KernelWriter(ProductWriter):
         if not isinstance(x, Literal) or x.value != 0:
             return None
         return self._allocation("zeros", x.type)
+
+    def _is_nothing(self, eq: Equation) -> bool:
+        """Whether there are zeros where an equation adds something, which can be put there."""
+        x, box = eq.operands[0], eq.params_as(Slice)
+        boxes = () if isinstance(x, Literal) else self._boxes.get(x.number)
+        if boxes is None or len(boxes) == _BOXES:
+            return False
+        self._boxes[eq.results[0].number] = (*boxes, box)
+        return all(map(box.is_apart_from, boxes))
 
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""

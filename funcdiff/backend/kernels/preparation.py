@@ -12,7 +12,7 @@ from funcdiff.core.running import as_run
 from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.neighbours import merge_neighbours
-from funcdiff.passes.tidying import tidy
+from funcdiff.passes.tidying import join, tidy
 from funcdiff.space import broadcast_p
 
 
@@ -20,11 +20,16 @@ from funcdiff.space import broadcast_p
 def prepared(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
     program = tidy(as_run(program))
-    looped = distribute(merge_neighbours(roll(program)))
+    looped = _put_together(roll(program))
     many = len(program.equations) > LONGEST
     if not many and estimated_time(looped) > estimated_time(program):
-        looped = distribute(merge_neighbours(program))
-    return merge_neighbours(looped)
+        return _put_together(program)
+    return looped
+
+
+def _put_together(program: Program) -> Program:
+    """Return a program that does at once what can be, for neighbours and for iterations."""
+    return join(merge_neighbours(distribute(merge_neighbours(program))))
 
 
 def owns_results(program: Program) -> bool:

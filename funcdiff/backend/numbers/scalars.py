@@ -26,7 +26,9 @@ from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient
 _MAXIMUM: Final = "({0} if {0} >= {1} or {0} != {0} else {1})"
 _MINIMUM: Final = "({0} if {0} <= {1} or {0} != {0} else {1})"
 
-_SAME: Final = "sqrt exp expm1 log log1p log2 log10 sin cos tan sinh cosh tanh isnan isfinite isinf"
+_SAME: Final = (
+    "sqrt cbrt exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh isnan isfinite isinf"
+)
 _INVERSE: Final = "sin cos tan sinh cosh tanh"
 
 FUNCTIONS: Final[dict[Any, str]] = {
@@ -60,6 +62,14 @@ _OTHERS: Final[dict[Primitive[Any], str]] = {
 }
 
 
+_SPECIAL: Final = {
+    "erf": "math.erf({})",
+    "erfc": "math.erfc({})",
+    "expit": "1.0 / (1.0 + math.exp(-{}))",
+}
+"""Functions of ``scipy.special`` by the names of their primitives, which may not be imported."""
+
+
 class Expression(NamedTuple):
     """What computes an element of a result.
 
@@ -88,6 +98,8 @@ def expression(eq: Equation) -> Expression | None:
         return Expression(f"{python}({{}})")
     if eq.primitive in _OTHERS:
         return Expression(_OTHERS[eq.primitive])
+    if eq.primitive.name in _SPECIAL:
+        return Expression(_SPECIAL[eq.primitive.name])
     of_floats = all(atom.type.dtype == FLOAT for atom in eq.operands)
     if function in FUNCTIONS and (of_floats or function in _LOGIC):
         return Expression(FUNCTIONS[function])

@@ -41,6 +41,17 @@ class Slice(Params):
         """The box of the same lengths in the corner."""
         return Slice((0,) * len(self.starts), self.lengths, (1,) * len(self.starts))
 
+    def is_apart_from(self, other: Slice) -> bool:
+        """Whether no element is surely in both: along an axis, places or remainders differ."""
+        for (a, b, step), (c, d, its) in zip(self._ranges, other._ranges, strict=True):
+            if b <= c or d <= a or (step == its and (a - c) % step):
+                return True
+        return False
+
+    @property
+    def _ranges(self) -> list[tuple[int, int, int]]:
+        return list(zip(self.starts, self.stops, self.steps, strict=True))
+
     def batched(self, size: int) -> Slice:
         """Return the same with all of a further axis in front."""
         return Slice((0, *self.starts), (size, *self.stops), (1, *self.steps))

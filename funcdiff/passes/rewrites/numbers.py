@@ -182,29 +182,36 @@ _FEW: Final = 16
 
 
 def _join_slices(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
+    """add_slice(add_slice(0, u), v) = concatenate(u, v), as `join_pieces`, for a v that is long."""
+    long = all(n <= _FEW * m for n, m in zip(x.shape, u.shape, strict=True))
+    return join_pieces(emit, p, x, u) if long else None
+
+
+def join_pieces(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
     """add_slice(add_slice(0, u), v) = concatenate(u, v), if the slices make up the array."""
     cut = [axis for axis, (n, m) in enumerate(zip(u.shape, x.shape, strict=True)) if n != m]
-    if len(cut) != 1 or x.shape[cut[0]] > _FEW * u.shape[cut[0]]:
+    if len(cut) != 1:
         return None
     (axis,) = cut
-    pieces = {p.starts[axis]: u}
-    start, stop, step = p.starts[axis], p.stops[axis], p.steps[axis]
-    while stop - start < x.shape[axis]:
+    pieces: dict[int, tuple[int, Tracer]] = {}
+    box, piece = p, u
+    while True:
+        first, last = box.starts[axis], box.stops[axis]
+        if first != last:  # else nothing was added, wherever that was
+            if first in pieces or box.steps[axis] != 1 or _has_other_cut(piece, x, axis):
+                return None
+            pieces[first] = last, piece
         found = made_by(x, add_slice_p)
         if not found:
+            break
+        if len(pieces) >= _FEW:
             return None
         box, (x, piece) = found
-        first, last = box.starts[axis], box.stops[axis]
-        if first == last:
-            continue  # nothing was added, wherever that was
-        if first != stop and last != start:
-            return None
-        step = max(step, *box.steps)
-        pieces[first], start, stop = piece, min(first, start), max(last, stop)
-    if splat(x) != 0 or step != 1 or any(_has_other_cut(v, u, axis) for v in pieces.values()):
+    ordered = sorted(pieces.items())
+    ends = [0, *(last for _, (last, _) in ordered)]
+    if splat(x) != 0 or ends != [*(first for first, _ in ordered), x.shape[axis]]:
         return None
-    ordered = [pieces[first] for first in sorted(pieces)]
-    return emit(concatenate_p, Axis(axis), *ordered)
+    return emit(concatenate_p, Axis(axis), *(piece for _, (_, piece) in ordered))
 
 
 def _has_other_cut(piece: Tracer, other: Tracer, axis: int) -> bool:
