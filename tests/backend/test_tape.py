@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.api.derivatives.blocks import jacobian_program
+from funcdiff.api.derivatives.dense import jacobian_program
 from funcdiff.api.derivatives.programs import (
     gradient_program,
     jvp_program,

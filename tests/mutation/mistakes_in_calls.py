@@ -182,7 +182,7 @@ API: Final = (
             "chunks.append([image[start - first :] for image in images])",
             "chunks.append(images)",
             "the last chunk of a Jacobian counts columns twice"),
-    Planted("api/derivatives/blocks.py",
+    Planted("api/derivatives/dense.py",
             "permute(part, (*range(1, part.ndim), 0))",
             "permute(part, tuple(range(part.ndim)))",
             "columns of a Jacobian are taken for rows"),

@@ -46,7 +46,7 @@ def stages_of(mutant: Planted) -> list[list[str]]:
     folder = mutant.path.split("/")[0]
     own = Path("tests") / folder / f"test_{Path(mutant.path).stem}.py"
     sparse = (
-        [[f"tests/api/test_sparse{name}.py" for name in ("", "_patterns", "_products")]]
+        [[f"tests/api/test_sparse{name}.py" for name in ("", "_patterns", "_products", "_full")]]
         if mutant in SPARSITY
         else []
     )

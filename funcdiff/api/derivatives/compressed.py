@@ -34,6 +34,11 @@ BUDGET: Final = 1 << 28
 """Bytes that all vectors of a batch may take on their way."""
 
 
+def fits(program: Program, vectors: int) -> bool:
+    """Whether so many vectors may go through a program as one batch."""
+    return _bytes_on_the_way(program) * vectors <= BUDGET
+
+
 def entries_of_vectors(
     split: Linearized,
     linear: Program,

@@ -2,18 +2,21 @@
 
 The pattern holds at every point.  It is read off the linear program, and so are the entries
 themselves where it says what becomes of single elements; elsewhere columns, or rows, that share no
-row are computed together as one vector (see `funcdiff.passes.sparsity`).
+row are computed together as one vector (see `funcdiff.passes.sparsity`).  Where nearly everything
+depends on everything, the entries are those of the Jacobian as an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.derivatives.compressed import entries_of_vectors
+from funcdiff.api.derivatives.compressed import entries_of_vectors, fits
+from funcdiff.api.derivatives.dense import is_forward, jacobian_program
 from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder
@@ -27,17 +30,18 @@ from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.axes.reductions import reduce_all
 from funcdiff.ops.elementwise.logic import equal
-from funcdiff.ops.structure.structural import convert, reshape
+from funcdiff.ops.structure.structural import convert, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
-from funcdiff.passes.sparsity.assembly import Pattern, block_entries, numbers_of, pattern_of
-from funcdiff.passes.sparsity.coloring import cheapest, pulled, pushed
-from funcdiff.passes.sparsity.images import (
-    DensePatternError,
-    Images,
-    Parts,
-    UnknownImageError,
-    unit_parts,
+from funcdiff.passes.sparsity.assembly import (
+    Pattern,
+    block_entries,
+    full_pattern,
+    numbers_of,
+    pattern_of,
 )
+from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pulled, pushed
+from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, unit_parts
+from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Array, known_outputs
 from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
 from funcdiff.space import mul, reduce_sum
@@ -105,6 +109,10 @@ def _contents(x: Any) -> Any:
     return None if x is None else (x.shape, x.dtype.char, x.tobytes())
 
 
+_FEW: Final = 1 << 18
+"""Entries that are always computed one by one; more if they are less than four full matrices."""
+
+
 class Plan(NamedTuple):
     """How the entries of a Jacobian are computed.
 
@@ -138,7 +146,11 @@ class _Derivative(NamedTuple):
 
     def follow(self, residuals: Sequence[Tracer] | None) -> tuple[Images, list[Parts]]:
         """Follow the inputs to the results; with coefficients if residuals are given."""
-        images = Images(with_data=residuals is not None)
+        sizes = [sum(t.size for t in ts) for ts in (self.ys, self.xs)]
+        if residuals is None:
+            images = Images(Junctions(sizes[1]))
+        else:
+            images = Images(None, min(MOST_PAIRS, max(_FEW, 4 * sizes[0] * sizes[1])))
         inputs = self.linear.inputs
         units = unit_parts(self.xs, with_data=residuals is not None)
         images.parts.update(zip(inputs, units, strict=False))
@@ -184,9 +196,20 @@ def sparse_plan(
     try:
         return _followed(derivative, by_columns=by_columns, pattern=pattern)
     except UnknownImageError:
-        return _compressed(
-            derivative, by_columns=by_columns, pattern=pattern, mode=mode, symmetric=symmetric
-        )
+        patterns = _patterns(derivative).blocks if pattern is None else [pattern]
+    if any(t.dtype.kind == "c" for t in (*derivative.xs, *derivative.ys)):
+        mode = "forward"
+    xs, ys = derivative.xs, derivative.ys
+    if 2 * sum(place.nnz for place in patterns) <= sum(prod(place.shape) for place in patterns):
+        coloring = cheapest(_whole(patterns, xs, ys), mode, symmetric=symmetric)
+        return _compressed(derivative, patterns, coloring, by_columns=by_columns)
+    forward = is_forward(xs, ys, mode)
+    size = sum(t.size for t in (xs if forward else ys))
+    if fits(derivative.linear, size):
+        dense = jacobian_program(recording, count, results, mode, wants_value=True)
+        return _read(derivative, dense, patterns, by_columns=by_columns)
+    one_by_one = (pushed if forward else pulled)(_whole(patterns, xs, ys), np.arange(size))
+    return _compressed(derivative, patterns, one_by_one, by_columns=by_columns)
 
 
 class Patterns(NamedTuple):
@@ -198,24 +221,16 @@ class Patterns(NamedTuple):
         The patterns.
     certain
         Whether they follow every element; else there may be places in which there is always zero.
-    full
-        Whether they are full since too many elements would have to be followed.
     """
 
     blocks: list[Pattern]
     certain: bool
-    full: bool = False
 
 
 @memoised
 def jacobian_patterns(recording: Recording, count: int, results: int, given: Given) -> Patterns:
     """Return the patterns of the Jacobian of the first `results` outputs by `count` inputs."""
     return _patterns(_derivative(recording, count, results, given))
-
-
-def full_pattern(rows: int, columns: int) -> Pattern:
-    """Return the pattern of a matrix without zeros."""
-    return Pattern(*np.divmod(np.arange(rows * columns), max(columns, 1)), (rows, columns))
 
 
 # ---- entries that are followed -------------------------------------------------------------------
@@ -255,26 +270,42 @@ def _turned(part: Entries) -> Entries:
     return Entries(part.columns, part.rows, part.data)
 
 
+# ---- matrices that are nearly full ---------------------------------------------------------------
+
+
+def _read(
+    derivative: _Derivative, dense: Program, patterns: list[Pattern], *, by_columns: bool
+) -> Plan:
+    """Read the entries from a Jacobian that is computed as arrays."""
+    dtypes = [y.dtype for y in derivative.ys for _ in derivative.xs]
+    with Builder("jacobian", SHARED) as builder:
+        values = inline(dense, [builder.input(t) for t in dense.input_types])
+        blocks, outputs = values[: len(dtypes)], values[len(dtypes) :]
+        numbers = []
+        for block, place, dtype in zip(blocks, patterns, dtypes, strict=True):
+            flat = convert(reshape(block, place.shape), dtype)
+            if by_columns:
+                flat, place = permute(flat, (1, 0)), place.transposed
+            flat = reshape(flat, (block.type.size,))
+            numbers.append(flat if place.nnz == flat.type.size else _taken(flat, place.keys))
+        made = simplify(builder.program([*numbers, *outputs]))
+        turned = [place.transposed for place in patterns] if by_columns else patterns
+        return Plan(made, builder.captures, turned, max(1, *(max(p.shape) for p in patterns)))
+
+
 # ---- vectors that are pushed or pulled -----------------------------------------------------------
 
 
 def _compressed(
-    derivative: _Derivative, *, by_columns: bool, pattern: Any, mode: Mode, symmetric: bool
+    derivative: _Derivative,
+    patterns: list[Pattern],
+    coloring: Coloring,
+    *,
+    by_columns: bool,
 ) -> Plan:
     """Compute columns that share no row together, or rows that share no column."""
     xs, ys, split = derivative.xs, derivative.ys, derivative.split
-    patterns, _, full = _patterns(derivative)
-    if pattern is not None:
-        patterns, full = [pattern], False
-    if any(t.dtype.kind == "c" for t in (*xs, *ys)):
-        mode = "forward"
     whole = _whole(patterns, xs, ys)
-    if full:
-        rows, columns = whole.shape
-        forward = mode == "forward" or (mode is None and columns <= rows)
-        coloring = pushed(whole, np.arange(columns)) if forward else pulled(whole, np.arange(rows))
-    else:
-        coloring = cheapest(whole, mode, symmetric=symmetric)
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in derivative.program.input_types]
         values = inline(split.primal, operands)
@@ -292,7 +323,11 @@ def _compressed(
 
 def _by_columns(numbers: Tracer, pattern: Pattern) -> Tracer:
     """Return entries in the order of columns."""
-    found = take(numbers, np.lexsort((pattern.rows, pattern.columns)))
+    return _taken(numbers, np.lexsort((pattern.rows, pattern.columns)))
+
+
+def _taken(numbers: Tracer, places: Array) -> Tracer:
+    found = take(numbers, places)
     assert found is not None
     return found
 
@@ -301,14 +336,15 @@ def _patterns(derivative: _Derivative) -> Patterns:
     sizes = [x.size for x in derivative.xs]
     try:
         images, found = derivative.follow(None)
+        assert images.junctions is not None
+        blocks = [
+            pattern
+            for y, parts in zip(derivative.ys, found, strict=True)
+            for pattern in images.junctions.patterns(parts, y.size, sizes)
+        ]
     except DensePatternError:
         blocks = [full_pattern(y.size, n) for y in derivative.ys for n in sizes]
-        return Patterns(blocks, certain=False, full=True)
-    blocks = [
-        pattern_of(block, (y.size, n))
-        for y, parts in zip(derivative.ys, found, strict=True)
-        for block, n in zip(block_entries(parts, sizes), sizes, strict=True)
-    ]
+        return Patterns(blocks, certain=False)
     return Patterns(blocks, images.certain)
 
 

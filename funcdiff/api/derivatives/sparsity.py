@@ -57,7 +57,7 @@ class Sparsity:
     @property
     def nnz(self) -> int:
         """How many places there are."""
-        return len(self.pattern.rows)
+        return self.pattern.nnz
 
     @property
     def density(self) -> float:
@@ -67,6 +67,8 @@ class Sparsity:
     @cached_property
     def colors(self) -> np.ndarray[Any, Any]:
         """A colour for each column, counted from 0: columns of one colour share no row."""
+        if self.nnz == self.shape[0] * self.shape[1] > 0:
+            return np.arange(self.shape[1])
         return column_colors(self.pattern)
 
     def toarray(self) -> np.ndarray[Any, Any]:
@@ -90,7 +92,7 @@ class Sparsity:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Sparsity)
-            and self.shape == other.shape
+            and (self.shape, self.nnz) == (other.shape, other.nnz)
             and np.array_equal(self.pattern.keys, other.pattern.keys)
         )
 
@@ -114,6 +116,8 @@ class Sparsity:
         scale = max(1.0, max(self.shape) / most)
         shape = tuple(int(np.ceil(n / scale)) for n in self.shape)
         found = np.zeros(shape, bool)
+        if self.density == 1:
+            return ~found
         found[
             (self.pattern.rows / scale).astype(int), (self.pattern.columns / scale).astype(int)
         ] = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,6 @@ from funcdiff.passes.sparsity.parts import (
     Entries,
     Part,
     are_distinct,
-    distinct,
     entries,
     held,
     is_count,
@@ -50,9 +50,14 @@ class Pattern:
         return self.rows * self.shape[1] + self.columns
 
     @property
+    def nnz(self) -> int:
+        """How many places there are."""
+        return len(self.rows)
+
+    @property
     def is_half_full(self) -> bool:
         """Whether more than half of the elements may differ from zero."""
-        return 2 * len(self.rows) > self.shape[0] * self.shape[1]
+        return 2 * self.nnz > self.shape[0] * self.shape[1]
 
     @property
     def transposed(self) -> Pattern:
@@ -64,6 +69,53 @@ class Pattern:
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.searchsorted(self.rows, np.arange(self.shape[0] + 1))
+
+
+class FullPattern(Pattern):
+    """A pattern of all places, which are written down when they are asked for."""
+
+    def __init__(self, height: int, width: int) -> None:
+        object.__setattr__(self, "shape", (height, width))
+
+    @cached_property
+    def rows(self) -> Array:
+        """The number of each row, as often as there are columns."""
+        return np.repeat(np.arange(self.shape[0]), self.shape[1])
+
+    @cached_property
+    def columns(self) -> Array:
+        """The numbers of all columns, row by row."""
+        return np.tile(np.arange(self.shape[1]), self.shape[0])
+
+    @property
+    def nnz(self) -> int:
+        """How many places there are."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def pointers(self) -> Array:
+        """Where each row begins, and the last one ends."""
+        return np.arange(self.shape[0] + 1) * self.shape[1]
+
+    @property
+    def transposed(self) -> Pattern:
+        """The pattern of the transposed matrix."""
+        return FullPattern(*self.shape[::-1])
+
+
+def full_pattern(height: int, width: int) -> Pattern:
+    """Return the pattern of a matrix without zeros."""
+    return FullPattern(height, width)
+
+
+def pattern_of_keys(keys: Array, shape: tuple[int, int], *, ordered: bool = False) -> Pattern:
+    """Return the pattern of places that are numbered row by row, in any order, or in order."""
+    if not ordered:
+        keys = np.sort(keys, kind="stable")
+        keys = keys[np.diff(keys, prepend=-1) != 0]
+    if len(keys) == shape[0] * shape[1]:
+        return FullPattern(*shape)
+    return Pattern(*np.divmod(keys, max(shape[1], 1)), shape)
 
 
 def block_entries(parts: Sequence[Part], sizes: Sequence[int]) -> list[list[Entries]]:
@@ -85,7 +137,7 @@ def pattern_of(block: Sequence[Entries], shape: tuple[int, int]) -> Pattern:
         return Pattern(np.empty(0, int), np.empty(0, int), shape)
     rows = np.concatenate([part.rows for part in block])
     columns = np.concatenate([part.columns for part in block])
-    return Pattern(*distinct(rows, columns), shape)
+    return pattern_of_keys(rows * max(shape[1], 1) + columns, shape)
 
 
 def numbers_of(block: Sequence[Entries], pattern: Pattern, dtype: np.dtype[Any]) -> Tracer:

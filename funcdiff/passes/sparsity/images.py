@@ -7,7 +7,7 @@ known what they do to single elements (solving, loops) have patterns only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -25,33 +25,46 @@ from funcdiff.ops.control.checkpoint import Checkpoint
 from funcdiff.ops.control.cond import Cond
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.products.masked import masked_contract_p
-from funcdiff.passes.sparsity.known import Array, Known
-from funcdiff.passes.sparsity.links import Links, Sums, asked, is_contraction, links, pair_count
+from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
+from funcdiff.passes.sparsity.known import Known
+from funcdiff.passes.sparsity.links import (
+    Blocks,
+    Links,
+    Moves,
+    Sums,
+    is_contraction,
+    links,
+    product_blocks,
+    product_count,
+    products,
+)
 from funcdiff.passes.sparsity.parts import (
     Data,
+    Entries,
     Part,
     Term,
     combined,
     emit,
-    image,
     linked,
+    linked_count,
     merged,
+    moved,
+    places,
     take,
 )
+from funcdiff.passes.sparsity.probes import asked
 from funcdiff.space import add_p, zeros
 
 Parts: TypeAlias = list[Part]
 
-MOST_PAIRS: Final = 1 << 25
-"""Pairs of elements up to which they are followed one by one."""
+_CROWDED: Final = 64
+"""Inputs on which an element depends from which on they are joined, if there are only patterns."""
+_FEW: Final = 1 << 12
+"""Pairs that are always followed one by one."""
 
 
 class UnknownImageError(Exception):
     """Single elements cannot be followed through an operation with their coefficients."""
-
-
-class DensePatternError(Exception):
-    """There are more pairs than are worth being followed: nearly all depends on all."""
 
 
 def unit_parts(types: Sequence[ArrayType], *, with_data: bool) -> list[Parts]:
@@ -70,6 +83,8 @@ class Images:
     ----------
     parts
         By variable, of those that depend on the linear inputs.
+    junctions
+        Where sets of inputs are joined; None if coefficients are recorded.
     others
         By variable, the others as they are recorded; empty where only patterns are asked for.
     known
@@ -78,8 +93,10 @@ class Images:
         Whether every element was followed, none only by what may be at most.
     """
 
-    def __init__(self, *, with_data: bool) -> None:
-        self.with_data = with_data
+    def __init__(self, junctions: Junctions | None, most: int = MOST_PAIRS) -> None:
+        self.junctions = junctions
+        self.with_data = junctions is None
+        self._most = most
         self.parts: dict[Atom, Parts] = {}
         self.others: dict[Atom, Tracer] = {}
         self.known = Known()
@@ -94,8 +111,7 @@ class Images:
         for eq in program.equations:
             if any(atom in self.parts for atom in eq.operands):
                 for variable, parts in zip(eq.results, self._results(eq), strict=True):
-                    self._check_size(parts)
-                    self.parts[variable] = parts
+                    self.parts[variable] = self._joined(parts, variable.type)
             else:
                 self.known.follow(eq)
                 if self.with_data:
@@ -108,8 +124,21 @@ class Images:
             return Builder.handle(None, atom, atom.type)
         return self.others[atom]
 
-    def _check_size(self, parts: Parts) -> None:
-        if sum(part.columns.size for part in parts) > MOST_PAIRS:
+    def _joined(self, parts: Parts, t: ArrayType) -> Parts:
+        """Return parts with what many inputs make joined, if only patterns are asked for."""
+        total = sum(part.columns.size for part in parts)
+        self._check_count(total)
+        if self.junctions is None or total <= _CROWDED * (t.size + 1):
+            return parts
+        part = merged(parts)
+        crowded = np.bincount(part.rows, minlength=t.size)[part.rows] > _CROWDED
+        rows, columns = part.rows[crowded], part.columns[crowded]
+        numbers = self.junctions.joined(rows, columns, t.size)
+        rest = Entries(part.rows[~crowded], part.columns[~crowded], None)
+        return [Term(numbers.reshape(t.shape), None), rest]
+
+    def _check_count(self, pairs: int) -> None:
+        if pairs > self._most:
             raise UnknownImageError if self.with_data else DensePatternError
 
     def _results(self, eq: Equation) -> list[Parts]:
@@ -147,26 +176,55 @@ class Images:
             return combined([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:
-            if is_contraction(eq) and pair_count(eq) > MOST_PAIRS:
-                raise UnknownImageError if self.with_data else DensePatternError
-            if self.with_data and eq.primitive is masked_contract_p:
-                raise UnknownImageError
-            way = links(eq, k, linear, known)
+            is_product = is_contraction(eq) and sum(linear[:2]) == 1
+            way = self._product(eq, k) if is_product else links(eq, k, linear, known)
             if way is None:
                 return self._asked(eq, 0)
             found += self._linked(eq, k, linear, way)
         return combined(found)
 
-    def _linked(self, eq: Equation, place: int, linear: Sequence[bool], way: Links) -> Parts:
-        factor: Data = None
-        if isinstance(way, Sums) and way.factors is not None:
-            other = eq.operands[1 - place]
-            way = _without_zeros(way, self.known.where_nonzero(other))
-            if self.with_data:
-                factor = self._tracer(other)
+    def _product(self, eq: Equation, place: int) -> Links:
+        """Return the links of a factor of a product, but for zeros of the other factor."""
+        if self.with_data and eq.primitive is masked_contract_p:
+            raise UnknownImageError
+        nonzero = self.known.where_nonzero(eq.operands[1 - place])
+        if not self.with_data and (nonzero is None or nonzero.all()):
+            return product_blocks(eq, place)
+        self._check_count(product_count(eq, place, nonzero))
+        return products(eq, place, nonzero)
 
+    def _linked(
+        self, eq: Equation, place: int, linear: Sequence[bool], way: Links, result: int = 0
+    ) -> Parts:
+        parts, factor = self.of(eq.operands[place]), None
+        if isinstance(way, Blocks):
+            pairs = way.pair_count
+            if pairs > max(_FEW, 8 * (way.rows.size + way.sources.size)):
+                return self._mixed(parts, way, eq.results[result].type.shape)
+            way = way.pairs()
+        if isinstance(way, Sums) and way.factors is not None and self.with_data:
+            factor = self._tracer(eq.operands[1 - place])
         apply = partial(self._applied, eq, place, linear)
-        return [image(part, way, apply, factor) for part in self.of(eq.operands[place])]
+        return [self._image(part, way, apply, factor) for part in parts]
+
+    def _image(
+        self, part: Part, way: Moves | Sums, apply: Callable[[Tracer], Tracer], factor: Data
+    ) -> Part:
+        """Return what a part becomes by links of its elements."""
+        if isinstance(way, Moves):
+            if isinstance(part, Entries):
+                self._check_count(linked_count(part, way.sources[way.sources >= 0]))
+            return moved(part, way, apply)
+        self._check_count(linked_count(part, way.sources))
+        return linked(part, way, factor)
+
+    def _mixed(self, parts: Parts, blocks: Blocks, shape: tuple[int, ...]) -> Parts:
+        """Return what becomes of parts where each result depends on all elements of a block."""
+        assert self.junctions is not None
+        rows, columns = places(parts)
+        count = 1 + int(max(blocks.rows.max(initial=-1), blocks.sources.max(initial=-1)))
+        numbers = self.junctions.joined(blocks.sources[rows], columns, count)
+        return [Term(numbers[blocks.rows].reshape(shape), None)]
 
     def _pointwise(self, eq: Equation, place: int, linear: Sequence[bool]) -> Parts:
         parts = self.of(eq.operands[place])
@@ -210,17 +268,15 @@ class Images:
         found: Parts = []
         for k, flag in enumerate(linear):
             if flag:
-                size = eq.operands[k].type.size * eq.results[result].type.size
-                if size > MOST_PAIRS:
-                    raise DensePatternError
-                found += self._linked(eq, k, linear, asked(eq, k, result, linear))
+                way = asked(eq, k, result, linear)
+                found += self._linked(eq, k, linear, way, result)
         return combined(found)
 
     # ---- programs in equations -------------------------------------------------------------
 
     def _inside(self, program: Program, operands: Sequence[Atom]) -> Images:
         """Return the images of a program that an equation holds, with its first inputs."""
-        inner = Images(with_data=self.with_data)
+        inner = Images(self.junctions, self._most)
         for variable, atom in zip(program.inputs, operands, strict=False):
             inner.enter(variable, self, atom)
         return inner
@@ -279,10 +335,3 @@ class Images:
 
 def _merged(parts: Parts) -> Parts:
     return [merged(parts)] if parts else []
-
-
-def _without_zeros(way: Sums, nonzero: Array | None) -> Sums:
-    if nonzero is None or way.factors is None:
-        return way
-    kept = np.flatnonzero(nonzero.ravel()[way.factors])
-    return Sums(way.rows[kept], way.sources[kept], way.factors[kept])

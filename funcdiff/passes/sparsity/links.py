@@ -2,8 +2,7 @@
 
 No table says so.  An operation that only moves elements shows where they go if it is given their
 numbers, and one that adds them up is the transpose of one that moves: the numbers of its results
-go the other way.  A product takes pairs of elements, which its labels tell.  For anything else
-the rules of supports are asked, one element at a time.
+go the other way.  A product takes pairs of elements, which its labels tell.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -19,19 +18,11 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
 from funcdiff.core.policy import SHARED
 from funcdiff.core.primitive import Operation, operation
-from funcdiff.core.program import Equation, used_atoms
-from funcdiff.core.types import BOOL, FLOAT, ArrayType
-from funcdiff.core.walk import rearrange
-from funcdiff.ops.products.contract import Contraction, contract_p
+from funcdiff.core.program import Equation
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.ops.products.contract import Contraction, Labels, contract_p
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.passes.sparsity.known import Array
-from funcdiff.passes.supports.propagation import Supports
-from funcdiff.passes.supports.rules import rule_of
-from funcdiff.passes.supports.support import Maybe, from_mask
-from funcdiff.transforms.vmap import mapped
-
-MOST_PROBED: Final = 1 << 22
-"""Elements of results that are looked at, at most, to ask a rule of supports."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +55,47 @@ class Sums:
     factors: Array | None = None
 
 
-Links = Moves | Sums
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Elements of the result depend on all elements of the operand that are in their block.
+
+    Attributes
+    ----------
+    rows, sources
+        The number of the block of each element of result and operand, counted in C order.
+    """
+
+    rows: Array
+    sources: Array
+
+    @property
+    def pair_count(self) -> int:
+        """How many pairs of elements that are."""
+        count = 1 + max(self.rows.max(initial=-1), self.sources.max(initial=-1))
+        rows = np.bincount(self.rows, minlength=count)
+        return int(np.dot(rows, np.bincount(self.sources, minlength=count)))
+
+    def pairs(self) -> Sums:
+        """Return the pairs one by one."""
+        order = np.argsort(self.sources, kind="stable")
+        blocks = self.sources[order]
+        first, end = (np.searchsorted(blocks, self.rows, side) for side in _SIDES)
+        counts = end - first
+        rows = np.repeat(np.arange(len(self.rows)), counts)
+        return Sums(rows, order[spans(first, counts)])
+
+
+_SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
+
+
+def spans(first: Array, counts: Array) -> Array:
+    """Return the numbers from each of `first` on, as many as `counts` says, one after the other."""
+    total = np.cumsum(counts)
+    numbers = np.arange(int(total[-1]) if len(total) else 0)
+    return np.asarray(numbers + np.repeat(first - total + counts, counts))
+
+
+Links = Moves | Sums | Blocks
 
 
 def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]) -> Links | None:
@@ -82,8 +113,6 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
         Values of the other operands, None where they are not known.
     """
     facts = eq.primitive.facts
-    if is_contraction(eq) and sum(linear[:2]) == 1:
-        return _products(eq, place)
     if facts.linear is None or any(
         value is None and not flag for value, flag in zip(known, linear, strict=True)
     ):
@@ -158,75 +187,79 @@ def _gathered_back(
 # ---- products ------------------------------------------------------------------------------------
 
 
-def _products(eq: Equation, place: int) -> Sums:
-    """Return all pairs of elements that a contraction multiplies."""
-    p = eq.params_as(Contraction)
-    x, y = (atom.type.shape for atom in eq.operands[:2])
-    lengths = dict(zip((*p.left, *p.right), (*x, *y), strict=True))
-    every = tuple(lengths)
-    shape = tuple(lengths.values())
+class _Product:
+    """The labels of a contraction, seen from one operand.
 
-    def numbers(labels: tuple[int, ...]) -> Array:
-        own = tuple(lengths[label] for label in labels)
-        order = sorted(range(len(labels)), key=lambda k: every.index(labels[k]))
-        spread = [lengths[label] if label in labels else 1 for label in every]
+    Attributes
+    ----------
+    own, other, out
+        Labels of the operand that is followed, of the one that it is multiplied by, of the result.
+    lengths
+        By label.
+    free
+        Labels that the other operand does not have.
+    """
+
+    def __init__(self, eq: Equation, place: int) -> None:
+        p = eq.params_as(Contraction)
+        shapes = [atom.type.shape for atom in eq.operands[:2]]
+        self.lengths = dict(zip((*p.left, *p.right), (*shapes[0], *shapes[1]), strict=True))
+        self.own, self.other = (p.left, p.right) if place == 0 else (p.right, p.left)
+        self.out = p.out
+        self.free = tuple([label for label in self.own if label not in self.other])
+
+    def shape(self, labels: Labels) -> tuple[int, ...]:
+        return tuple([self.lengths[label] for label in labels])
+
+
+def product_count(eq: Equation, place: int, nonzero: Array | None) -> int:
+    """Return how many pairs of elements a contraction multiplies, but for known zeros."""
+    product = _Product(eq, place)
+    factors = eq.operands[1 - place].type.size if nonzero is None else np.count_nonzero(nonzero)
+    return int(factors) * prod(product.shape(product.free))
+
+
+def products(eq: Equation, place: int, nonzero: Array | None) -> Sums:
+    """Return the pairs of elements that a contraction multiplies, but for known zeros."""
+    product = _Product(eq, place)
+    size = eq.operands[1 - place].type.size
+    factors = np.arange(size) if nonzero is None else np.flatnonzero(nonzero)
+    count = prod(product.shape(product.free))
+    fixed = _coordinates(factors[:, None], product.shape(product.other))
+    varied = _coordinates(np.arange(count)[None], product.shape(product.free))
+    places = {
+        **dict(zip(product.other, fixed, strict=True)),
+        **dict(zip(product.free, varied, strict=True)),
+    }
+
+    def numbers(labels: Labels) -> Array:
+        total = np.zeros((1, 1), int)
+        for label in labels:
+            total = total * product.lengths[label] + places[label]
+        return np.broadcast_to(total, (len(factors), count)).ravel()
+
+    return Sums(numbers(product.out), numbers(product.own), np.repeat(factors, count))
+
+
+def product_blocks(eq: Equation, place: int) -> Blocks:
+    """Return on which elements each result of a product without known zeros depends."""
+    product = _Product(eq, place)
+    shared = tuple([label for label in product.own if label in product.out])
+
+    def numbers(labels: Labels) -> Array:
+        own = product.shape(shared)
+        order = sorted(range(len(shared)), key=lambda k: labels.index(shared[k]))
+        spread = [product.lengths[label] if label in shared else 1 for label in labels]
         grid = np.arange(prod(own)).reshape(own).transpose(order).reshape(spread)
-        return np.broadcast_to(grid, shape).ravel()
+        return np.broadcast_to(grid, product.shape(labels)).ravel()
 
-    own, other = (p.left, p.right) if place == 0 else (p.right, p.left)
-    return Sums(numbers(p.out), numbers(own), numbers(other))
+    return Blocks(numbers(product.out), numbers(product.own))
+
+
+def _coordinates(numbers: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    return np.unravel_index(numbers, shape) if shape else ()
 
 
 def is_contraction(eq: Equation) -> bool:
     """Whether an equation multiplies elements and adds up the products, and nothing slides."""
     return eq.primitive in (contract_p, masked_contract_p)
-
-
-def pair_count(eq: Equation) -> int:
-    """Return how many pairs of elements a contraction multiplies."""
-    p = eq.params_as(Contraction)
-    x, y = (atom.type.shape for atom in eq.operands[:2])
-    return prod(dict(zip((*p.left, *p.right), (*x, *y), strict=True)).values())
-
-
-# ---- any other operation -------------------------------------------------------------------------
-
-
-def asked(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums:
-    """Return the links that the support of an operation tells, or all that there could be."""
-    size, count = eq.operands[place].type.size, eq.results[result].type.size
-    if size * count <= MOST_PROBED:
-        found = _where_one_arrives(eq, place, result, linear)
-        if found is not None:
-            sources, rows = np.nonzero(found.reshape(size, count))
-            return Sums(rows, sources)
-    return Sums(np.repeat(np.arange(count), size), np.tile(np.arange(size), count))
-
-
-def _where_one_arrives(
-    eq: Equation, place: int, result: int, linear: Sequence[bool]
-) -> Array | None:
-    """Return where a result may differ from zero if one element does, for each; None if anywhere.
-
-    It is not said of operations whose support depends on values that are not known.
-    """
-    rule = rule_of(eq.primitive)
-    if rule is None:
-        return None
-    types = [atom.type for atom in eq.operands]
-    box, supports = types[place].with_dtype(BOOL), Supports()
-    with Builder("support", SHARED) as builder:
-        start = builder.input(box)
-        xs = [builder.input(t) for t in types]
-        given: list[Maybe] = [not flag for flag in linear]
-        given[place] = from_mask(start)
-        found = rule(eq.params, tuple([v.type for v in eq.results]), xs, given)[result]
-        if isinstance(found, bool):
-            return None if found else np.zeros((box.size, eq.results[result].type.size), bool)
-        program = builder.program([supports.record(found)])
-    if not used_atoms(program).isdisjoint(program.inputs[1:]):
-        return None
-    alone = rearrange(program, [0], [0])
-    stacked = mapped(alone, box.size, [True])
-    units = np.eye(box.size, dtype=bool).reshape(box.size, *box.shape)
-    return np.asarray(executable(stacked)(units)[0])

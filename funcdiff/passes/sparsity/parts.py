@@ -8,7 +8,7 @@ recorded arrays; where only the pattern is asked for, there are none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import Axis, concatenate_p, reshape
 from funcdiff.passes.sparsity.known import Array
-from funcdiff.passes.sparsity.links import Links, Moves, Sums
+from funcdiff.passes.sparsity.links import Moves, Sums, spans
 from funcdiff.space import add, mul, splat
 
 Data: TypeAlias = Tracer | None
@@ -134,8 +134,7 @@ def linked(part: Part, links: Sums, factor: Data) -> Entries:
         of_row = np.bincount(part.rows, minlength=int(sources.max(initial=0)) + 1)
         first, counts = (np.cumsum(of_row) - of_row)[sources], of_row[sources]
         which = np.repeat(np.arange(len(sources)), counts)
-        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = order[first[which] + within]
+        places = order[spans(first, counts)]
         columns = part.columns[places]
     data = take(part.data, places)
     if data is not None and links.factors is not None:
@@ -164,6 +163,14 @@ def moved(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
     flat = sources.ravel()
     rows = np.flatnonzero(flat >= 0)
     return linked(part, Sums(rows, flat[rows]), None)
+
+
+def linked_count(part: Part, sources: Array) -> int:
+    """Return how many entries `linked` makes at most of these sources."""
+    if isinstance(part, Term):
+        return len(sources)
+    counts = np.bincount(part.rows, minlength=int(sources.max(initial=0)) + 1)
+    return int(counts[sources].sum())
 
 
 # ---- sums of parts -------------------------------------------------------------------------------
@@ -232,12 +239,18 @@ def _filled(term: Part, part: Part) -> Term:
 def merged(parts: Sequence[Part]) -> Entries:
     """Return a sum as one list; of patterns, without repetitions."""
     lists = [entries(part) for part in parts]
-    rows = np.concatenate([part.rows for part in lists])
-    columns = np.concatenate([part.columns for part in lists])
     found = [part.data for part in lists]
     if any(data is None for data in found):
-        return Entries(*distinct(rows, columns), None)
-    return Entries(rows, columns, joined([data for data in found if data is not None]))
+        return Entries(*distinct(*places(lists)), None)
+    return Entries(*places(lists), joined([data for data in found if data is not None]))
+
+
+def places(parts: Sequence[Part]) -> tuple[Array, Array]:
+    """Return the rows and columns of a sum, those that occur more than once as often."""
+    lists = [entries(replace(part, data=None)) for part in parts]
+    nothing = np.empty(0, int)
+    rows = np.concatenate([nothing, *(part.rows for part in lists)])
+    return rows, np.concatenate([nothing, *(part.columns for part in lists)])
 
 
 def joined(vectors: Sequence[Tracer]) -> Tracer:
@@ -253,10 +266,3 @@ def distinct(rows: Array, columns: Array) -> tuple[Array, Array]:
     keys = np.sort(rows * width + columns, kind="stable")
     keys = keys[np.diff(keys, prepend=-1) != 0]
     return keys // width, keys % width
-
-
-def image(part: Part, links: Links, apply: Callable[[Tracer], Tracer], factor: Data) -> Part:
-    """Return what a part becomes by links of its elements."""
-    if isinstance(links, Moves):
-        return moved(part, links, apply)
-    return linked(part, links, factor)

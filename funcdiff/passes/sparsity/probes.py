@@ -1,0 +1,142 @@
+"""Asks the rule of an operation's support which elements of its result depend on which.
+
+Unit vectors go through a small program of booleans.  Along an axis of examples that do not meet
+each other, as solutions of many systems, all examples are asked at once; that they do not meet is
+asked before: of each binary digit of their numbers, what those examples reach that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from funcdiff.core.builder import Builder
+from funcdiff.core.evaluate import executable
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Equation, used_atoms
+from funcdiff.core.types import BOOL
+from funcdiff.core.walk import rearrange
+from funcdiff.passes.sparsity.known import Array
+from funcdiff.passes.sparsity.links import Blocks, Sums
+from funcdiff.passes.supports.propagation import Supports
+from funcdiff.passes.supports.rules import rule_of
+from funcdiff.passes.supports.support import Maybe, from_mask
+from funcdiff.transforms.vmap import mapped
+
+MOST_PROBED: Final = 1 << 22
+"""Elements of results that are looked at, at most, to ask a rule of supports."""
+
+Reach = Callable[[Array], Array]
+"""Of stacked masks of an operand, where the result may differ from zero then."""
+
+
+def asked(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Sums | Blocks:
+    """Return what the support of an operation tells, or that all may depend on all."""
+    x, y = eq.operands[place].type, eq.results[result].type
+    reach = _reach(eq, place, result, linear)
+    if reach is None:
+        return Blocks(np.zeros(y.size, int), np.zeros(x.size, int))
+    batch = _batch_axes(x.shape, y.shape, reach)
+    inside = x.size // max(batch.size, 1)
+    if inside * y.size > MOST_PROBED or _mixes(x.shape, batch, inside, reach):
+        return Blocks(batch.of(y.shape, batch.results), batch.of(x.shape, batch.operands))
+    return _within(x.shape, y.shape, batch, reach)
+
+
+def _reach(eq: Equation, place: int, result: int, linear: Sequence[bool]) -> Reach | None:
+    """Return where a result may differ from zero by where an operand does; None if anywhere.
+
+    It is not said of operations whose support depends on values that are not known.
+    """
+    rule = rule_of(eq.primitive)
+    if rule is None:
+        return None
+    types = [atom.type for atom in eq.operands]
+    box, supports = types[place].with_dtype(BOOL), Supports()
+    with Builder("support", SHARED) as builder:
+        start = builder.input(box)
+        xs = [builder.input(t) for t in types]
+        given: list[Maybe] = [not flag for flag in linear]
+        given[place] = from_mask(start)
+        found = rule(eq.params, tuple([v.type for v in eq.results]), xs, given)[result]
+        shape = eq.results[result].type.shape
+        if isinstance(found, bool):
+            return None if found else lambda masks: np.zeros((len(masks), *shape), bool)
+        program = builder.program([supports.record(found)])
+    if not used_atoms(program).isdisjoint(program.inputs[1:]):
+        return None
+    alone = rearrange(program, [0], [0])
+
+    def reach(masks: Array) -> Array:
+        if not masks.size:
+            return np.zeros((len(masks), *shape), bool)
+        return np.asarray(executable(mapped(alone, len(masks), [True]))(masks)[0])
+
+    return reach
+
+
+class _Batch(NamedTuple):
+    """Axes along which examples do not meet, of operand and result, and their lengths."""
+
+    operands: list[int]
+    results: list[int]
+    lengths: list[int]
+
+    @property
+    def size(self) -> int:
+        return prod(self.lengths)
+
+    def of(self, shape: tuple[int, ...], axes: Sequence[int]) -> Array:
+        """Return the number of the example of each element of an array with these axes."""
+        order = sorted(range(len(axes)), key=lambda k: axes[k])
+        spread = [n if axis in axes else 1 for axis, n in enumerate(shape)]
+        numbers = np.arange(self.size).reshape(self.lengths).transpose(order).reshape(spread)
+        return np.broadcast_to(numbers, shape).ravel()
+
+
+def _batch_axes(x: tuple[int, ...], y: tuple[int, ...], reach: Reach) -> _Batch:
+    """Find the axes of examples."""
+    found = _Batch([], [], [])
+    for axis, length in enumerate(x):
+        others = [k for k, n in enumerate(y) if n == length and k not in found.results]
+        if length < 2 or not others or not prod(x):
+            continue
+        digits = np.arange(length) >> np.arange((length - 1).bit_length())[:, None] & 1 == 1
+        halves = np.concatenate([digits, ~digits])
+        masks = np.broadcast_to(_along(halves, axis, len(x)), (len(halves), *x))
+        reached = reach(masks)
+        same = [k for k in others if not np.any(reached & ~_along(halves, k, len(y)))]
+        if same:
+            for kept, new in zip(found, (axis, same[0], length), strict=True):
+                kept.append(new)
+    return found
+
+
+def _along(rows: Array, axis: int, ndim: int) -> Array:
+    """Return stacked vectors as arrays that vary along an axis."""
+    return rows.reshape(len(rows), *(-1 if k == axis else 1 for k in range(ndim)))
+
+
+def _units(x: tuple[int, ...], batch: _Batch, numbers: Sequence[int]) -> Array:
+    """Return masks of one element of every example each, by their numbers in the example."""
+    shape = [1 if axis in batch.operands else n for axis, n in enumerate(x)]
+    units = np.equal.outer(np.array(numbers, int), np.arange(prod(shape)))
+    return np.broadcast_to(units.reshape(-1, *shape), (len(numbers), *x))
+
+
+def _mixes(x: tuple[int, ...], batch: _Batch, inside: int, reach: Reach) -> bool:
+    """Whether the first and the last element of an example reach all of its results."""
+    return inside > 2 and bool(np.all(reach(_units(x, batch, [0, inside - 1]))))
+
+
+def _within(x: tuple[int, ...], y: tuple[int, ...], batch: _Batch, reach: Reach) -> Sums:
+    """Ask one element of every example at once, for each."""
+    inside = prod(x) // max(batch.size, 1)
+    which, rows = np.nonzero(reach(_units(x, batch, range(inside))).reshape(inside, prod(y)))
+    numbers = np.arange(prod(x)).reshape(x)
+    numbers = np.moveaxis(numbers, batch.operands, range(len(batch.operands)))
+    table = numbers.reshape(batch.size, inside)
+    return Sums(rows, table[batch.of(y, batch.results)[rows], which])
