@@ -12,6 +12,7 @@ from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import nested_policy, record
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, X
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
@@ -20,6 +21,7 @@ from funcdiff.ops.structure import structural
 from funcdiff.passes.simplify import simplify
 
 
+@transform
 def trace(f: Callable[P, Any]) -> Callable[P, Program]:
     """Return a function that shows the program of a call instead of its result.
 

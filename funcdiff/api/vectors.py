@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from funcdiff import pytree
 from funcdiff.api.calls.operands import Operands
 from funcdiff.api.signatures.variables import Array, X
 from funcdiff.core.tracer import Tracer
@@ -54,26 +57,50 @@ def ravel_pytree(tree: X) -> tuple[Array, Callable[[Array], X]]:
     _refuse_integers_beside_floats(types, paths)
     parts = [np.ravel(x) for x in numbers.xs]
     vector: Array = np.concatenate(parts) if parts else np.zeros(0)
-    shape, dtype = vector.shape, vector.dtype
-    ends = list(accumulate(t.size for t in types))
+    pairs = zip(numbers.leaves, numbers.flags, strict=True)
+    others = [_HERE if flag else leaf for leaf, flag in pairs]
+    structure = pytree.flatten(tree)[1]
+    return vector, _Unravel(structure, others, types, paths, vector.shape, vector.dtype)
 
-    def unravel(flat: Array) -> X:
+
+class _Here(Enum):
+    """Stands where a part of the vector belongs."""
+
+    NUMBER = "number"
+
+
+_HERE: Final = _Here.NUMBER
+
+
+@dataclass(frozen=True, eq=False)
+class _Unravel:
+    """The way back from a vector; it keeps no arrays, and can be pickled."""
+
+    structure: Any
+    others: list[Any]
+    types: list[ArrayType]
+    paths: list[str]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __call__(self, flat: Any) -> Any:
+        """Return the container with the numbers of a vector."""
         x: Any = flat if isinstance(flat, Tracer) else np.asarray(flat)
-        if x.shape != shape:
+        if x.shape != self.shape:
             raise InputError(
-                f"unravel needs a vector of shape {shape}, got {x.shape}, at {user_location()}. "
-                "Give one number for each element, in the order of the vector from ravel_pytree."
+                f"unravel needs a vector of shape {self.shape}, got {x.shape}, at "
+                f"{user_location()}. Give one number for each element, in the order of the vector "
+                "from ravel_pytree."
             )
-        pieces = []
-        for type_, end, path in zip(types, ends, paths, strict=True):
+        pieces, ends = [], accumulate(t.size for t in self.types)
+        for type_, end, path in zip(self.types, ends, self.paths, strict=True):
             piece = np.reshape(x[end - type_.size : end], type_.shape)
-            if x.dtype == dtype and type_.dtype != dtype:
+            if x.dtype == self.dtype and type_.dtype != self.dtype:
                 piece = _convert(piece, type_, path)
             pieces.append(piece if isinstance(piece, Tracer) else piece.copy()[()])
-        result: X = numbers.tree(pieces)
-        return result
-
-    return vector, unravel
+        rest = iter(pieces)
+        leaves = [next(rest) if leaf is _HERE else leaf for leaf in self.others]
+        return pytree.unflatten(self.structure, leaves)
 
 
 def _refuse_integers_beside_floats(types: Sequence[ArrayType], paths: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ So its vector-Jacobian products are the conjugates of funcdiff's of conjugates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
         ``fun(x)``.
     """
     value, pullback = vjp(fun, x)
-    return like_autograds(pullback, alone=True), value
+    return partial(pulled, pullback, True), value
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
@@ -40,16 +41,10 @@ def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, An
     return lambda g: jvp(fun, (x,), (floating(g),))
 
 
-def like_autograds(
-    pullback: Callable[[Any], tuple[Any, ...]], *, alone: bool
-) -> Callable[..., Any]:
-    """Return a pullback of funcdiff's in autograd's convention, of one argument or of several."""
-
-    def product(g: Any) -> Any:
-        found = conjugated(pullback(conjugated(floating(g))))
-        return found[0] if alone else found
-
-    return product
+def pulled(pullback: Callable[[Any], tuple[Any, ...]], alone: bool, g: Any) -> Any:  # noqa: FBT001
+    """Return what a pullback gives in autograd's convention, of one argument `alone` or of all."""
+    found = conjugated(pullback(conjugated(floating(g))))
+    return found[0] if alone else found
 
 
 def conjugated(tree: Any) -> Any:

@@ -12,14 +12,16 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import elementwise, gradient, products
 from funcdiff.api.derivatives import jacobian as jacobians
 from funcdiff.api.derivatives.linearization import linearize
-from funcdiff.autograd.conventions import conjugated, floating, like_autograds
+from funcdiff.autograd.conventions import conjugated, floating, pulled
 from funcdiff.autograd.spaces import vspace
 from funcdiff.errors import OutputError, user_location
 
@@ -41,9 +43,15 @@ def _named(fun: Function, operator: str, argnum: Argnum) -> Callable[[F], F]:
         of = getattr(fun, "__name__", "[unknown name]")
         function.__name__ = function.__qualname__ = f"{operator}_of_{of}_wrt_argnum_{argnum}"
         function.__doc__ = f"The {operator} of {of} with respect to argument number {argnum}."
+        function.__wrapped__ = fun  # type: ignore[attr-defined]
         return function
 
     return name
+
+
+def _composed(fun: Function, operator: str, argnum: Argnum, found: Function) -> Function:
+    """Name a derivative that is made of others."""
+    return _named(fun, operator, argnum)(lambda *args, **kwargs: found(*args, **kwargs))
 
 
 def _scalar(fun: Function) -> Function:
@@ -66,6 +74,7 @@ def _scalar_and_axes(fun: Function) -> Function:
     return scalar
 
 
+@transform
 def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(vjp, value)``.
 
@@ -84,26 +93,30 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, 
     @_named(fun, "make_vjp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
         value, pullback = products.vjp(fun, *args, argnums=positions, **kwargs)
-        return like_autograds(pullback, alone=isinstance(argnum, int)), value
+        return partial(pulled, pullback, isinstance(argnum, int)), value
 
     return make
 
 
+@transform
 def make_jvp(fun: Function, argnum: Argnum = 0) -> Callable[..., Callable[[Any], tuple[Any, Any]]]:
     """Return a function that returns ``jvp``, and ``jvp(tangent)`` is ``(value, J·tangent)``."""
     positions = _positions(argnum)
 
     @_named(fun, "make_jvp", argnum)
     def make(*args: Any, **kwargs: Any) -> Any:
-        def product(tangent: Any) -> Any:
-            ts = (tangent,) if isinstance(argnum, int) else tuple(tangent)
-            return products.jvp(fun, args, floating(ts), argnums=positions, **kwargs)
-
-        return product
+        return partial(_pushed, fun, positions, args, kwargs)
 
     return make
 
 
+def _pushed(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any) -> Any:
+    """Return the value at some arguments, and the derivative along a tangent."""
+    ts = (tangent,) if isinstance(positions, int) else tuple(tangent)
+    return products.jvp(fun, args, floating(ts), argnums=positions, **kwargs)
+
+
+@transform
 def grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the gradient of a function with one real result.
 
@@ -138,6 +151,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
 
 
+@transform
 def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(value, gradient)``, as `grad` does."""
     both = gradient.value_and_grad(_scalar_and_axes(fun), _positions(argnum), has_aux=True)
@@ -150,6 +164,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any
     return computed
 
 
+@transform
 def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(gradient, aux)`` of a function that returns a pair.
 
@@ -171,6 +186,7 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, 
     return computed
 
 
+@transform
 def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the sums of the columns of the Jacobian of a real function.
 
@@ -181,6 +197,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
 
 
+@transform
 def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the derivative in the direction of ones, in forward mode."""
 
@@ -192,6 +209,7 @@ def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     return computed
 
 
+@transform
 def jacobian(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the Jacobian, of shape ``output + input``.
 
@@ -225,11 +243,13 @@ def _rows(vjp: Function, y: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + shape)
 
 
+@transform
 def hessian(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the Hessian, of shape ``output + input + input``."""
-    return _named(fun, "hessian", argnum)(jacobian(jacobian(fun, argnum), argnum))
+    return _composed(fun, "hessian", argnum, jacobian(jacobian(fun, argnum), argnum))
 
 
+@transform
 def holomorphic_grad(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the complex derivative of a holomorphic function."""
     of_real = grad(functools.wraps(fun)(lambda *args, **kw: np.real(fun(*args, **kw))), argnum)
@@ -248,11 +268,13 @@ def grad_named(fun: Function, argname: str) -> Function:
     return grad(fun, inspect.getfullargspec(fun).args.index(argname))
 
 
+@transform
 def make_hvp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(hvp, gradient)``; ``hvp(v)`` is the Hessian times `v`."""
-    return _named(fun, "make_hvp", argnum)(make_vjp(grad(fun, argnum), argnum))
+    return _composed(fun, "make_hvp", argnum, make_vjp(grad(fun, argnum), argnum))
 
 
+@transform
 def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     """Return a function of ``(*args, tensor)`` that computes the Hessian times a tensor.
 
@@ -272,6 +294,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     return product
 
 
+@transform
 def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     """Return a function of ``(*args, tensor)`` that computes a tensor times the Jacobian."""
 
@@ -279,7 +302,7 @@ def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
         *point, tensor = args
         return np.tensordot(tensor, fun(*point, **kwargs), np.ndim(tensor))
 
-    return _named(fun, "tensor_jacobian_product", argnum)(jacobian(contracted, argnum))
+    return _composed(fun, "tensor_jacobian_product", argnum, jacobian(contracted, argnum))
 
 
 hessian_vector_product = hessian_tensor_product
@@ -290,6 +313,7 @@ def _half_squares(y: Any) -> Any:
     return 0.5 * np.sum(y**2, axis=-1)
 
 
+@transform
 def make_ggnvp(
     f: Function, g: Function = _half_squares, f_argnum: int = 0
 ) -> Callable[..., Product]:
@@ -310,15 +334,21 @@ def make_ggnvp(
         y, push = linearize(f, *args, argnums=f_argnum, **kwargs)
         pull, _ = make_vjp(f, f_argnum)(*args, **kwargs)
         hvp, _ = make_hvp(g)(y)
-        return lambda v: pull(hvp(push(floating(v))))
+        return partial(_gauss_newton, push, hvp, pull)
 
     return make
 
 
+def _gauss_newton(push: Product, hvp: Product, pull: Product, v: Any) -> Any:
+    return pull(hvp(push(floating(v))))
+
+
+@transform
 def multigrad_dict(fun: Function) -> Callable[..., OrderedDict[str, Any]]:
     """Return a function that computes gradients by all arguments, in a dict by parameter name."""
     signature = inspect.signature(fun)
 
+    @functools.wraps(fun)
     def gradients(*args: Any, **kwargs: Any) -> OrderedDict[str, Any]:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()

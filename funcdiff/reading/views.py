@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import name_after
+from funcdiff.api.calls.transformed import transform
 from funcdiff.api.jit import JittedFunction
 from funcdiff.api.signatures.variables import P
 from funcdiff.core.effects import running
@@ -24,6 +25,7 @@ from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.text.module import module
 
 
+@transform
 def source(f: Callable[P, Any]) -> Callable[P, str]:
     r"""Return a function that shows a call as NumPy code instead of running it.
 
@@ -78,6 +80,7 @@ def source(f: Callable[P, Any]) -> Callable[P, str]:
     return text
 
 
+@transform
 def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
     r"""Return a function that writes a call for another library of arrays instead of running it.
 
@@ -129,6 +132,7 @@ def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
     return written
 
 
+@transform
 def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     """Return a function that counts what a call costs instead of running it.
 
@@ -169,6 +173,7 @@ def cost(f: Callable[P, Any]) -> Callable[P, Cost]:
     return counted
 
 
+@transform
 def explain(f: Callable[P, Any]) -> Callable[P, Report]:
     """Return a function that explains a call: what is not finite, kinks, costs, and advice.
 
@@ -227,6 +232,7 @@ def explain(f: Callable[P, Any]) -> Callable[P, Report]:
 def draw(f: Program, *, sizes: bool = False) -> Callable[..., Drawing]: ...
 @overload
 def draw(f: Callable[P, Any], *, sizes: bool = False) -> Callable[P, Drawing]: ...
+@transform
 def draw(f: Any, *, sizes: bool = False) -> Callable[..., Drawing]:
     """Return a function that draws the graph of a call instead of running it.
 

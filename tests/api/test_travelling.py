@@ -88,6 +88,8 @@ def test_a_derived_function_says_what_it_is() -> None:
     f = fd.grad(loss, argnums=0)
     assert repr(f) == "grad(loss, argnums=0)"
     assert repr(fd.jit(f)) == "jit(grad(loss, argnums=0))"
+    assert repr(fd.grad(fd.jit(loss))) == "grad(jit(loss))"
+    assert repr(fd.hessian(travelling.clipped)) == "hessian(custom_vjp(clipped))"
     assert repr(fd.vmap(fd.grad(fd.jit(loss)))).startswith("vmap(grad(")
     assert inspect.signature(f) == inspect.signature(loss)
     assert inspect.unwrap(f) is loss
@@ -144,6 +146,31 @@ def test_linear_maps_travel_with_their_residuals_and_without_the_function() -> N
     assert "lambda" in repr(f_vjp)
     with pytest.raises(fd.errors.CotangentError, match="shape"):
         pickle.loads(texts[0])({"a": X[:2], "b": 2.0})
+
+
+def test_ways_back_and_transposes_travel() -> None:
+    tree = {"w": X, "name": "w", "b": 2.0}
+    vector_of_tree, unravel = fd.ravel_pytree(tree)
+    assert len(pickle.dumps(fd.ravel_pytree(np.zeros(10**6))[1])) < 400
+    transposed = fd.linear_transpose(lambda x: {"y": x[::-1] * 3, "sum": np.sum(x)}, X)
+    for _ in range(2):
+        assert unravel(2 * vector_of_tree)["name"] == "w"
+        assert_same(unravel(2 * vector_of_tree)["w"], 2 * X)
+        assert_same(transposed({"y": X, "sum": 1.0}), (3 * X[::-1] + 1,))
+        unravel, transposed = pickle.loads(pickle.dumps((unravel, transposed)))
+    assert repr(transposed).startswith("the transpose of")
+    with pytest.raises(fd.errors.CotangentError, match=r"Write f_transpose\(v\)\."):
+        transposed(v=X)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["trace", "source", "cost", "explain", "draw"])
+def test_what_shows_a_call_travels(name: str) -> None:
+    look = getattr(fd, name)(fd.grad(loss))
+    again = pickle.loads(pickle.dumps(look))
+    assert repr(again) == repr(look) == f"{name}(grad(loss))"
+    assert again == look
+    assert type(again(X)) is type(look(X))
+    assert inspect.signature(look) == inspect.signature(loss)
 
 
 _LIBRARIES = """

@@ -1,5 +1,6 @@
 """The operators: what they take and return beside the values that the programs hold."""
 
+import pickle
 import re
 import warnings
 from collections import OrderedDict
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import funcdiff as fd
+from funcdiff import autograd
 from funcdiff.autograd import (
     deriv,
     elementwise_grad,
@@ -151,3 +154,33 @@ def test_a_constant_has_no_derivative_and_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert grad(lambda _x: 3.0)(1.0) == 0
+
+
+def quartic(x: Any) -> Any:
+    return np.sum(x**4)
+
+
+OPERATORS = [
+    "grad", "value_and_grad", "elementwise_grad", "deriv", "jacobian", "hessian",
+    "hessian_vector_product", "vector_jacobian_product", "make_vjp", "make_jvp", "make_hvp",
+    "make_ggnvp", "multigrad_dict", "holomorphic_grad",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_what_operators_return_can_be_pickled(name: str) -> None:
+    x: Any = np.array([1.0, 2.0])
+    rest = {"hessian_vector_product": (x,), "vector_jacobian_product": (1.0,)}.get(name, ())
+    x = x + 0j if name == "holomorphic_grad" else x
+    derived = getattr(autograd, name)(quartic)
+    again = pickle.loads(pickle.dumps(derived))
+    assert again == derived
+    assert again.__name__ == derived.__name__
+    found, expected = again(x, *rest), derived(x, *rest)
+    if name.startswith("make_"):
+        ours, theirs = (pickle.loads(pickle.dumps(y)) for y in (found, expected))
+        maps = [y[0] if isinstance(y, tuple) else y for y in (ours, theirs)]
+        vector = 1.0 if name == "make_vjp" else x
+        found, expected = (f(vector) for f in maps)
+    for y, z in zip(fd.pytree.flatten(found)[0], fd.pytree.flatten(expected)[0], strict=True):
+        np.testing.assert_array_equal(y, z)

@@ -28,10 +28,15 @@ def name_after(f: Callable[..., Any], transform: str, **options: Any) -> Callabl
 
     def named(function: F) -> F:
         update_wrapper(function, f)
-        function.__qualname__ = f"{transform}({shown_name(f)}{told})"
+        function.__qualname__ = f"{transform}({_told_name(f)}{told})"
         return function
 
     return named
+
+
+def _told_name(f: Callable[..., Any]) -> str:
+    """Return what a function is called in the name of one that is made of it."""
+    return repr(f) if hasattr(f, "_parts") else shown_name(f)
 
 
 def shown_name(f: Callable[..., Any]) -> str:

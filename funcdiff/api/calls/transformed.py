@@ -105,7 +105,7 @@ class Transformed(ByParts):
         kwargs: Mapping[str, Any],
     ) -> None:
         self._take_after(function)
-        self.__wrapped__ = function.__wrapped__  # type: ignore[attr-defined]  # the user's
+        self.__wrapped__ = vars(function).get("__wrapped__", function)  # the user's
         self._call = function
         self._made = transform, args, dict(kwargs)
 

@@ -1,4 +1,4 @@
-"""What `vjp` and `linearize` return beside the value: linear maps, which are values themselves.
+"""What `vjp`, `linearize` and `linear_transpose` return: linear maps, which are values themselves.
 
 They pickle as the program of the map and its residuals, without the function.
 """
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import Inputs, like_inputs
-from funcdiff.api.calls.tracing import Trace, rebuild
+from funcdiff.api.calls.tracing import Trace, rebuild, run
+from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import CotangentError, InputError, user_location
 
@@ -61,6 +62,8 @@ class _LinearMap:
 class Pullback(_LinearMap):
     """``v ↦ Jᴴ·v``."""
 
+    _called, _as_elsewhere = "f_vjp", " for y.backward(gradient=v)"
+
     def __repr__(self) -> str:
         return f"the pullback of {self._name}"
 
@@ -68,13 +71,36 @@ class Pullback(_LinearMap):
         """Return the cotangents of the arguments for one of the result."""
         if named:
             raise CotangentError(
-                f"f_vjp takes the cotangent by position, but {', '.join(named)}= was given, at "
-                f"{user_location()}. Write f_vjp(v) for y.backward(gradient=v)."
+                f"{self._called} takes the cotangent by position, but {', '.join(named)}= was "
+                f"given, at {user_location()}. Write {self._called}(v){self._as_elsewhere}."
             )
         trace = self._trace
         types = [y.type for y in trace.outputs[: sum(trace.numeric)]]
         cts = cotangent_operands(cotangent, trace, types, self._name)
         return self._inputs.rebuild(like_inputs(self._apply(cts), self._inputs))
+
+
+class Transposed(Pullback):
+    """``v ↦ Aᵀ·v``."""
+
+    _called, _as_elsewhere = "f_transpose", ""
+
+    def __repr__(self) -> str:
+        return f"the transpose of {self._name}"
+
+
+class Applied:
+    """A program with values of its first inputs."""
+
+    def __init__(self, program: Program, first: Sequence[Any], trace: Trace | None = None) -> None:
+        self._program, self._first, self._trace = program, first, trace
+
+    def __call__(self, operands: Sequence[Any]) -> list[Any]:
+        """Run it."""
+        return run(self._program, [*self._first, *operands], self._trace)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Applied, (self._program, self._first)  # lines are where the trace was
 
 
 class Pushforward(_LinearMap):

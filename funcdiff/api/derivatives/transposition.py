@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, type_of
-from funcdiff.api.calls.cotangents import cotangent_operands
-from funcdiff.api.calls.differentiated import Inputs, like_inputs, trace_call
+from funcdiff.api.calls.differentiated import Inputs, trace_call
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, copy_arrays, run
+from funcdiff.api.calls.tracing import Trace, copy_arrays
+from funcdiff.api.derivatives.linear_maps import Applied, Transposed
 from funcdiff.api.derivatives.products import check_point
 from funcdiff.api.derivatives.programs import transposed_program
 from funcdiff.api.derivatives.queries import has_rules
@@ -77,7 +77,6 @@ def linear_transpose(
     selection = Selection(f, "linear_transpose", argnums, argnames, every=True)
     inputs, trace = trace_call(f, selection, primals, kwargs)
     count = len(inputs.operands)
-    types = [y.type for y in trace.outputs]
     program = transposed_program(trace.recording, count)
     if program is None:
         why = "its derivative depends on the point, or knows nothing of a part, as of np.floor(x)"
@@ -85,13 +84,8 @@ def linear_transpose(
     _refuse_constant_part(inputs, trace, selection.name)
     _refuse_contrary_rules(inputs, trace, program, selection.name)
 
-    captures = copy_arrays(trace.captures)
-
-    def f_transpose(*cotangent: Any) -> tuple[Any, ...]:
-        cts = cotangent_operands(cotangent, trace, types, selection.name)
-        return inputs.rebuild(like_inputs(run(program, [*captures, *cts], trace), inputs))
-
-    return f_transpose
+    apply = Applied(program, copy_arrays(trace.captures), trace)
+    return Transposed(selection.name, apply, trace, inputs)
 
 
 def _refuse_constant_part(inputs: Inputs, trace: Trace, name: FunctionName) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -40,21 +41,25 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     order = [*_by_keys(pytree.unflatten(structure, range(len(leaves))))]
     shapes = [np.shape(leaves[k]) for k in order]
     ends = [*accumulate(int(np.prod(shape)) for shape in shapes)]
-    size = ends[-1] if ends else 0
     vector = np.concatenate([np.ravel(leaves[k]) for k in order]) if order else np.zeros(0)
 
-    def unflatten(flat: Any) -> Any:
-        if np.shape(flat) != (size,):
-            raise InputError(
-                f"unflatten needs a vector of shape ({size},), got {np.shape(flat)}, at "
-                f"{user_location()}. Give one number for each element of what was flattened."
-            )
-        pieces: list[Any] = [None] * len(order)
-        for k, start, end, shape in zip(order, [0, *ends], ends, shapes, strict=False):
-            pieces[k] = np.reshape(flat[start:end], shape).copy()[()]
-        return pytree.unflatten(structure, pieces)
+    return vector, partial(_unflatten, structure, order, ends, shapes)
 
-    return vector, unflatten
+
+def _unflatten(
+    structure: Any, order: list[int], ends: list[int], shapes: list[tuple[int, ...]], flat: Any
+) -> Any:
+    """Return the container of a vector, whose pieces end at these places."""
+    size = ends[-1] if ends else 0
+    if np.shape(flat) != (size,):
+        raise InputError(
+            f"unflatten needs a vector of shape ({size},), got {np.shape(flat)}, at "
+            f"{user_location()}. Give one number for each element of what was flattened."
+        )
+    pieces: list[Any] = [None] * len(order)
+    for k, start, end, shape in zip(order, [0, *ends], ends, shapes, strict=False):
+        pieces[k] = np.reshape(flat[start:end], shape).copy()[()]
+    return pytree.unflatten(structure, pieces)
 
 
 def flatten_func(
@@ -62,7 +67,13 @@ def flatten_func(
 ) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
     """Return a function of containers as one of vectors, the way back, and the example's vector."""
     vector, unflatten = flatten(example)
-    return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
+    return partial(_flattened, func, unflatten), unflatten, vector
+
+
+def _flattened(
+    func: Callable[..., Any], unflatten: Callable[[Any], Any], x: Any, *args: Any
+) -> Any:
+    return flatten(func(unflatten(x), *args))[0]
 
 
 def _by_keys(tree: Any) -> Iterator[int]:
