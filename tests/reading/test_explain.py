@@ -274,12 +274,34 @@ def noted(x: Any) -> Any:
 def test_costs_are_those_of_cost_by_line() -> None:
     report = fd.explain(fd.grad(noted))(X)
     assert report.cost == fd.cost(fd.grad(noted))(X)
-    assert sum(sum(line.flops) for line in report.lines) == report.cost.flops
-    assert sum(sum(line.bytes) for line in report.lines) == report.cost.bytes
+    both = fd.cost(fd.value_and_grad(noted))(X)  # the value is looked at, too
+    assert sum(sum(line.flops) for line in report.lines) == both.flops
+    assert sum(sum(line.bytes) for line in report.lines) == both.bytes
+    sums = {line.place.line: line.flops for line in report.lines if line.place}
+    assert sums[noted.__code__.co_firstlineno + 3][0] == 5 * len(X)  # roots and their sum
     assert all(second >= 0 for line in report.lines for second in line.seconds)
     assert {line.place.line for line in report.lines if line.place} == {
         noted.__code__.co_firstlineno + k for k in (2, 3)
     }
+
+
+def test_expressions_in_advice_mean_what_is_written() -> None:
+    def f(x: Any, a: Any) -> Any:
+        spread = np.mean((x + 1e8) ** 2) - np.mean(x + 1e8) ** 2
+        solved = np.linalg.inv(a) @ (x[:2] + 1.0)
+        row = a[1:2, :].sum() * x[2]
+        return spread + np.sum(solved) + np.log(1 + 1e-12 * x[1]) + row
+
+    report = fd.explain(fd.grad(f))(np.array([1.0, 2.0, 3.0]), np.diag([1.0, 1e-12]))
+    assert [(advice.about, advice.instead) for advice in report.advice] == [
+        (
+            "np.mean((x + 100000000.0)**2) - np.mean(x + 100000000.0)**2",
+            "np.var(x + 100000000.0)",
+        ),
+        ("np.linalg.inv(a) @ (x[:2] + 1.0)", "np.linalg.solve(a, x[:2] + 1.0)"),
+        ("np.log(1 + 1e-12 * x[1])", "np.log1p(1e-12 * x[1])"),
+    ]
+    assert report.advice[2].reason.startswith("it is as small as")
 
 
 def test_the_time_of_a_loop_is_that_of_its_lines() -> None:

@@ -124,9 +124,8 @@ def _digits_lost(x: Any) -> str | None:
         return None
     smallest = float(np.min(np.abs(x), where=flags, initial=np.inf))
     error = min(1.0, rounding / smallest)
-    return (
-        f"{count} of {np.size(x)} are as small as {smallest:.2g}: an error of {100 * error:.2g} %"
-    )
+    these = "it is" if np.ndim(x) == 0 else f"{count} of {np.size(x)} are"
+    return f"{these} as small as {smallest:.2g}: an error of {100 * error:.2g} %"
 
 
 def _inverse_times(read: _Reader, index: int, eq: Equation) -> tuple[int, Advisor] | None:
@@ -137,7 +136,7 @@ def _inverse_times(read: _Reader, index: int, eq: Equation) -> tuple[int, Adviso
         return None
     rows = y.type.shape[-1]
     matrix = phrase_of(read.program, eq.operands[0])
-    right = phrase_of(read.program, users[0].operands[1])
+    right = phrase_of(read.program, users[0].operands[1], is_operand=True)
     place = read.place(users[0])
 
     def advise(xs: Sequence[Any], ys: Sequence[Any]) -> Advice | None:
@@ -150,7 +149,8 @@ def _inverse_times(read: _Reader, index: int, eq: Equation) -> tuple[int, Adviso
         if lost:
             reason += f", and loses digits: the condition is {condition:.2g}"
         about = f"np.linalg.inv({matrix}) @ {right}"
-        return Advice(place, about, reason, f"np.linalg.solve({matrix}, {right})")
+        plain = phrase_of(read.program, users[0].operands[1])
+        return Advice(place, about, reason, f"np.linalg.solve({matrix}, {plain})")
 
     return index, advise
 
@@ -162,6 +162,7 @@ def _difference_of_moments(read: _Reader, index: int, eq: Equation) -> tuple[int
     if squared is None or mean is None or _mean_of(read, mean) != squared:
         return None
     word, place = phrase_of(read.program, squared), read.place(eq)
+    power = phrase_of(read.program, squared, is_operand=True)
 
     def advise(xs: Sequence[Any], ys: Sequence[Any]) -> Advice | None:
         limit = np.finfo(ys[0].dtype).eps ** _DIGITS
@@ -170,7 +171,8 @@ def _difference_of_moments(read: _Reader, index: int, eq: Equation) -> tuple[int
             return None
         part = float(np.min(np.abs(ys[0]) / np.where(first > 0, first, 1.0)))
         reason = f"the difference is {part:.2g} of its parts: the digits before that are lost"
-        return Advice(place, f"np.mean({word}**2) - np.mean({word})**2", reason, f"np.var({word})")
+        about = f"np.mean({power}**2) - np.mean({word})**2"
+        return Advice(place, about, reason, f"np.var({word})")
 
     return index, advise
 

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.origins import Origin, Place
 from funcdiff.core.program import Program
-from funcdiff.reading.costs import Cost
+from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.explanation.findings import Advice, Fault, LineCost
 from funcdiff.reading.explanation.phrases import first_of, phrase, phrase_of, value_text
 from funcdiff.reading.explanation.report import Report
@@ -53,7 +53,7 @@ def diagnose(
         tuple(sweep.masked.values()),
         tuple(sweep.kinks.values()),
         tuple(advice),
-        tuple(_lines(cost, sweep)),
+        tuple(_lines(cost_of(swept.program), sweep)),
         cost,
     )
 
@@ -127,7 +127,7 @@ def _failure(failure: SweepError) -> Fault:
 
 
 def _lines(cost: Cost, sweep: Sweep) -> list[LineCost]:
-    """Return what lines cost, the one that takes the longest first."""
+    """Return what lines of the program that was swept cost, the slowest first."""
     places: dict[tuple[str, int] | None, Place | None] = {}
     counts: dict[tuple[str, int] | None, list[list[float]]] = {}
 

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Equation, Program
 from funcdiff.reading.labels import origin_of
-from funcdiff.reading.text.expressions import call, name, public_name, text_of
+from funcdiff.reading.text.expressions import call, constant, name, public_name, text_of
 from funcdiff.reading.text.literals import number
 from funcdiff.reading.text.templates import TEMPLATES
 
@@ -26,10 +26,16 @@ def phrase(program: Program, eq: Equation) -> str:
     return _shortened(_equation(program, eq, made, _DEPTH))
 
 
-def phrase_of(program: Program, atom: Atom) -> str:
-    """Return a variable by its name, or as the expression that makes it."""
+def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
+    """Return a variable by its name, or as the expression that makes it.
+
+    As an operand, the expression is in parentheses if it needs any.
+    """
     made = {v.number: e for e in program.equations for v in e.results}
-    return _shortened(_atom(program, atom, made, _DEPTH))
+    expression = _atom(program, atom, made, _DEPTH)
+    text = _shortened(expression)
+    needs = isinstance(expression, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
+    return f"({text})" if is_operand and needs else text
 
 
 def _shortened(expression: ast.expr) -> str:
@@ -52,13 +58,38 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     xs = [_atom(program, atom, made, depth) for atom in eq.operands]
     facts = eq.primitive.facts
     if facts.view and eq.primitive.name in ("broadcast", "reshape"):
-        return xs[0]
+        return _indexed(xs[0], eq.operands[0].type.ndim - eq.results[0].type.ndim)
     template = TEMPLATES.get(eq.primitive)
     found = template(eq, xs) if template is not None else None
     if found is not None:
         return found
     word = public_name(eq.operation.function) or f"np.{eq.primitive.name}"
     return call(word, *xs)
+
+
+def _indexed(x: ast.expr, dropped: int) -> ast.expr:
+    """Return ``x[1:2, :]`` as ``x[1, :]`` where so many axes are dropped as such slices have."""
+    if not isinstance(x, ast.Subscript):
+        return x
+    parts = x.slice.elts if isinstance(x.slice, ast.Tuple) else [x.slice]
+    plain = [_single(part) for part in parts]
+    if not dropped or sum(index is not None for index in plain) != dropped:
+        return x
+    chosen = [part if index is None else index for part, index in zip(parts, plain, strict=True)]
+    return ast.Subscript(x.value, ast.Tuple(chosen) if len(chosen) > 1 else chosen[0])
+
+
+def _single(part: ast.expr) -> ast.expr | None:
+    """Return the index of a slice of one element."""
+    if not isinstance(part, ast.Slice) or part.step is not None:
+        return None
+    ends = [
+        end.value if isinstance(end, ast.Constant) else None for end in (part.lower, part.upper)
+    ]
+    first, stop = (0 if part.lower is None else ends[0]), ends[1]
+    if isinstance(first, int) and isinstance(stop, int) and stop == first + 1:
+        return constant(first)
+    return None
 
 
 def value_text(x: Any, index: tuple[int, ...] | None = None) -> str:

@@ -30,7 +30,7 @@ class Report:
     advice
         What to write instead.
     lines
-        What lines cost, the slowest first.
+        What lines cost, the slowest first, of the value and the derivative together.
     cost
         What the call costs, as `funcdiff.cost` counts it.
     """
