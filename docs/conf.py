@@ -37,6 +37,7 @@ html_short_title = "funcdiff"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["access.js"]
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0b5394", "color-brand-content": "#0b5394"},
     "dark_css_variables": {"color-brand-primary": "#8ab4f8", "color-brand-content": "#8ab4f8"},

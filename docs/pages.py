@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -191,10 +192,17 @@ def write_pages() -> None:
 
 def _listed(group: Group) -> str:
     names = group.names.split()
-    rows = [f"| [`{shown_name(n)}`](api/{shown_name(n)}.md) | {_cell(summary(n))} |" for n in names]
     toctree = ["```{toctree}", ":hidden:", "", *[f"api/{shown_name(n)}" for n in names], "```"]
-    table = ["| name | what it does |", "|---|---|", *rows]
+    table = _table(names, "api/")
     return "\n".join([f"## {group.title}", "", group.lead, "", *table, "", *toctree, ""])
+
+
+def _table(names: Sequence[str], folder: str) -> list[str]:
+    """Return a table of names with links, and what they do."""
+    rows = [
+        f"| [`{shown_name(n)}`]({folder}{shown_name(n)}.md) | {_cell(summary(n))} |" for n in names
+    ]
+    return ["| name | what it does |", "|---|---|", *rows]
 
 
 def _cell(text: str) -> str:
@@ -205,7 +213,11 @@ def _page(name: str) -> str:
     shown = shown_name(name)
     description = summary(name).replace('"', "'").replace("`", "")
     head = ["---", "myst:", "  html_meta:", f'    description: "{shown}: {description}"', "---", ""]
-    return "\n".join([*head, f"# {shown}", "", "```{eval-rst}", *_directive(name), "```", ""])
+    lines = [*head, f"# {shown}", "", "```{eval-rst}", *_directive(name), "```", ""]
+    inside = [n for group in GROUPS for n in group.names.split() if n.startswith(f"{name}.")]
+    if isinstance(find(name), ModuleType) and inside and name not in _MEMBERS:
+        lines += ["", *_table(inside, ""), ""]
+    return "\n".join(lines)
 
 
 def _directive(name: str) -> list[str]:

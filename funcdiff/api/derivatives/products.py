@@ -35,7 +35,8 @@ def vjp(
     """Return the value of a function and its pullback, ``v ↦ Jᴴ·v``.
 
     ``f_vjp(v)`` is what ``x.grad`` holds after ``y.backward(gradient=v)`` in PyTorch: the rows of
-    the Jacobian ``J = ∂y/∂x``, weighted by `v` and summed, without forming `J`.
+    the Jacobian ``J = ∂y/∂x``, weighted by `v` and summed, without forming `J`: the vector-Jacobian
+    product, in reverse mode.
 
     Parameters
     ----------
@@ -128,6 +129,9 @@ def jvp(
     **kwargs: Any,
 ) -> Any:
     """Return the value of a function and its directional derivative, ``J·t``.
+
+    This is the Jacobian-vector product, in forward mode: the columns of the Jacobian
+    ``J = ∂y/∂x``, weighted by the tangents and summed, without forming `J`.
 
     Parameters
     ----------
