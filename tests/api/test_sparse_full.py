@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +90,7 @@ def test_examples_that_do_not_meet_stay_apart_however_many() -> None:
         found = fd.sparsity(f)(np.ones((30_000, 4, 1)))
         assert found.nnz == each * 30_000
         assert (found.rows // 4 == found.cols // 4).all()
+    assert fd.sparsity(np.cumsum)(np.ones(2)).nnz == 3
     square = fd.sparsity(lambda x: np.cumsum(x, axis=1))(np.ones((4, 4, 4)))
     assert square.nnz == 4 * 4 * 10
 
@@ -107,3 +110,54 @@ def test_what_is_joined_has_the_pattern_that_it_has_pair_by_pair(
     fd.clear_caches()
     assert not (expected.toarray() & ~fd.sparsity(f)(POINT).toarray()).any()
     fd.clear_caches()
+
+
+# ---- the line that is named ----------------------------------------------------------------------
+
+
+def by_norm(x: Any) -> Any:
+    square = np.sum(x**2)  # here
+    return x / np.sqrt(square)
+
+
+def by_solution(x: Any) -> Any:
+    A = np.eye(120) + 1.0
+    y = x[::-1] ** 2
+    y = np.linalg.solve(A, y)  # here
+    return np.sin(y)
+
+
+def by_loop(x: Any) -> Any:
+    for _ in range(2):
+        x = x - np.cumsum(x)  # here
+    return x
+
+
+@pytest.mark.parametrize("f", [by_norm, by_solution, by_loop])
+def test_the_warning_names_the_line_that_mixes(f: Any) -> None:
+    source, first = inspect.getsourcelines(f)
+    line = first + next(k for k, text in enumerate(source) if "# here" in text)
+    place = re.escape(f"from {__file__!r}, line {line}, in {f.__name__} on")
+    x = np.linspace(0.5, 1.5, 120)
+    asked = [
+        fd.jacobian(f, sparse=True),
+        fd.jit(fd.jacobian(f, sparse=True)),
+        fd.hessian(lambda x: np.sum(f(x) ** 2), sparse=True),
+    ]
+    for derive in asked:
+        with pytest.warns(SparsityWarning, match=place) as caught:
+            derive(x)
+        assert caught[0].filename == __file__
+
+
+def test_the_line_is_looked_for_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return np.cumsum(x)
+
+    x = np.linspace(0.5, 1.5, 120)
+    with pytest.warns(SparsityWarning):
+        repeated(lambda _: fd.jacobian(f, sparse=True)(x), x)
+    assert len(calls) == 3 + 1

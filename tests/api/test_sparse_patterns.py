@@ -10,6 +10,7 @@ import pytest
 
 import funcdiff as fd
 from funcdiff.api.compiling.guarded import RecompilationWarning
+from funcdiff.api.derivatives import sparse
 from funcdiff.errors import InputError, SparsityWarning
 from tests.api.test_sparse import POINT, rosenbrock
 
@@ -56,6 +57,23 @@ def test_a_pattern_may_be_given() -> None:
     np.testing.assert_array_equal(found.toarray(), places)
     with pytest.raises(InputError, match="lacks places in which the Jacobian is not zero"):
         fd.jacobian(np.sort, sparse=True, sparsity=places[::-1])(POINT)
+
+
+def test_a_pattern_that_is_given_again_is_planned_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def fits(_program: Any, _vectors: int, entries: int) -> bool:
+        asked.append(entries)
+        return True
+
+    monkeypatch.setattr(sparse, "fits", fits)
+    places = np.tri(6)
+    for k in range(3):
+        derive = fd.jacobian(np.cumsum, sparse=True, sparsity=places.copy())
+        assert derive(k * POINT).toarray().tolist() == places.tolist()
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ SPARSITY: Final = (
             "row, column = block.rows + tops[k], block.columns + lefts[j]",
             "row, column = block.rows, block.columns + lefts[j]",
             "rows of a second output have colours of the first"),
-    Planted("api/derivatives/sparse.py",
+    Planted("api/derivatives/given.py",
             "        self._key = tuple([_contents(x) for x in captures])",
             "        self._key = ()",
             "a pattern outlives a change of an index array"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,13 +18,13 @@ from funcdiff.api.calls.arguments import (
     is_numeric,
     type_of,
 )
+from funcdiff.api.calls.retracing import Locate, place_in
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.decisions import Decision, Decisions
 from funcdiff.core.effects import Calls, calls_made, running
-from funcdiff.core.evaluate import copy_aliased, executable, is_repeatable
-from funcdiff.core.origins import Place, Reader, reader
+from funcdiff.core.evaluate import copy_aliased, executable
+from funcdiff.core.origins import reader
 from funcdiff.core.policy import Policy
-from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.quiet import quiet
 from funcdiff.core.recording import Recording
@@ -33,7 +32,7 @@ from funcdiff.core.scope import run_isolated
 from funcdiff.core.snapshot import check_arguments, impression
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, TracerError, is_librarys, raised_by_user, user_location
+from funcdiff.errors import OutputError, TracerError, is_librarys, user_location
 from funcdiff.numpy.border.promotion import array, as_number, innermost, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import answer_protocols
@@ -58,8 +57,9 @@ class Trace(NamedTuple):
     aux
         What the function returned beside its result, or None.
     locate
-        Trace again, noting lines, and return the place in the user's code that fails to run; None
-        if it is not found, or cannot be without repeating effects of opaque functions.
+        Trace again, noting lines, and return the place in the user's code that a function finds in
+        the builder and the recording, by default the one that fails to run; None if it is not
+        found, or cannot be without repeating effects of opaque functions.
     outputs
         The outputs, as handles of the trace.
     calls
@@ -82,7 +82,7 @@ class Trace(NamedTuple):
         """Whether the result is one array or number, in no container."""
         return self.structure is pytree.LEAF and self.numeric == (True,)
 
-    locate: Callable[[], Place | None]
+    locate: Locate
     outputs: list[Tracer]
     calls: Calls | None
     rule_calls: list[Any] | None
@@ -178,6 +178,14 @@ def record(
     if decisions is not None:
         builder.decisions = decisions(builder, operands)
 
+    def parts_of(returned: Any) -> tuple[_Parts, Aux | None]:
+        if not has_aux:
+            return _outputs(returned), None
+        result, aux = _pair(returned, name)
+        outputs, structure, numeric, others = _outputs(result)
+        more = _outputs(aux, _is_traced if keeps_aux else is_numeric)
+        return (outputs + more[0], structure, numeric, others), Aux(*more[1:])
+
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
         # if it is not eager, the operands are stacks or first values, not those of the inputs
@@ -189,51 +197,24 @@ def record(
             check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
-            result, aux = _pair(returned, name) if has_aux else (returned, None)
-            outputs, structure, numeric, others = _outputs(result)
-            aux_parts = None
-            if has_aux:
-                parts = _outputs(aux, _is_traced if keeps_aux else is_numeric)
-                outputs += parts[0]
-                aux_parts = Aux(*parts[1:])
+            (outputs, structure, numeric, others), aux_parts = parts_of(returned)
             recording = builder.recording(outputs)
             made = tuple(builder.decisions.made) if decisions is not None else ()
             builder.decisions = None  # which has the values
         if (looking := reader.get()) is not None and types is None:
             looking.traced(builder, recording, operands)
 
-        def repeat_call(again: Builder) -> None:
-            call(_inputs(again, given, operands, weak, operands))
+        def repeat_call(again: Builder) -> Recording:
+            returned = call(_inputs(again, given, operands, weak, operands))
+            return again.recording(parts_of(returned)[0][0])
 
         return Trace(
             recording, builder.captures, structure, numeric, others, aux_parts,
-            lambda: _place_of_failure(builder, recording, repeat_call), outputs,
+            lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
             calls_made(builder), builder.rule_calls, made,
         )  # fmt: skip
 
     return run_isolated(traced_call)
-
-
-def _place_of_failure(
-    builder: Builder, recording: Recording, repeat_call: Callable[[Builder], None]
-) -> Place | None:
-    """Return where the traced code fails to run, if it may be traced again; see `Trace.locate`."""
-    operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
-    if any(call.is_opaque for call in builder.rule_calls or ()) or not is_repeatable(operations):
-        return None
-
-    def located() -> Place | None:
-        reader.set(Reader())
-        with Builder(builder.name, Policy(eager=True)) as again:
-            repeat_call(again)
-            return again.values.first_failure(again) if builder.policy.eager else None
-
-    try:
-        return copy_context().run(located)
-    except Exception as error:
-        if not (builder.rule_calls or raised_by_user(error)):
-            raise
-    return None  # what runs on values, or again, may fail in its own way
 
 
 def _inputs(
@@ -290,9 +271,11 @@ def _is_traced(leaf: Any) -> bool:
     return isinstance(leaf, Tracer)
 
 
-def _outputs(
-    tree: Any, is_output: Callable[[Any], bool] = is_numeric
-) -> tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]:
+_Parts: TypeAlias = tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]
+"""The outputs, and what a result is made of: see `Trace`."""
+
+
+def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Parts:
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(is_output(leaf) for leaf in leaves)
     outputs = [

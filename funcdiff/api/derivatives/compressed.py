@@ -32,11 +32,13 @@ from funcdiff.transforms.vmap import vmap
 
 BUDGET: Final = 1 << 28
 """Bytes that all vectors of a batch may take on their way."""
+_PER_ENTRY: Final = 32
+"""Bytes that they may take for each entry that they tell, if those are more."""
 
 
-def fits(program: Program, vectors: int) -> bool:
-    """Whether so many vectors may go through a program as one batch."""
-    return _bytes_on_the_way(program) * vectors <= BUDGET
+def fits(program: Program, vectors: int, entries: int) -> bool:
+    """Whether vectors may go through a program as one batch, to find so many entries."""
+    return _bytes_on_the_way(program) * vectors <= max(BUDGET, _PER_ENTRY * entries)
 
 
 def entries_of_vectors(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
 from funcdiff.api.calls.differentiated import Inputs, like_inputs
+from funcdiff.api.calls.retracing import Finder
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
@@ -31,7 +32,7 @@ def _shape_of(trace: Trace) -> Trace:
     )  # fmt: skip
 
 
-def _nowhere() -> None:
+def _nowhere(find: Finder | None = None) -> None:
     """Return where an equation was recorded: that stays where it was."""
 
 

@@ -5,20 +5,37 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from funcdiff.api.calls.differentiated import Inputs
 from funcdiff.api.calls.tracing import Trace, run
+from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.programs import jvp_program
-from funcdiff.api.derivatives.sparse import Given, Patterns, Plan, jacobian_patterns, sparse_plan
+from funcdiff.api.derivatives.sparse import (
+    Patterns,
+    Plan,
+    followed_plan,
+    jacobian_patterns,
+    mixing_place,
+    product_plan,
+)
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.late import late_import
+from funcdiff.core.memo import memoised
+from funcdiff.core.origins import Place
+from funcdiff.core.recording import Recording
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import InputError, MissingDependencyError, SparsityWarning, user_location
-from funcdiff.passes.sparsity.assembly import Pattern
-from funcdiff.passes.sparsity.parts import distinct
+from funcdiff.errors import (
+    InputError,
+    MissingDependencyError,
+    SparsityWarning,
+    user_frame,
+    user_location,
+)
+from funcdiff.passes.sparsity.assembly import Pattern, pattern_of_keys
 
 FORMATS: Final = ("csr", "csc", "coo")
 _SMALL: Final = 10_000
@@ -106,13 +123,21 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
             )
         own = jacobian_patterns(trace.recording, count, results, given)
         pattern = _checked(as_pattern(sparse.pattern), own)
-    plan = sparse_plan(
-        trace.recording, count, results, given, by_columns=sparse.format == "csc",
-        pattern=pattern, mode=sparse.mode, symmetric=sparse.is_symmetric,
-    )  # fmt: skip
-    for place in plan.patterns:
-        if place.is_half_full and place.shape[0] * place.shape[1] > _SMALL:
-            _warn(place)
+    of = (trace.recording, count, results, given)
+    by_columns = sparse.format == "csc"
+    plan = followed_plan(*of, by_columns=by_columns, pattern=pattern)
+    if plan is not None:
+        patterns = plan.patterns
+    else:
+        patterns = jacobian_patterns(*of).blocks if pattern is None else [pattern]
+    shapes = [place.shape for place in patterns if place.is_half_full]
+    if any(height * width > _SMALL for height, width in shapes):
+        _warn(max(shapes, key=prod), trace, _Mixing(trace, count, results, given))
+    if plan is None:
+        plan = product_plan(
+            *of, by_columns=by_columns, pattern=pattern, mode=sparse.mode,
+            symmetric=sparse.is_symmetric,
+        )  # fmt: skip
     values = run(plan.program, [*operands, *plan.constants], trace)
     blocks = [
         matrix(pattern, data, sparse.format)
@@ -127,15 +152,48 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
     return [*blocks, *(rest if wants_value else rest[results:])]
 
 
-def _warn(pattern: Pattern) -> None:
-    warnings.warn(
-        f"the Jacobian asked for at {user_location()} has {pattern.shape[0]} x {pattern.shape[1]} "
-        "elements, and more than half of them may differ from zero: nearly everything depends on "
-        "everything, as after a cumulative sum, a solution of equations or a Fourier transform. "
-        "Leave out sparse=True, or use products (fd.jvp, fd.vjp, fd.linearize) instead.",
-        SparsityWarning,
-        stacklevel=2,
+class _Mixing:
+    """The question of which line makes a Jacobian full, compared by program and caller."""
+
+    def __init__(self, trace: Trace, count: int, results: int, given: Given) -> None:
+        self._trace: Trace | None = trace
+        self._of = (count, results, given)
+        self._key = (count, results, given, user_location())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Mixing) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def answer(self) -> Place | None:
+        """Trace the function again, and return the line; it can be asked for once."""
+        trace, self._trace = self._trace, None
+        assert trace is not None
+        return trace.locate(lambda _, recording: mixing_place(recording, *self._of))
+
+
+@memoised
+def _mixing_line(recording: Recording, mixing: _Mixing) -> str:  # noqa: ARG001
+    place = mixing.answer()
+    return "" if place is None else f" from {place} on"
+
+
+def _warn(shape: tuple[int, int], trace: Trace, mixing: _Mixing) -> None:
+    frame = user_frame()
+    message = (
+        f"the Jacobian asked for at {user_location()} has {shape[0]} x {shape[1]} elements, and "
+        "more than half of them may differ from zero: nearly everything depends on everything"
+        f"{_mixing_line(trace.recording, mixing)}, as after a cumulative sum, a solution of "
+        "equations or a Fourier transform. Leave out sparse=True, or use products (fd.jvp, fd.vjp, "
+        "fd.linearize) instead."
     )
+    if frame is None:
+        warnings.warn(message, SparsityWarning, stacklevel=2)
+        return
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    code, line = frame.f_code, frame.f_lineno
+    warnings.warn_explicit(message, SparsityWarning, code.co_filename, line, registry=seen)
 
 
 def matrix(pattern: Pattern, data: Any, format_: str) -> Any:
@@ -162,9 +220,9 @@ def _checked(given: Pattern, found: Patterns) -> Pattern:
             f"the pattern has the shape {given.shape} and the Jacobian {own.shape}, at "
             f"{user_location()}: rows are elements of the result, columns of the argument."
         )
-    missing = np.setdiff1d(own.keys, given.keys)
-    if found.certain and len(missing):
-        row, column = divmod(int(missing[0]), own.shape[1])
+    missing = own.first_beyond(given) if found.certain else None
+    if missing is not None:
+        row, column = missing
         raise InputError(
             f"the pattern has no place for row {row}, column {column}, at {user_location()}: "
             "that result depends on that argument by a path through the program. Add the place, "
@@ -210,6 +268,6 @@ def as_pattern(given: Any) -> Pattern:
                 "sparse matrix, an array of booleans, or what fd.sparsity returns."
             )
         (rows, columns), shape = np.nonzero(array), array.shape
-    height, width = shape
-    places = distinct(np.asarray(rows, int), np.asarray(columns, int))
-    return Pattern(*places, (int(height), int(width)))
+    height, width = int(shape[0]), int(shape[1])
+    keys = np.asarray(rows, int) * max(width, 1) + np.asarray(columns, int)
+    return pattern_of_keys(keys, (height, width))

@@ -9,6 +9,7 @@ depends on everything, the entries are those of the Jacobian as an array.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -17,19 +18,18 @@ import numpy as np
 
 from funcdiff.api.derivatives.compressed import entries_of_vectors, fits
 from funcdiff.api.derivatives.dense import is_forward, jacobian_program
+from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
 from funcdiff.core.builder import Builder
-from funcdiff.core.decisions import argument_value, decided
 from funcdiff.core.memo import memoised
+from funcdiff.core.origins import Place
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import INT, ArrayType
+from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.ops.axes.reductions import reduce_all
-from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.structural import convert, permute, reshape
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.assembly import (
@@ -40,74 +40,11 @@ from funcdiff.passes.sparsity.assembly import (
     pattern_of,
 )
 from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pulled, pushed
-from funcdiff.passes.sparsity.images import Images, Parts, UnknownImageError, unit_parts
+from funcdiff.passes.sparsity.images import Images, UnknownImageError, unit_parts
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Array, known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
-from funcdiff.space import mul, reduce_sum
+from funcdiff.passes.sparsity.parts import Entries, distinct, take
 from funcdiff.transforms.linearize import Linearized
-
-
-class Given:
-    """What is known of the inputs of a recording, compared by contents.
-
-    Attributes
-    ----------
-    values
-        By input, arrays of integers and booleans, and of floating matrices that have zeros, where
-        they have none; None for any other.
-    """
-
-    def __init__(self, operands: Sequence[Any], count: int) -> None:
-        captures = [_constant(x) for x in operands[count:]]
-        self.values = [*(None for _ in operands[:count]), *captures]
-        self._key = tuple([_contents(x) for x in captures])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Given) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
-def _constant(x: Any) -> Any:
-    """Return what may be relied on of a value that is not differentiated."""
-    if isinstance(x, Tracer):
-        return _argument(x) if x.ndim and x.dtype.kind in "biu" else None
-    if not isinstance(x, np.ndarray | np.generic):
-        return None
-    array = np.asarray(x)
-    if array.dtype.kind in "biu":
-        return array.copy()
-    return array != 0 if array.ndim > 1 and not array.all() else None
-
-
-def _argument(x: Tracer) -> Array | None:
-    """Return the value of an argument of a function that is compiled, by which it decides.
-
-    Arrays are told apart by a number first, which leads to the way of the array; then all of it is
-    compared.
-    """
-    value = argument_value(x)
-    if value is None or decided(x, _number) is None:
-        return None
-    return value if decided(x, lambda x: _equals(x, value)) else None
-
-
-def _equals(x: Tracer, value: Array) -> Tracer:
-    return reduce_all(equal(x, held(value)), tuple(range(x.ndim)))
-
-
-def _number(x: Tracer) -> Tracer:
-    """Return a number that hardly any other array of the size has."""
-    factors = np.random.default_rng(0).integers(1, 1 << 31, x.type.size)
-    flat = convert(reshape(x, (x.type.size,)), INT)
-    return reduce_sum(mul(flat, held(factors)), (0,))
-
-
-def _contents(x: Any) -> Any:
-    return None if x is None else (x.shape, x.dtype.char, x.tobytes())
-
 
 _FEW: Final = 1 << 18
 """Entries that are always computed one by one; more if they are less than four full matrices."""
@@ -144,8 +81,8 @@ class _Derivative(NamedTuple):
     xs: Sequence[ArrayType]
     ys: Sequence[ArrayType]
 
-    def follow(self, residuals: Sequence[Tracer] | None) -> tuple[Images, list[Parts]]:
-        """Follow the inputs to the results; with coefficients if residuals are given."""
+    def images(self, residuals: Sequence[Tracer] | None) -> Images:
+        """Return the inputs, to be followed; with coefficients if residuals are given."""
         sizes = [sum(t.size for t in ts) for ts in (self.ys, self.xs)]
         if residuals is None:
             images = Images(Junctions(sizes[1]))
@@ -162,9 +99,10 @@ class _Derivative(NamedTuple):
                 images.known.values[variable] = value
             elif nonzero is not None:
                 images.known.nonzero[variable] = nonzero
-        return images, images.run(self.linear)
+        return images
 
 
+@memoised
 def _derivative(recording: Recording, count: int, results: int, given: Given) -> _Derivative:
     program = simplify(program_of(*recording))
     xs, ys = program.input_types[:count], program.output_types[:results]
@@ -176,7 +114,23 @@ def _derivative(recording: Recording, count: int, results: int, given: Given) ->
 
 
 @memoised
-def sparse_plan(
+def followed_plan(
+    recording: Recording, count: int, results: int, given: Given, *, by_columns: bool, pattern: Any
+) -> Plan | None:
+    """Plan the Jacobian of the first `results` outputs by `count` inputs, entry by entry.
+
+    `pattern` is that of the only block, or None to find it.  There is no plan if entries cannot be
+    followed with their coefficients, or are too many.
+    """
+    try:
+        derivative = _derivative(recording, count, results, given)
+        return _followed(derivative, by_columns=by_columns, pattern=pattern)
+    except UnknownImageError:
+        return None
+
+
+@memoised
+def product_plan(
     recording: Recording,
     count: int,
     results: int,
@@ -187,25 +141,25 @@ def sparse_plan(
     mode: Mode,
     symmetric: bool = False,
 ) -> Plan:
-    """Plan the entries of the Jacobian of the first `results` outputs by `count` inputs.
+    """Plan the Jacobian of the first `results` outputs by `count` inputs by products with it.
 
-    `pattern` is that of the only block, or None to find it; `mode` says what to do where entries
-    cannot be followed, None what takes fewer vectors; `symmetric` that the Jacobian is a Hessian.
+    `pattern` is that of the only block, or None to find it; `mode` says whether columns are pushed
+    or rows pulled, None what takes fewer vectors; `symmetric` that the Jacobian is a Hessian.
     """
     derivative = _derivative(recording, count, results, given)
-    try:
-        return _followed(derivative, by_columns=by_columns, pattern=pattern)
-    except UnknownImageError:
-        patterns = _patterns(derivative).blocks if pattern is None else [pattern]
-    if any(t.dtype.kind == "c" for t in (*derivative.xs, *derivative.ys)):
-        mode = "forward"
+    patterns = [pattern]
+    if pattern is None:
+        patterns = jacobian_patterns(recording, count, results, given).blocks
     xs, ys = derivative.xs, derivative.ys
-    if 2 * sum(place.nnz for place in patterns) <= sum(prod(place.shape) for place in patterns):
+    if any(t.dtype.kind == "c" for t in (*xs, *ys)):
+        mode = "forward"
+    entries = sum(place.nnz for place in patterns)
+    if 2 * entries <= sum(prod(place.shape) for place in patterns):
         coloring = cheapest(_whole(patterns, xs, ys), mode, symmetric=symmetric)
         return _compressed(derivative, patterns, coloring, by_columns=by_columns)
     forward = is_forward(xs, ys, mode)
     size = sum(t.size for t in (xs if forward else ys))
-    if fits(derivative.linear, size):
+    if fits(derivative.linear, size, entries):
         dense = jacobian_program(recording, count, results, mode, wants_value=True)
         return _read(derivative, dense, patterns, by_columns=by_columns)
     one_by_one = (pushed if forward else pulled)(_whole(patterns, xs, ys), np.arange(size))
@@ -233,6 +187,29 @@ def jacobian_patterns(recording: Recording, count: int, results: int, given: Giv
     return _patterns(_derivative(recording, count, results, given))
 
 
+def mixing_place(recording: Recording, count: int, results: int, given: Given) -> Place | None:
+    """Return the first line of which an element depends on more than half of an input.
+
+    None if there is none, or no lines were noted when the recording was made.
+    """
+    derivative = _derivative(recording, count, results, given)
+    linear, origins = derivative.linear, derivative.linear.origins
+    images = derivative.images(None)
+    assert images.junctions is not None
+    with suppress(DensePatternError):
+        images.run(linear)
+    sizes = [x.size for x in derivative.xs]
+    for eq in linear.equations:
+        if origins is None or not any(atom in images.parts for atom in eq.operands):
+            continue
+        for v in eq.results:
+            parts = images.parts.get(v)
+            widest = sizes if parts is None else images.junctions.widest(parts, sizes)
+            if any(2 * most > size > 1 for most, size in zip(widest, sizes, strict=True)):
+                return origins[v.number].place
+    return None
+
+
 # ---- entries that are followed -------------------------------------------------------------------
 
 
@@ -244,7 +221,8 @@ def _followed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Pla
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in program.input_types]
         values = inline(split.primal, operands)
-        _, found = derivative.follow(values[len(program.outputs) :])
+        images = derivative.images(values[len(program.outputs) :])
+        found = images.run(derivative.linear)
         for y, parts in zip(derivative.ys, found, strict=True):
             for block, n in zip(block_entries(parts, sizes), sizes, strict=True):
                 turned = [_turned(part) for part in block] if by_columns else block
@@ -334,9 +312,10 @@ def _taken(numbers: Tracer, places: Array) -> Tracer:
 
 def _patterns(derivative: _Derivative) -> Patterns:
     sizes = [x.size for x in derivative.xs]
+    images = derivative.images(None)
+    assert images.junctions is not None
     try:
-        images, found = derivative.follow(None)
-        assert images.junctions is not None
+        found = images.run(derivative.linear)
         blocks = [
             pattern
             for y, parts in zip(derivative.ys, found, strict=True)

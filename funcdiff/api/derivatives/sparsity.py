@@ -13,8 +13,9 @@ from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import rebuild
 from funcdiff.api.calls.transformed import transform
+from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.matrices import sparse_module
-from funcdiff.api.derivatives.sparse import Given, jacobian_patterns
+from funcdiff.api.derivatives.sparse import jacobian_patterns
 from funcdiff.api.signatures.variables import Argnames, Argnums, P
 from funcdiff.passes.sparsity.assembly import Pattern
 from funcdiff.passes.sparsity.coloring import column_colors
@@ -90,11 +91,7 @@ class Sparsity:
         return sparse_module().coo_array((ones, places), shape=self.shape).asformat(format)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Sparsity)
-            and (self.shape, self.nnz) == (other.shape, other.nnz)
-            and np.array_equal(self.pattern.keys, other.pattern.keys)
-        )
+        return isinstance(other, Sparsity) and self.pattern == other.pattern
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -59,6 +59,21 @@ class Pattern:
         """Whether more than half of the elements may differ from zero."""
         return 2 * self.nnz > self.shape[0] * self.shape[1]
 
+    def first_beyond(self, other: Pattern) -> tuple[int, int] | None:
+        """Return the first place that another pattern of this shape has not, if there is one."""
+        missing = np.setdiff1d(self.keys, other.keys)
+        return divmod(int(missing[0]), self.shape[1]) if len(missing) else None
+
+    @cached_property
+    def _contents(self) -> Any:
+        return self.shape, self.rows.tobytes(), self.columns.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and self._contents == other._contents
+
+    def __hash__(self) -> int:
+        return hash(self._contents)
+
     @property
     def transposed(self) -> Pattern:
         """The pattern of the transposed matrix."""
@@ -96,6 +111,17 @@ class FullPattern(Pattern):
     def pointers(self) -> Array:
         """Where each row begins, and the last one ends."""
         return np.arange(self.shape[0] + 1) * self.shape[1]
+
+    def first_beyond(self, other: Pattern) -> tuple[int, int] | None:
+        """Return the first place that another pattern of this shape has not, if there is one."""
+        if other.nnz == self.nnz:
+            return None
+        later = np.flatnonzero(other.keys != np.arange(other.nnz))
+        return divmod(int(later[0]) if len(later) else other.nnz, self.shape[1])
+
+    @cached_property
+    def _contents(self) -> Any:
+        return self.shape
 
     @property
     def transposed(self) -> Pattern:

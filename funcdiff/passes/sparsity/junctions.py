@@ -70,6 +70,20 @@ class Junctions:
             )
         return rows, columns
 
+    def widest(self, parts: Sequence[Part], sizes: Sequence[int]) -> list[int]:
+        """Return on how many elements of each input an element depends, at most."""
+        rows, columns = places(parts)
+        inner, members = self._members()
+        through = columns >= self.first
+        found = []
+        for start, stop in pairwise(np.cumsum([0, *sizes]).tolist()):
+            inside = (start <= members) & (members < stop)
+            counts = np.bincount(inner[inside], minlength=self.count)
+            weights = ((start <= columns) & (columns < stop)).astype(int)
+            weights[through] = counts[columns[through] - self.first]
+            found.append(int(np.bincount(rows, weights).max(initial=0)))
+        return found
+
     def patterns(self, parts: Sequence[Part], height: int, sizes: Sequence[int]) -> list[Pattern]:
         """Return the pattern of a result of so many elements by each input."""
         rows, columns = self._members()

@@ -1,0 +1,52 @@
+"""Finds a place in the user's code: what was traced is traced again, and lines are noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Protocol, TypeAlias
+
+from funcdiff.core.builder import Builder
+from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.origins import Place, Reader, reader
+from funcdiff.core.policy import Policy
+from funcdiff.core.primitive import Operation
+from funcdiff.core.recording import Recording
+from funcdiff.errors import raised_by_user
+
+Finder: TypeAlias = Callable[[Builder, Recording], Place | None]
+"""Finds a place in what was recorded with lines."""
+
+
+class Locate(Protocol):
+    """Traces a function again to find a place in it."""
+
+    def __call__(self, find: Finder | None = None) -> Place | None:
+        """Return the place that `find` finds; by default the one that fails to run."""
+
+
+def place_in(
+    builder: Builder,
+    recording: Recording,
+    repeat_call: Callable[[Builder], Recording],
+    find: Finder | None,
+) -> Place | None:
+    """Return a place in traced code, if it may be traced again; see `Trace.locate`."""
+    operations = [x[0] for x in recording[0] if x and isinstance(x[0], Operation)]
+    if any(call.is_opaque for call in builder.rule_calls or ()) or not is_repeatable(operations):
+        return None
+
+    def located() -> Place | None:
+        reader.set(Reader())
+        with Builder(builder.name, Policy(eager=True)) as again:
+            found = repeat_call(again)
+            if find is not None:
+                return find(again, found)
+            return again.values.first_failure(again) if builder.policy.eager else None
+
+    try:
+        return copy_context().run(located)
+    except Exception as error:
+        if not (builder.rule_calls or raised_by_user(error)):
+            raise
+    return None  # what runs on values, or again, may fail in its own way
