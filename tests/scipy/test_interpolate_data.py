@@ -191,6 +191,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
     ),
     "neighbours": (lambda s, x, v, q: s.NearestNDInterpolator(x, v)(q), CORNERS, V, INSIDE),
     "griddata": (lambda s, x, v, q: s.griddata(x, v, q), CORNERS, V, INSIDE),
+    **{
+        f"cubics on triangles {rescale}": (
+            lambda s, x, v, q, rescale=rescale: s.CloughTocher2DInterpolator(
+                x, v, 0.5, tol=1e-13, maxiter=2000, rescale=rescale
+            )(1.7 * q[:, 0], q[:, 1]),
+            CORNERS * [1.0, 0.7],
+            np.stack([V, 1j * V], -1),
+            INSIDE,
+        )
+        for rescale in (False, True)
+    },
     "griddata on a line": (lambda s, x, y, p: s.griddata(x, y, p), X, Y, P),
     **{
         f"radial {kernel}": (
@@ -261,6 +272,12 @@ def test_splines_on_a_grid_are_those_of_an_exact_solver() -> None:
     tangent = np.flip(Z)
     found = fd.jvp(evaluate, (Z,), (tangent,))[1]
     np.testing.assert_allclose(found, fd.vjp(evaluate, tangent)[0], rtol=1e-10)
+
+
+def test_cubics_on_triangles_are_those_of_exact_gradients() -> None:
+    exact = scipy.interpolate.CloughTocher2DInterpolator(CORNERS, V, tol=1e-13, maxiter=2000)
+    found = fd.vjp(lambda v: interpolate.griddata(CORNERS, v, INSIDE, "cubic"), V)[0]
+    np.testing.assert_allclose(found, exact(INSIDE), rtol=1e-9)
 
 
 def test_points_outside_are_an_error_where_scipy_has_one() -> None:

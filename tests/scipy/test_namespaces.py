@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.interpolate
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+import scipy.spatial
 
 import funcdiff as fd
-from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError
 from funcdiff.scipy.covered import UncoveredNameError, public_names, refused, table
 from tests.scipy.agreement import assert_agrees
 
@@ -96,3 +102,26 @@ def test_scipys_code_runs_on_traced_arrays() -> None:
 def test_plain_values_go_to_scipy_itself() -> None:
     found = fd.scipy.linalg.block_diag([1, 2], np.eye(2))
     np.testing.assert_array_equal(found[0], [1, 2, 0, 0])
+
+
+def test_plain_functions_and_compiled_ones_name_the_import_line_of_ours() -> None:
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    tree = scipy.spatial.cKDTree(points)
+    for call, cure in (
+        (
+            lambda x: scipy.ndimage.map_coordinates(x * np.eye(3), [[0.5], [0.4]], order=1),
+            "ndimage import map_coordinates`, and map_coordinates(x * np.eye(3), [[0.5], [0.4]], ",
+        ),
+        (
+            lambda x: scipy.optimize.linear_sum_assignment(x * np.eye(3)),
+            "optimize import linear_sum_assignment`, and linear_sum_assignment(x * np.eye(3)) as",
+        ),
+        (lambda x: tree.query(x * np.ones(2)), "spatial import cKDTree`"),
+        (
+            lambda x: scipy.interpolate.LinearNDInterpolator(points, x * np.ones(3)),
+            "interpolate import LinearNDInterpolator`, and LinearNDInterpolator(points, x",
+        ),
+        (lambda x: scipy.signal.remez(9, [0, x, 0.3, 0.5], [1, 0]), "Use firls or firwin2"),
+    ):
+        with pytest.raises(LostDerivativeError, match=re.escape(cure)):
+            fd.vjp(call, 0.1)

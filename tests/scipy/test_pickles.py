@@ -16,6 +16,7 @@ from funcdiff.scipy import interpolate, signal, stats
 from funcdiff.scipy.spatial.transform import Rotation
 
 X = np.arange(6.0)
+PLACES = np.array([[0.0, 0.0], [1.0, 0.1], [0.1, 1.0], [1.1, 1.2]])
 
 OBJECTS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
     "frozen": (stats.gamma(2.0, scale=3.0), lambda d, x: d.logpdf(x)),
@@ -27,6 +28,13 @@ OBJECTS: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
     "cubic": (interpolate.CubicSpline(X, X**2), lambda s, x: s(x)),
     "pchip": (interpolate.PchipInterpolator(X, X**2), lambda s, x: s(x)),
     "b-spline": (interpolate.make_interp_spline(X, X**2), lambda s, x: s(x)),
+    **{
+        name: (
+            getattr(interpolate, name)(PLACES, PLACES[:, 0] ** 2),
+            lambda s, x: s(x / 9 * np.ones(2))[0],
+        )
+        for name in ("LinearNDInterpolator", "CloughTocher2DInterpolator")
+    },
     "radial": (interpolate.RBFInterpolator(X[:, None], X), lambda s, x: s(x * np.ones((1, 1)))[0]),
     "system": (
         signal.lti([1.0], [1.0, 2.0]), lambda s, x: s.output(x * np.ones(3), [0, 1, 2])[1][2]

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.messages.refusals import refusal_of
-from funcdiff.numpy.messages.scipy_calls import cure_of_call
+from funcdiff.numpy.messages.scipy_calls import cure_of_call, cure_of_compiled
 
 IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
 MADE_INSIDE: Final = (
@@ -152,7 +152,7 @@ def _describe(frame: FrameType) -> tuple[str, str]:
     if code.startswith(("'", '"')) and "%" in code:
         return shown, _FORMATTED.format()
     called = _callee(code)
-    return shown, _cure(called) if called else _ANY
+    return shown, cure_of_compiled(code, frame) or (_cure(called) if called else _ANY)
 
 
 def _origin(frame: FrameType, target: str) -> str:

@@ -29,6 +29,19 @@ def cure_of_call(code: str, frame: FrameType) -> str:
     return cures[0](*place, code) if place and cures else _ANY
 
 
+def cure_of_compiled(code: str, frame: FrameType) -> str:
+    """Return what to write instead of a call of SciPy's compiled code, or nothing.
+
+    Such code has no frame; it is known by what the expression calls.
+    """
+    with suppress(SyntaxError, ValueError):
+        called = ast.parse(code, mode="eval").body
+        if isinstance(called, ast.Call) and cures:
+            place = next(_public_places(ast.unparse(called.func), frame), None)
+            return cures[0](*place, code) if place else ""
+    return ""
+
+
 def _public_places(code: str, frame: FrameType) -> Iterator[tuple[str, str]]:
     """Yield module and name of what an expression mentions of SciPy's, what is called first."""
     with suppress(SyntaxError, ValueError):

@@ -3,6 +3,7 @@
 from funcdiff.scipy.covered import namespace
 from funcdiff.scipy.interpolate import (  # noqa: F401 (they cover)
     bsplines,
+    clough_tocher,
     cubic,
     fitpack,
     grids,
@@ -22,10 +23,6 @@ __getattr__, __dir__ = namespace(
         "AAA": (
             "It chooses its support points one by one, by the data. "
             "Use FloaterHormannInterpolator or BarycentricInterpolator."
-        ),
-        "CloughTocher2DInterpolator": (
-            "Its gradients are estimated by compiled code. "
-            "Use LinearNDInterpolator or RBFInterpolator."
         ),
         "Rbf": "SciPy keeps it for old code alone. Use RBFInterpolator.",
         "interp2d": "SciPy has removed it. Use RegularGridInterpolator or RectBivariateSpline.",

@@ -31,9 +31,21 @@ def _triangulation(content: bytes, columns: int) -> Any:
     return load("scipy.spatial").Delaunay(points)
 
 
+def triangulation(points: Any) -> Any:
+    """Return the Delaunay triangulation of points, one of the last ones again."""
+    return _triangulation(np.ascontiguousarray(points, float).tobytes(), points.shape[1])
+
+
+def shares(corners: Any, x: Any) -> Any:
+    """Return the barycentric coordinates of points, of shape (m, d), in as many simplices."""
+    system = np.concatenate([corners, np.ones_like(corners[..., :1])], -1).swapaxes(1, 2)
+    right = np.concatenate([x, np.ones_like(x[:, :1])], axis=-1)
+    return np.linalg.solve(system, right[..., None])[..., 0]
+
+
 def _find_corners(points: Any, xi: Any) -> tuple[Any, Any]:
     """Return the corners of the simplex that each point is in, and whether there is one."""
-    found = _triangulation(np.ascontiguousarray(points, float).tobytes(), points.shape[1])
+    found = triangulation(points)
     index = found.find_simplex(np.ascontiguousarray(xi, float))
     return found.simplices[np.maximum(index, 0)].astype(np.int64), index >= 0
 
@@ -45,10 +57,13 @@ def _no_corners(points: Any, xi: Any) -> tuple[Any, Any]:
 _corners: Final = primitive(_find_corners, result=_no_corners)
 
 
-class _Scattered(Holder):
-    """What the two interpolators share: points and values that may be traced."""
+class Scattered(Holder):
+    """What the interpolators share: points and values that may be traced."""
 
     is_traced = False
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__, cls.__qualname__ = "funcdiff.scipy.interpolate", cls.__name__  # for pickles
 
     def _keep(self, points: Any, values: Any, rescale: bool, fill_value: Any) -> bool:
         """Keep points and values; return whether something is traced."""
@@ -76,7 +91,7 @@ class _Scattered(Holder):
 def _linear() -> Any:
     plain: Any = load("scipy.interpolate").LinearNDInterpolator
 
-    class LinearNDInterpolator(_Scattered, plain):  # type: ignore[misc]
+    class LinearNDInterpolator(Scattered, plain):  # type: ignore[misc]
         __doc__ = plain.__doc__
 
         def __init__(
@@ -91,12 +106,8 @@ def _linear() -> Any:
                 return plain.__call__(self, *args)
             points, xi, values, shape = self._scaled(args)
             corners, inside = _corners(stop_gradient(points), stop_gradient(xi))
-            places = array(points)[corners]
-            system = np.concatenate([places, np.ones_like(places[..., :1])], -1).swapaxes(1, 2)
-            right = np.concatenate([xi, np.ones_like(xi[:, :1])], axis=-1)
-            shares = np.linalg.solve(system, right[..., None])[..., 0]
             flat = values.reshape(len(values), -1)
-            y = np.einsum("mj,mjq->mq", shares, flat[corners])
+            y = np.einsum("mj,mjq->mq", shares(array(points)[corners], xi), flat[corners])
             return np.where(inside[:, None], y, self._fill).reshape(shape)
 
     return LinearNDInterpolator
@@ -105,7 +116,7 @@ def _linear() -> Any:
 def _nearest() -> Any:
     plain: Any = load("scipy.interpolate").NearestNDInterpolator
 
-    class NearestNDInterpolator(_Scattered, plain):  # type: ignore[misc]
+    class NearestNDInterpolator(Scattered, plain):  # type: ignore[misc]
         __doc__ = plain.__doc__
 
         def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
@@ -138,9 +149,7 @@ def _nearest() -> Any:
 
 cover("scipy.interpolate", "LinearNDInterpolator", _linear())
 cover("scipy.interpolate", "NearestNDInterpolator", _nearest())
-borrow_classes(
-    "scipy.interpolate", "griddata", note="The cubic method in two dimensions is refused."
-)
+borrow_classes("scipy.interpolate", "griddata")
 
 # ---- radial functions ----------------------------------------------------------------------------
 
