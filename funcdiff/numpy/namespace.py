@@ -35,9 +35,11 @@ from funcdiff.numpy.creation.construction import (
     is_traced,
     without_like,
 )
+from funcdiff.numpy.creation.standard import argsort, fftfreq, rfftfreq, sort
 
 _OURS: Final[dict[str, Any]] = {
     "arange": arange,
+    "argsort": argsort,
     "array": array,
     "asanyarray": asanyarray,
     "asarray": asarray,
@@ -50,8 +52,9 @@ _OURS: Final[dict[str, Any]] = {
     "full_like": full_like,
     "identity": identity,
     "r_": r_,
+    "sort": sort,
 }
-"""What NumPy cannot dispatch, and we can do."""
+"""What NumPy cannot dispatch, or lacks keywords of the array API standard, and we can do."""
 
 _PUBLIC: Final = ("__all__", "__version__", "__array_namespace_info__")
 """Names with underscores that are passed through; others say what a module itself is."""
@@ -152,7 +155,7 @@ def _prepare_vectors(value: Any) -> Any:
     return _prepare_sequence(value) if several else _prepare(value)
 
 
-fft: Final = Namespace("numpy.fft")
+fft: Final = Namespace("numpy.fft", {"fftfreq": fftfreq, "rfftfreq": rfftfreq})
 linalg: Final = Namespace("numpy.linalg")
 stride_tricks: Final = Namespace("numpy.lib.stride_tricks")
 lib: Final = Namespace("numpy.lib", {"stride_tricks": stride_tricks})

@@ -55,3 +55,50 @@ def test_what_is_asked_of_devices_and_memory_is_answered() -> None:
         return fnp.sum(x)
 
     assert fd.grad(f)(np.ones((1, 2))).tolist() == [[1.0, 1.0]]
+
+
+def test_attributes_of_matrices_are_absent_from_vectors() -> None:
+    def f(x: Any) -> Any:
+        assert not hasattr(x, "mT")
+        assert not hasattr(x[0], "mT")
+        assert hasattr(x[None], "mT")
+        with pytest.raises(ValueError, match="mT needs two axes, and the array has 1, at "):
+            _ = x.mT
+        return fnp.sum(x)
+
+    fd.grad(f)(np.ones(3))
+
+
+@pytest.mark.parametrize("axis", [0, -1, None])
+@pytest.mark.parametrize("stable", [True, None])
+def test_orders_are_descending_where_the_standard_has_it(axis: Any, stable: Any) -> None:
+    a = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 0.0]])
+    how = {"axis": axis, "stable": stable}
+    np.testing.assert_array_equal(fnp.sort(a, **how), np.sort(a, **how))
+    np.testing.assert_array_equal(fnp.argsort(a, **how), np.argsort(a, **how))
+    how["descending"] = True
+    np.testing.assert_array_equal(fnp.sort(a, **how), -np.sort(-a, axis=axis))
+    places = fnp.argsort(a, **{**how, "stable": True})
+    np.testing.assert_array_equal(places, np.argsort(-a, axis=axis, stable=True))
+
+    def ordered(x: Any) -> Any:
+        xp = x.__array_namespace__()
+        places = xp.argsort(x, axis=axis, descending=True, stable=True)
+        taken = np.take_along_axis(x, places, axis)
+        return xp.sort(x, **how), taken
+
+    for value, tangent in zip(*fd.jvp(ordered, (a,), (2 * a,)), strict=True):
+        np.testing.assert_array_equal(value, -np.sort(-a, axis=axis))
+        np.testing.assert_array_equal(tangent, 2 * value)
+
+
+def test_frequencies_have_the_dtype_that_is_asked_for() -> None:
+    def f(x: Any) -> Any:
+        xp = x.__array_namespace__()
+        for name in ("fftfreq", "rfftfreq"):
+            found = getattr(xp.fft, name)(5, d=0.5, dtype=xp.float32, device="cpu")
+            assert found.dtype == np.float32
+            np.testing.assert_allclose(found, getattr(np.fft, name)(5, 0.5), rtol=1e-6)
+        return xp.sum(xp.fft.fftfreq(3, d=x)[1:2])
+
+    assert fd.grad(f)(2.0) == pytest.approx(-1 / 12)

@@ -21,7 +21,12 @@ from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, sta
 from funcdiff.numpy.choosing import assignment, flat
 from funcdiff.numpy.memory import exports, indexing, mutation, views
 from funcdiff.numpy.messages.mistakes import attribute_cure, is_called_through
-from funcdiff.numpy.traced.classes import Absent, StandsFor, UnsupportedAttributeError
+from funcdiff.numpy.traced.classes import (
+    Absent,
+    NoMatricesError,
+    StandsFor,
+    UnsupportedAttributeError,
+)
 from funcdiff.numpy.traced.methods import Methods
 from funcdiff.numpy.traced.standard import namespace_of_traced
 from funcdiff.numpy.ufuncs import calls, ufunc_methods
@@ -210,6 +215,8 @@ class Array(Methods, metaclass=StandsFor):
     @property
     def mT(self) -> Any:
         """The stack of matrices, each transposed."""
+        if len(self.type.shape) < 2:
+            raise AttributeError("mT")  # for which __getattr__ has words
         return np.matrix_transpose(self)
 
     @property
@@ -255,6 +262,10 @@ class Array(Methods, metaclass=StandsFor):
             raise AttributeError(
                 f"a traced array, like an ndarray, has no attribute {name!r}{where}"
                 f"{attribute_cure(name)}"
+            )
+        if name == "mT":
+            raise NoMatricesError(
+                f"mT needs two axes, and the array has {len(self.type.shape)}, at {user_location()}"
             )
         if name == "view" and is_called_through("matrixlib"):
             raise UnsupportedNumPyError(

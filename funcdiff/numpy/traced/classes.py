@@ -53,6 +53,10 @@ class UnsupportedAttributeError(UnsupportedNumPyError, AttributeError):
     """A traced array has not an attribute that ndarrays have: ``hasattr`` is false."""
 
 
+class NoMatricesError(ValueError, AttributeError):
+    """An array of fewer than two axes has no ``mT``: NumPy's error, and ``hasattr`` is false."""
+
+
 class Absent:
     """Stands where a method would be, and raises with the place and the cure when it is used."""
 

@@ -1,0 +1,54 @@
+"""Functions with keywords of the array API standard that NumPy's functions of that name lack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcdiff.numpy.creation.construction import array, is_traced
+
+
+def sort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    descending: bool = False,
+) -> Any:  # fmt: skip
+    """Return ``np.sort``, or with `descending` that with the largest elements first."""
+    a = _joined(a)
+    if not descending:
+        return np.sort(a, axis, kind, order, stable=stable)
+    return np.flip(np.sort(a, axis, kind, order, stable=stable), 0 if axis is None else axis)
+
+
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
+    descending: bool = False,
+) -> Any:  # fmt: skip
+    """Return ``np.argsort``, or with `descending` the positions of the largest elements first.
+
+    Equal elements stay in their order if it is stable.
+    """
+    a = _joined(a)
+    if not descending:
+        return np.argsort(a, axis, kind, order, stable=stable)
+    x = np.ravel(a) if axis is None or np.ndim(a) == 0 else a
+    along = 0 if axis is None else axis
+    backwards = np.argsort(np.flip(x, along), along, kind, order, stable=stable)
+    return np.shape(x)[along] - 1 - np.flip(backwards, along)
+
+
+def _joined(value: Any) -> Any:
+    """Return a list of traced numbers as an array."""
+    return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
+
+
+def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
+    """Return ``np.fft.fftfreq``, of a floating dtype."""
+    found = np.fft.fftfreq(n, d, device=device)
+    return found if dtype is None else found.astype(dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
+    """Return ``np.fft.rfftfreq``, of a floating dtype."""
+    found = np.fft.rfftfreq(n, d, device=device)
+    return found if dtype is None else found.astype(dtype)
