@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError
+from funcdiff.scipy import linalg
 from tests.rules.sample import complex_, real
 from tests.scipy.agreement import assert_agrees
 from tests.scipy.test_linalg_systems import HERMITIAN, POSITIVE, SMALL, A, C, even
@@ -139,3 +141,12 @@ def test_what_depends_on_a_choice_of_basis_has_no_gradient() -> None:
 def test_keywords_without_a_derivative_are_refused() -> None:
     with pytest.raises(TypeError, match="homogeneous_eigvals"):
         fd.grad(lambda a: LINALG.eigvals(a, homogeneous_eigvals=True)[0, 0].real)(A)
+
+
+def test_null_spaces_of_a_stack_are_those_of_its_matrices() -> None:
+    a = np.random.default_rng(5).normal(size=(2, 3, 2, 4))
+    basis = fd.vjp(lambda a: linalg.null_space(a), a)[0]
+    assert basis.shape == scipy.linalg.null_space(a).shape
+    np.testing.assert_allclose(a @ basis, 0.0, atol=1e-14)
+    with pytest.raises(ValueError, match="one rank"):
+        fd.vjp(lambda a: linalg.null_space(a), np.stack([np.eye(2), np.zeros((2, 2))]))

@@ -183,3 +183,13 @@ def test_interpolated_rotations_move_with_the_times_unless_these_are_batched() -
         return transform.Slerp(T, transform.Rotation.from_rotvec(V))(t).as_matrix()
 
     check_grads(turned, (np.array([1.2, 1.7, 1.4]),), order=1)
+
+
+def test_the_square_of_an_angle_has_its_second_derivative_for_no_rotation() -> None:
+    def square(v: Any) -> Any:
+        return transform.Rotation.from_rotvec(v).magnitude() ** 2
+
+    np.testing.assert_allclose(fd.hessian(square)(np.zeros(3)), 2 * np.eye(3), atol=1e-14)
+    v = np.array([0.0, 2.0, 3.2])
+    found = fd.grad(lambda v: transform.Rotation.from_rotvec(v).magnitude())(v)
+    np.testing.assert_allclose(found, -v / np.linalg.norm(v), rtol=1e-12)

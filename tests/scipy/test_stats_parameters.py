@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,3 +51,18 @@ def test_the_last_share_of_a_multinomial_distribution_is_what_the_others_leave(
     slopes = [(plain(p + h) - plain(p - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
     for found in (fd.grad(ours)(p), fd.jacfwd(ours)(p), fd.vmap(fd.grad(ours))(p[None])[0]):
         np.testing.assert_allclose(found, slopes, rtol=1e-7, atol=1e-8)
+
+
+def test_probabilities_of_counts_keep_digits_where_chances_are_near_an_end() -> None:
+    """Those of the beta binomial distribution are also sums of its masses."""
+    counts = np.arange(61.0)
+
+    def summed(a: Any, b: Any) -> Any:
+        return np.cumsum(stats.betabinom.pmf(counts, 60, a, b))
+
+    def stated(a: Any, b: Any) -> Any:
+        return stats.betabinom.cdf(counts, 60, a, b)
+
+    for t in ((1.0, 0.0), (0.0, 1.0)):
+        found, expected = (fd.jvp(f, (0.2, 0.3), t)[1] for f in (stated, summed))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)

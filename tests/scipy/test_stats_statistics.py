@@ -218,3 +218,12 @@ def test_what_takes_a_search_or_ranks_is_refused() -> None:
         fd.grad(lambda p: fd.scipy.stats.yeojohnson(p)[1])(P)
     with pytest.raises(UnsupportedNumPyError, match=r"depends on ranks alone"):
         fd.grad(lambda x: fd.scipy.stats.spearmanr(x, Y).statistic)(X)
+
+
+def test_a_correlation_has_an_interval() -> None:
+    x = np.abs(np.random.default_rng(0).normal(size=12)) + 0.2
+
+    def interval(s: Any, y: Any) -> Any:
+        return np.stack(list(s.pearsonr(x, y).confidence_interval(0.9)))
+
+    assert_agrees("scipy.stats", interval, x**2 + np.sin(9 * x))

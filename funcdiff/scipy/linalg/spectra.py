@@ -313,8 +313,15 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> Any:
 def _rank(s: Any, rcond: float | None, shape: tuple[int, ...]) -> int:
     """Return how many singular values count, all of them where nobody knows."""
     rcond = float(np.finfo(s.dtype).eps) * max(shape) if rcond is None else rcond
-    count = np.sum(s > np.max(s, initial=0.0) * rcond, dtype=int)
-    return s.shape[-1] if is_lazy_array(count) else int(count)
+    largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
+    counts = np.sum(s > largest * rcond, axis=-1, dtype=int)
+    full = int(s.shape[-1])
+    if is_lazy_array(counts):
+        return full
+    ranks = {int(count) for count in np.ravel(counts)} or {full}
+    if len(ranks) > 1:
+        raise ValueError(f"matrices of a stack must have one rank, got {sorted(ranks)}")
+    return ranks.pop()
 
 
 _FULL = "Where values are not known, inside vmap, the rank is taken to be full."

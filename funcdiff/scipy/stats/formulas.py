@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.scipy import special
+from funcdiff.scipy.stats.counts import COUNTS
 from funcdiff.scipy.stats.quadrature import grid, integral
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
@@ -293,62 +294,6 @@ def _vonmises_sf(self: Any, x: Any, kappa: Any) -> Any:
     return 1 - self._cdf(x, kappa)
 
 
-# ---- discrete ------------------------------------------------------------------------------------
-
-
-def _from_logarithm(self: Any, k: Any, *shapes: Any) -> Any:
-    return np.exp(self._logpmf(k, *shapes))
-
-
-def _binom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    """I of 1 - p, in n - k and k + 1: equation 26.5.24 of Abramowitz and Stegun."""
-    k = np.floor(k)
-    last = k >= n
-    return np.where(last, 1.0, special.betainc(np.where(last, 1.0, n - k), k + 1, 1 - p))
-
-
-def _binom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    k = np.floor(k)
-    last = k >= n
-    return np.where(last, 0.0, special.betainc(k + 1, np.where(last, 1.0, n - k), p))
-
-
-def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return special.betainc(n, np.floor(k) + 1, p)
-
-
-def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
-    return special.betaincc(n, np.floor(k) + 1, p)
-
-
-def _nbinom_stats(_self: Any, n: Any, p: Any) -> tuple[Any, ...]:
-    q = 1 - p
-    return n * q / p, n * q / p**2, (2 - p) / np.sqrt(n * q), 6 / n + p**2 / (n * q)
-
-
-def _bernoulli_stats(_self: Any, p: Any) -> tuple[Any, ...]:
-    v = p * (1 - p)
-    return p, v, (1 - 2 * p) / np.sqrt(v), 1 / v - 6
-
-
-def _betabinom_cdf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
-    """Integrate that of the binomial distribution over p, which is beta distributed."""
-    return _over_beta(lambda p: _binom_cdf(None, k, n, p), k, a, b)
-
-
-def _betabinom_sf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
-    return _over_beta(lambda p: _binom_sf(None, k, n, p), k, a, b)
-
-
-def _over_beta(function: Callable[[Any], Any], k: Any, a: Any, b: Any) -> Any:
-    zero = 0.0 * (k + a + b)
-    return integral(lambda p: function(p) * _beta_pdf(None, p, a, b), zero, zero + 1, 0.0, 1.0)
-
-
-def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, k, p: function(self, k, 1.0, p)
-
-
 _VONMISES: Final[dict[str, Callable[..., Any]]] = {
     "_logpdf": _vonmises_logpdf, "_pdf": _from_logpdf, "_cdf": _vonmises_cdf,
     "_sf": _vonmises_sf, "_munp": _vonmises_munp, "_entropy": _vonmises_entropy,
@@ -371,12 +316,7 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf,
                   "_munp": _truncnorm_munp, "_stats": _nothing_stated},
     "vonmises": _VONMISES, "vonmises_line": _VONMISES,
-    "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
-    "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
-    "bernoulli": {"_stats": _bernoulli_stats,
-                  "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
-    "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
-               "_stats": _nbinom_stats},
+    **COUNTS,
 }  # fmt: skip
 """Distribution -> leaf -> what computes it, with the distribution in front."""
 slopes: Final[dict[str, dict[str, Callable[..., Any]]]] = {

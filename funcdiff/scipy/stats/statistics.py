@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.numpy.creation.construction import is_traced
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import borrow_functions, copy_of, define
@@ -32,6 +33,34 @@ define(
     is_lazy_array=lambda _a: False,  # `_contains_nan` is all that looks at values
     _contains_nan=_contains_nan,
 )
+
+# ---- numbers without axes ------------------------------------------------------------------------
+
+_at: Any = copy_of(load("scipy._lib.array_api_extra._lib._at").at)
+_plain_op: Any = _at._op
+
+
+def _op(self: Any, kind: Any, change: Any, other: Any, y: Any, /, *, copy: Any, xp: Any) -> Any:
+    """Return ``x`` after ``x[mask] = y``, where traced numbers without axes are not written to."""
+    x: Any = self._x
+    mask: Any = self._idx
+    if not is_traced(x) or np.ndim(x) or mask is ...:
+        return _plain_op(self, kind, change, other, y, copy=copy, xp=xp)
+    changed = y if change is None else change(x, y)
+    chosen: Any = np.where(mask, changed, x)
+    return chosen.astype(x.dtype)
+
+
+_at._op = _op
+
+
+class PearsonRResult(_stats.PearsonRResult):  # type: ignore[misc]
+    """SciPy's result, whose interval takes traced arrays, too."""
+
+    confidence_interval = copy_of(_stats.PearsonRResult.confidence_interval)
+
+
+define("scipy.stats._stats_py", PearsonRResult=PearsonRResult)
 
 # ---- SciPy's own code ----------------------------------------------------------------------------
 

@@ -73,6 +73,11 @@ def _as_rotvec(quat: Any, degrees: bool = False) -> Any:
     return v * (np.rad2deg(scale) if degrees else scale)
 
 
+def _magnitude(quat: Any) -> Any:
+    """Return the length of the rotation vector, whose square is smooth for no rotation."""
+    return np.linalg.norm(_as_rotvec(quat), axis=-1)
+
+
 def _from_matrix(matrix: Any, assume_valid: bool = False) -> Any:
     """Return the quaternions of the rotations next to matrices."""
     if not assume_valid:
@@ -126,6 +131,7 @@ def _reduce(quat: Any, left: Any = None, right: Any = None) -> Any:
 for _name, _ours in {
     "from_rotvec": _from_rotvec,
     "as_rotvec": _as_rotvec,
+    "magnitude": _magnitude,
     "from_matrix": _from_matrix,
     "pow": _pow,
     "reduce": _reduce,

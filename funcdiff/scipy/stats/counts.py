@@ -1,0 +1,93 @@
+"""Leaves of SciPy's discrete distributions as formulas in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from funcdiff.scipy import special
+from funcdiff.scipy.stats.quadrature import integral
+
+
+def _from_logarithm(self: Any, k: Any, *shapes: Any) -> Any:
+    return np.exp(self._logpmf(k, *shapes))
+
+
+def _binom_below(k: Any, n: Any, _p: Any, q: Any) -> Any:
+    """I of 1 - p, in n - k and k + 1: equation 26.5.24 of Abramowitz and Stegun."""
+    k = np.floor(k)
+    last = k >= n
+    return np.where(last, 1.0, special.betainc(np.where(last, 1.0, n - k), k + 1, q))
+
+
+def _binom_above(k: Any, n: Any, p: Any, _q: Any) -> Any:
+    k = np.floor(k)
+    last = k >= n
+    return np.where(last, 0.0, special.betainc(k + 1, np.where(last, 1.0, n - k), p))
+
+
+def _binom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return _binom_below(k, n, p, 1 - p)
+
+
+def _binom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return _binom_above(k, n, p, 1 - p)
+
+
+def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return special.betainc(n, np.floor(k) + 1, p)
+
+
+def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
+    return special.betaincc(n, np.floor(k) + 1, p)
+
+
+def _nbinom_stats(_self: Any, n: Any, p: Any) -> tuple[Any, ...]:
+    q = 1 - p
+    return n * q / p, n * q / p**2, (2 - p) / np.sqrt(n * q), 6 / n + p**2 / (n * q)
+
+
+def _bernoulli_stats(_self: Any, p: Any) -> tuple[Any, ...]:
+    v = p * (1 - p)
+    return p, v, (1 - 2 * p) / np.sqrt(v), 1 / v - 6
+
+
+def _betabinom_cdf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
+    """Integrate that of the binomial distribution over p, which is beta distributed."""
+    return _over_beta(_binom_below, k, n, a, b)
+
+
+def _betabinom_sf(_self: Any, k: Any, n: Any, a: Any, b: Any) -> Any:
+    return _over_beta(_binom_above, k, n, a, b)
+
+
+def _over_beta(function: Callable[..., Any], k: Any, n: Any, a: Any, b: Any) -> Any:
+    """Integrate over the logarithm of the odds, where p and 1 - p keep their digits."""
+
+    def integrand(u: Any) -> Any:
+        up, down = special.log_expit(u), special.log_expit(-u)
+        density = np.exp(a * up + b * down - special.betaln(a, b))
+        return function(k, n, np.exp(up), np.exp(down)) * density
+
+    # the first factor falls near these odds, where points are dense, in half-lines from there
+    cut = np.log((k + 1) / np.maximum(n - k, 0.5)) + 0.0 * (a + b)
+    return integral(integrand, cut - np.inf, cut, cut, 1.0) + integral(
+        integrand, cut, cut + np.inf, cut, 1.0
+    )
+
+
+def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, k, p: function(self, k, 1.0, p)
+
+
+COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
+    "binom": {"_pmf": _from_logarithm, "_cdf": _binom_cdf, "_sf": _binom_sf},
+    "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
+    "bernoulli": {"_stats": _bernoulli_stats,
+                  "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
+    "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
+               "_stats": _nbinom_stats},
+}  # fmt: skip
+"""Distribution -> leaf -> what computes it, with the distribution in front."""
