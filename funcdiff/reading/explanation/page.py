@@ -34,6 +34,7 @@ _STYLE: Final = """
 .fd-report .number { color: var(--muted); }
 .fd-report .source { text-align: left; width: 100%; }
 .fd-report .note td { text-align: left; white-space: normal; padding-left: 2em; }
+.fd-report .note span { display: block; max-width: min(80ch, 100vw - 6em); }
 .fd-report .note b { font-weight: 600; }
 .fd-report .fault { color: var(--fault); } .fd-report .masked { color: var(--masked); }
 .fd-report .kink { color: var(--kink); } .fd-report .advice { color: var(--advice); }
@@ -43,6 +44,11 @@ _STYLE: Final = """
   --line: #3a3f47; --muted: #9aa3b2; --heat: 200, 105, 30; --fault: #ff7b72; --masked: #9aa3b2;
   --kink: #d2a8ff; --advice: #79c0ff; } }
 """
+
+_HEADS: Final = (
+    '<th class="source">line, with costs as value + derivative</th>'
+    "<th>time</th><th>operations</th><th>bytes</th>"
+)
 
 
 def document(title: str, body: str) -> str:
@@ -81,8 +87,7 @@ def fragment(heading: str, found: Sequence[Mark], lines: Sequence[LineCost]) -> 
     for file in files:
         numbers = sorted({place.line for place in places if place.file == file})
         parts.append(f"<h3>{escape(os.path.basename(file))}</h3>")
-        parts.append('<div class="scroll"><table><tr><th></th><th class="source">line</th>')
-        parts.append("<th>time</th><th>operations</th><th>bytes, as value + derivative</th></tr>")
+        parts.append(f'<div class="scroll" tabindex="0"><table><tr><td></td>{_HEADS}</tr>')
         parts += _rows(file, numbers, costs, found, most)
         parts.append("</table></div>")
     rest = costs.get(None)
@@ -131,6 +136,6 @@ def _shown(numbers: Sequence[int], count: int) -> list[int]:
 def _note(mark: Mark) -> str:
     kind = _CLASSES[mark.kind]
     return (
-        f'<tr class="note {kind}"><td></td><td colspan="4"><b>{escape(mark.kind)}</b> '
-        f"{escape(mark.sentence)}</td></tr>"
+        f'<tr class="note {kind}"><td></td><td colspan="4"><span><b>{escape(mark.kind)}</b> '
+        f"{escape(mark.sentence)}</span></td></tr>"
     )
