@@ -22,7 +22,7 @@ from funcdiff.ops.linalg.determinants import adjugate_p
 from funcdiff.ops.linalg.systems import solve_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
-from funcdiff.ops.products.fourier import fft_p, ifft_p, irfft_p, rfft_p
+from funcdiff.ops.products.fourier import Fourier, fft_p, ifft_p, irfft_p, rfft_p
 from funcdiff.ops.products.masked import masked_contract_p, masked_convolve_p, masked_sum_p
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Permutation, concatenate_p, permute_p
@@ -192,6 +192,25 @@ def _mixing(axes: Callable[[Any], Sequence[int]], operand: int = 0) -> Rule:
 
 
 _along_axis: Final = _mixing(lambda p: (p.axis,))
+
+
+def _spectrum(read: Callable[[int], int]) -> Rule:
+    """Return the rule of a Fourier transform that reads so many of a number of points."""
+
+    def rule(
+        p: Fourier, ys: Types, xs: Sequence[Tracer], supports: Sequence[Maybe]
+    ) -> Sequence[Maybe]:
+        support, count = supports[0], read(p.points)
+        shape = xs[0].shape
+        if isinstance(support, Support) and count < shape[p.axis]:
+            stops = (*shape[: p.axis], count, *shape[p.axis + 1 :])
+            box = Slice((0,) * len(shape), stops, (1,) * len(shape))
+            support = Support(slice_p, box, [support])
+        return _along_axis(p, ys, xs, [support])
+
+    return rule
+
+
 _of_vector: Final = _mixing(lambda _: (-1,))
 _of_matrix: Final = _mixing(lambda _: (-2, -1))
 _of_column: Final = _mixing(lambda _: (-2,), operand=1)
@@ -282,7 +301,8 @@ RULES: Final[dict[Primitive[Any], Rule]] = {
     eigen_differential_p: _settle,
     blocks_p: _blocks,
     recurrence_p: _recurrence,
-    **dict.fromkeys((fft_p, ifft_p, rfft_p, irfft_p), _along_axis),
+    **dict.fromkeys((fft_p, ifft_p, rfft_p), _spectrum(lambda points: points)),
+    irfft_p: _spectrum(lambda points: points // 2 + 1),
 }
 """How a support goes through an operation, where its facts do not tell.
 
