@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import NonlinearConstraint, least_squares, minimize
 
 import funcdiff as fd
-from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.errors import SparsityWarning, UnsupportedNumPyError
 
 MATRIX = np.array([[1.0, 0, 2, 0, 0, 0], [0, 0, 3, 0, 0, 0], [4, 5, 0, 0, 0, 0]])
 INDICES = np.array([2, 0, -1, 1])
@@ -110,6 +111,21 @@ def test_the_entries_are_those_of_the_dense_jacobian(name: str) -> None:
         data, places = fd.jacobian(f, sparse=True, format="coo")(x)
         again = sp.coo_array((data, places), shape=flat.shape).toarray()
         np.testing.assert_allclose(again, flat, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("density", [0.02, 1.0])
+def test_products_of_many_pairs_have_all_entries(density: float) -> None:
+    rng = np.random.default_rng(0)
+    A = np.where(rng.random((130, 110)) < density, rng.normal(size=(130, 110)), 0.0)
+    B = rng.normal(size=(60, 3, 3))
+    x = np.linspace(0.1, 1.0, 110)
+    for f in (lambda x: np.tanh(A @ x), lambda x: np.einsum("kij,j->ki", B, x[:3] * x[-3:])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SparsityWarning)
+            found = fd.jacobian(f, sparse=True)(x)
+        dense = fd.jacobian(f)(x).reshape(-1, 110)
+        assert found.nnz == fd.sparsity(f)(x).nnz == np.count_nonzero(dense)
+        np.testing.assert_allclose(found.toarray(), dense, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["rolled", "convolved", "chosen by values", "scanned"])

@@ -225,8 +225,8 @@ def products(eq: Equation, place: int, nonzero: Array | None) -> Sums:
     size = eq.operands[1 - place].type.size
     factors = np.arange(size) if nonzero is None else np.flatnonzero(nonzero)
     count = prod(product.shape(product.free))
-    fixed = _coordinates(factors[:, None], product.shape(product.other))
-    varied = _coordinates(np.arange(count)[None], product.shape(product.free))
+    fixed = [k[:, None] for k in _coordinates(factors, product.shape(product.other))]
+    varied = [k[None] for k in _coordinates(np.arange(count), product.shape(product.free))]
     places = {
         **dict(zip(product.other, fixed, strict=True)),
         **dict(zip(product.free, varied, strict=True)),
@@ -257,6 +257,7 @@ def product_blocks(eq: Equation, place: int) -> Blocks:
 
 
 def _coordinates(numbers: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """Return the places of numbered elements; of a vector, as NumPy 2.4 errs in long columns."""
     return np.unravel_index(numbers, shape) if shape else ()
 
 
