@@ -99,7 +99,7 @@ def test_an_inner_function_may_return_the_outer_variable(outer: Mode, inner: Mod
     assert outer(lambda x: x * inner(lambda y: x)(1.0) + x)(3.0) == 1
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @OUTER
 @MIDDLE
 @INNER

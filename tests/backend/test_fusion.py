@@ -27,6 +27,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("shape", [(7, 16), (3, 5, 20)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("name", [*ROWS, *OTHERS])

@@ -114,6 +114,7 @@ BINARY = [
 ]  # fmt: skip
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("ufunc", [*UNARY, *BINARY], ids=lambda f: f.__name__)
 def test_infinities_and_zeros_are_those_of_numpy(ufunc: Any, dtype: Any) -> None:
@@ -142,6 +143,7 @@ def test_any_number_of_elements_is_computed(n: int) -> None:
     assert_computes(fd.trace(chain)(x, y), [x, y], limits=None, native=True)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_may_lie_in_memory_as_they_like(layout: Any, dtype: Any) -> None:
@@ -201,6 +203,7 @@ def of_both_halves(f: Any) -> Any:
     return lambda w, x: fd.vmap(fd.grad(f), (None, 0))(w, np.stack([x[:10], x[10:]]))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "derivative", [fd.grad, fd.value_and_grad, hessian_times_ones, of_both_halves]
 )

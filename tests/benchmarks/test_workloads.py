@@ -18,6 +18,7 @@ from tests.benchmarks.workloads.timing import Figures, must_agree
 from tests.benchmarks.workloads.workload import Workload
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("w", TINY, ids=lambda w: w.name)
 def test_the_gradient_by_hand_is_that_of_the_function(w: Workload) -> None:
     arguments = w.drawn()

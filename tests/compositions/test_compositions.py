@@ -59,7 +59,7 @@ every_structure = pytest.mark.parametrize("word", list(product(STRUCTURAL, repea
 every_order = pytest.mark.parametrize("word", list(permutations(STRUCTURAL, 3)), ids="-".join)
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 @every_form
 @every_pair
 def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
@@ -68,14 +68,14 @@ def test_a_word_of_two_transforms_has_the_value_of_loops_and_differences(
     check_value(word, form)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(24)
 @every_form
 @every_pair
 def test_a_word_of_two_is_differentiated_in_what_it_closes_over(word: Word, form: str) -> None:
     check_weights(word, form)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @every_structure
 def test_a_word_of_three_transforms_has_the_value_of_loops_and_differences(word: Word) -> None:
     check_value(word, "vectors")

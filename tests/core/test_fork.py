@@ -25,7 +25,7 @@ def failures(children: int, seconds: float) -> int:
 
 
 def test_children_of_a_process_whose_threads_trace_end_well() -> None:
-    assert failures(10, 20) == 0
+    assert failures(4, 20) == 0
 
 
 @pytest.mark.slow

@@ -9,10 +9,12 @@ import pytest
 from tests.mutation.mutants import Planted
 from tests.mutation.planted import MUTANTS, NEAR
 from tests.mutation.run import ROOT
+from tests.together import together
 
 EACH = [pytest.param(m, id=f"{m.path}: {m.breaks}") for m in MUTANTS]
 
 
+@together
 @pytest.mark.parametrize("mutant", EACH)
 def test_a_planted_mistake_has_one_place_and_leaves_a_module_that_compiles(mutant: Planted) -> None:
     right = (ROOT / "funcdiff" / mutant.path).read_text()

@@ -114,6 +114,7 @@ def test_the_kink_of_relu_has_the_symmetric_slope() -> None:
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(2)
 @every
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g"])
 def test_the_dtype_stays_and_values_are_rounded_once_or_twice(name: str, dtype: str) -> None:

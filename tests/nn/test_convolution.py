@@ -57,7 +57,7 @@ def test_channels_may_be_last(case: Convolved) -> None:
     assert_frozen(f"conv: {case.name}", y, *pull(case.weights(y)))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @every_case
 def test_both_modes_and_second_derivatives_agree_with_differences(case: Convolved) -> None:
     x, kernel = case.arrays()

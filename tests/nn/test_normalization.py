@@ -34,6 +34,7 @@ def test_values_and_gradients_are_those_of_pytorch(name: str) -> None:
     assert_frozen(name, y, *pull(real(*y.shape, start=41)))
 
 
+@pytest.mark.thinned(2)
 @every
 @pytest.mark.parametrize("axis", [-1, 0, (0, 1), None])
 def test_all_modes_agree_with_differences(name: str, axis: Any) -> None:

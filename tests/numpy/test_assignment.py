@@ -238,6 +238,7 @@ def _joined(value: Any) -> Any:
     return np.ravel(value)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_an_array_holds_what_numpy_puts_there(program: Program) -> None:
     for dtype in (np.float64, np.float32):

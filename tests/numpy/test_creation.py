@@ -109,7 +109,7 @@ def test_derivatives_of_spaces(f: Function) -> None:
     assert_derivatives(f, V, W)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("keywords", [{}, {"endpoint": False}, {"axis": 1}, {"dtype": complex}])
 @pytest.mark.parametrize("num", [0, 1, 2, 5])
 def test_geometric_sequences_of_either_sign_are_those_of_numpy(num: int, keywords: Any) -> None:

@@ -94,7 +94,7 @@ def test_values_of_lapack_are_kept_bit_for_bit(name: str) -> None:
         np.testing.assert_array_equal(_value(FUNCTIONS[name], x), FUNCTIONS[name](x))
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("x", [A, STACK, COMPLEX], ids=["real", "stack", "complex"])
 def test_derivatives_equal_central_differences(name: str, x: Any) -> None:

@@ -91,6 +91,7 @@ def test_values_are_those_of_numpy(f: Callable[..., Any], args: tuple[Any, ...])
     assert_value(f, *args)
 
 
+@pytest.mark.thinned(2)
 @each_of(CALLS)
 def test_derivatives_agree_in_both_modes(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
     assert_derivatives(f, *args, order=2)

@@ -133,7 +133,7 @@ def test_functions_of_square_matrices_equal_numpy_and_central_differences(
     check_grads(f, (x,))
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(18)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("x", EVERY_KIND, ids=KINDS)
 def test_derivatives_equal_central_differences(name: str, x: Any) -> None:
@@ -228,7 +228,7 @@ def test_the_condition_of_a_singular_matrix_is_infinite_without_a_slope() -> Non
 # ---- least squares -------------------------------------------------------------------------------
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [None, 1, 2])

@@ -81,6 +81,7 @@ def test_a_statistic_has_the_values_of_numpy(f: Any, axis: Any, keepdims: bool) 
     assert_value(lambda x: f(x, axis=axis, keepdims=keepdims), X)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("f", [*MOMENTS, *NAN_MOMENTS, *MEDIANS])
 def test_long_statistics_add_in_the_order_of_numpy(f: Any, axis: Any) -> None:

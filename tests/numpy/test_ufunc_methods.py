@@ -27,7 +27,7 @@ FOLDS: list[Any] = [
 REORDERABLE: list[Any] = [np.logaddexp, np.hypot]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("ufunc", FOLDS)
 def test_reductions_and_scans_of_any_ufunc_are_those_of_numpy(ufunc: Any) -> None:
     for f in (

@@ -241,6 +241,7 @@ def _assert_first_derivatives(f: Callable[[Any], Any], x: Any, t: Any) -> None:
     np.testing.assert_allclose(fd.linearize(f, x)[1](t), slope, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("spectrum", SPECTRA)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("v", [TURNED, COMPLEX_TURNED], ids=["real", "complex"])

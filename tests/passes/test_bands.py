@@ -46,6 +46,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_jacobian_is_that_of_dense_unit_vectors(name: str, mode: Any) -> None:

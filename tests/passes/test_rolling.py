@@ -177,6 +177,7 @@ def arguments(dtype: type = np.float64, length: int = LENGTH) -> list[Any]:
     return [0.5 * rng.normal(size=n).astype(dtype) for n in (length, (4, 4))]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_a_rolled_program_gives_the_same(f: Callable[..., Any], dtype: type) -> None:
@@ -199,6 +200,7 @@ def test_a_sum_over_neighbours_needs_no_loop() -> None:
     assert not loops(program)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops_give_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)

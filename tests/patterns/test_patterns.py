@@ -72,7 +72,7 @@ def gradient(p: Pattern, values: list[Any]) -> tuple[Callable[..., Any], list[An
     return pulled, xs
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @every_pattern
 def test_the_value_is_numpys_and_both_modes_agree_with_differences(family: str, p: Pattern) -> None:
     values = p.values()
@@ -141,7 +141,7 @@ COMPARED = [
 ]
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize(("family", "p"), COMPARED)
 def test_a_peer_agrees(family: str, p: Pattern) -> None:
     frozen = FROZEN[family][p.name]
@@ -165,7 +165,7 @@ def test_names_are_unique_in_a_family() -> None:
         assert len(set(names)) == len(names)
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(24)
 @every_pattern
 def test_sparse_jacobians_have_all_entries_of_dense_ones(family: str, p: Pattern) -> None:
     function, xs = of_floats(p, p.values())

@@ -285,7 +285,7 @@ def require_harmless(call: Call) -> None:
         np.testing.assert_array_equal(pytree.flatten(found)[0], leaves)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
     "text",

@@ -277,6 +277,7 @@ def test_every_one_of_many_static_values_has_its_own_program(
     require_own_programs(place, made)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", [lambda c: c, Pair, Frozen, Attrs, Lax, _one_of])
 def test_equal_numbers_of_different_types_are_compiled_apart(place: Any, kind: Any) -> None:

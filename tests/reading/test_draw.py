@@ -77,6 +77,7 @@ def test_lines_of_the_derivative_follow_in_reverse() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("f", "args"),
     [

@@ -47,7 +47,7 @@ def test_every_primitive_has_a_sample() -> None:
     assert sorted(primitives.keys() - {n for n, s in samples().items() if s}) == []
 
 
-@pytest.mark.parametrize("entry", cases(thinned=8))
+@pytest.mark.parametrize("entry", cases(thinned=16))
 def test_the_rules_of_a_primitive_keep_their_promises(entry: Sample) -> None:
     check_rules(entry.f, *entry.args, order=min(entry.order, 1))
 

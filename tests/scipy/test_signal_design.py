@@ -98,7 +98,7 @@ CHANGES: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thinned(8)
+@pytest.mark.thinned(16)
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.filterwarnings("ignore::scipy.signal.BadCoefficients")
 def test_changes_of_representation_and_responses_are_differentiable(name: str) -> None:

@@ -132,7 +132,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.thinned(12)
+@pytest.mark.thinned(24)
 @pytest.mark.parametrize("name", CASES)
 def test_rotations_agree(name: str) -> None:
     call, *arrays = CASES[name]

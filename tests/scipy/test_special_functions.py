@@ -138,7 +138,7 @@ def test_values_are_those_of_scipy_bit_for_bit(case: Case) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("case", NAMED)
 def test_batches_of_derivatives_are_those_of_a_loop(case: Case) -> None:
     def slope(*args: Any) -> Any:

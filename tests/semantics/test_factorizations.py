@@ -23,6 +23,7 @@ HERMITIAN = COMPLEX @ COMPLEX.conj().T + np.eye(3)
 # ---- qr --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("x", [SQUARE, TALL, TALL.T, STACK, COMPLEX], ids=lambda x: str(x.shape))
 def test_qr_of_every_shape_is_differentiated(x: Any) -> None:
     check_grads(lambda x: tuple(np.linalg.qr(x)), (x,), order=2)
@@ -81,6 +82,7 @@ def test_the_gradient_of_a_hermitian_factor_is_hermitian() -> None:
 # ---- batches -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("f", [
     np.linalg.inv,
     np.linalg.pinv,
@@ -111,6 +113,7 @@ def test_every_norm_of_a_matrix_of_zeros_has_slope_zero(p: Any, gradient: Deriva
     np.testing.assert_array_equal(result, np.zeros((2, 3)))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("p", [2, -2, "nuc"])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_norms_by_singular_values_take_axis_and_keepdims(p: Any, keepdims: bool) -> None:

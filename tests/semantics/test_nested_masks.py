@@ -113,6 +113,7 @@ COMPOSED: Final[dict[str, Callable[[Function, Any], Any]]] = {
 }
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("composed", COMPOSED)
 @pytest.mark.parametrize("rule", [_pulled, _pushed])
 @pytest.mark.parametrize("derivative", DERIVATIVES)

@@ -85,6 +85,7 @@ def test_the_page_on_types_shows_what_the_checker_says(reports: dict[str, list[s
     exec(compile(text, str(PAGE), "exec"), {"__name__": "page"})
 
 
+@pytest.mark.slow
 def test_right_programs_are_accepted_and_every_mistake_is_rejected(
     reports: dict[str, list[str]],
 ) -> None:
