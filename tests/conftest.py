@@ -19,6 +19,9 @@ settings.register_profile("by hand", settings.get_profile("slow"), max_examples=
 # the first execution of every compiled program is held against the interpreter
 os.environ["FUNCDIFF_CHECK"] = "1"
 
+# processes share the cores: threads of the products of small matrices would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # tens of thousands of tests keep many objects: looking through them all less often saves a third
 gc.set_threshold(200_000, 20, 100)
 

@@ -86,7 +86,6 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(sylvester, COMPLEX, COMPLEX.T + 1j, complex_(2, 2)),
     ],
     "riccati": [
-        sample(lambda a, q: _riccati(a, real(2, 1), q, WEIGHT, discrete=False), SMALL, STACK[0]),
         sample(lambda *xs: _riccati(*xs, discrete=False), SMALL, real(2, 1), STACK[0], WEIGHT),
         sample(lambda *xs: _riccati(*xs, discrete=True), *GENERAL, order=1),
     ],
