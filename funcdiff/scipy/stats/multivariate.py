@@ -17,6 +17,7 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
+from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
 _MODULE = "scipy.stats._multivariate"
 _OBJECTS = (
@@ -24,10 +25,12 @@ _OBJECTS = (
     "dirichlet_multinomial matrix_t normal_inverse_gamma vonmises_fisher"
 )
 _NOTE = (
-    "Densities, entropies and moments, of parameters that are not singular; "
-    "probabilities (cdf), random variates and fits of traced arrays are refused."
+    "Densities, entropies and moments, of parameters that are not singular{}; "
+    "probabilities (cdf){} and fits of traced arrays are refused."
 )
 _NAMES_REFUSED = ("cdf", "logcdf", "rvs", "fit")
+_DRAWN = ("multivariate_normal", "multivariate_t", "dirichlet", "matrix_normal")
+"""Those whose random variates are functions of the parameters."""
 
 
 class PositiveDefinite(Holder):
@@ -111,7 +114,7 @@ def _refusing(name: str, plain: Any) -> Any:
                 f"scipy.stats: .{name} of a multivariate distribution takes no traced array, at "
                 f"{user_location()}. "
                 + (
-                    "Transform standard ones: mean + L @ z, with a Cholesky factor L."
+                    "Draw standard ones outside, and transform them: L @ W @ L.T of Wishart's W."
                     if name == "rvs"
                     else "Its value is an estimate: compute it outside of what is differentiated."
                 )
@@ -121,11 +124,16 @@ def _refusing(name: str, plain: Any) -> Any:
     return refuse
 
 
+def _note(name: str) -> str:
+    is_drawn = name in _DRAWN
+    return _NOTE.format(", and random variates" * is_drawn, ", random variates" * (not is_drawn))
+
+
 def cover_multivariate() -> None:
     """Enter the multivariate distributions."""
     module = load(_MODULE)
     stats = load("scipy.stats")
-    define(_MODULE, _PSD=_psd)
+    define(_MODULE, _PSD=_psd, check_random_state=check_random_state)
     for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
@@ -138,9 +146,12 @@ def cover_multivariate() -> None:
         kinds = (type(plain), getattr(module, f"{name}_frozen", None))
         for kind in filter(None, kinds):
             for method in _NAMES_REFUSED:
-                if method in vars(kind):
+                if method == "rvs" and name in _DRAWN:
+                    borrowed = copy_of(kind)
+                    borrowed.rvs = drawing(kind.rvs, borrowed.rvs)
+                elif method in vars(kind):
                     setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
-        cover("scipy.stats", name, copy_of(plain), note=_NOTE)
+        cover("scipy.stats", name, copy_of(plain), note=_note(name))
 
 
 cover_multivariate()

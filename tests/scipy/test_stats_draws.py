@@ -1,0 +1,92 @@
+"""Random vectors and matrices move with their parameters at the same random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import funcdiff as fd
+from funcdiff.errors import NotDifferentiableError
+from funcdiff.scipy import stats
+from tests.together import together
+
+MEAN = np.array([0.3, -1.0, 2.0])
+SPREAD = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.4], [0.1, -0.4, 1.2]])
+SHARES = np.array([1.3, 2.0, 0.7])
+RECTANGLE = np.arange(6.0).reshape(2, 3)
+
+DRAWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "normal": (
+        lambda s, r, m, c: s.multivariate_normal.rvs(m, c, size=4, random_state=r), (MEAN, SPREAD)
+    ),
+    "normal, equal variances": (
+        lambda s, r, m, c: s.multivariate_normal(m, c).rvs((2, 2), random_state=r),
+        (MEAN, np.eye(3)),
+    ),
+    "t": (
+        lambda s, r, m, c, df: s.multivariate_t(m, c, df).rvs(size=4, random_state=r),
+        (MEAN, SPREAD, np.asarray(4.0)),
+    ),
+    "dirichlet": (lambda s, r, a: s.dirichlet.rvs(a, 4, random_state=r), (SHARES,)),
+    "matrix normal": (
+        lambda s, r, m, c: s.matrix_normal.rvs(m, c[:2, :2], c, size=3, random_state=r),
+        (RECTANGLE, SPREAD),
+    ),
+}  # fmt: skip
+
+
+@together
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("seed", [lambda: 3, lambda: np.random.default_rng(3)])
+def test_random_vectors_are_scipys(name: str, seed: Callable[[], Any]) -> None:
+    draw, parameters = DRAWS[name]
+    expected = draw(scipy.stats, seed(), *parameters)
+    found = fd.vjp(lambda *xs: draw(stats, seed(), *xs), *parameters)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(draw(stats, seed(), *parameters), expected)
+
+
+def test_a_generator_goes_on_as_scipys() -> None:
+    ours, plain = np.random.default_rng(1), np.random.default_rng(1)
+    fd.grad(lambda m: stats.multivariate_normal.rvs(m, SPREAD, random_state=ours)[0])(MEAN)
+    scipy.stats.multivariate_normal.rvs(MEAN, SPREAD, random_state=plain)
+    assert ours.random() == plain.random()
+
+
+def test_moments_of_random_vectors_have_the_derivatives_of_the_distribution() -> None:
+    def covariance(c: Any) -> Any:
+        x = stats.multivariate_normal.rvs(np.zeros(3), c, size=20_000, random_state=1)
+        return x.T @ x / 20_000
+
+    change = np.diag([1.0, 0.0, 0.0]) + 0.2
+    np.testing.assert_allclose(fd.jvp(covariance, (SPREAD,), (change,))[1], change, atol=0.02)
+
+    def shares(a: Any) -> Any:
+        return np.mean(stats.dirichlet.rvs(a, size=20_000, random_state=1), axis=0)
+
+    expected = fd.jacfwd(stats.dirichlet.mean)(SHARES)
+    np.testing.assert_allclose(fd.jacfwd(shares)(SHARES), expected, atol=0.01)
+
+
+def test_random_vectors_move_with_cholesky_factors() -> None:
+    def draw(factor: Any) -> Any:
+        return stats.multivariate_normal.rvs(MEAN, factor @ factor.T, size=2, random_state=5)
+
+    factor = np.linalg.cholesky(SPREAD)
+    white = np.linalg.solve(factor, (draw(factor) - MEAN).T)
+    found = fd.jvp(draw, (factor,), (np.tril(SPREAD),))[1]
+    np.testing.assert_allclose(found, (np.tril(SPREAD) @ white).T, rtol=1e-10)
+    found, expected = (
+        fd.hessian(lambda t, f=f: np.sum(f((1 + t) * factor) ** 3))(0.0)
+        for f in (draw, lambda factor: MEAN + (factor @ white).T)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_other_random_matrices_are_refused() -> None:
+    with pytest.raises(NotDifferentiableError, match=r"rvs .* L @ W @ L\.T"):
+        fd.jacfwd(lambda c: stats.wishart.rvs(5, c, random_state=1))(SPREAD)
