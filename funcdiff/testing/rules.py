@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.calls.arguments import FunctionName
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder
 from funcdiff.core.check import check
@@ -17,6 +18,7 @@ from funcdiff.core.evaluate import evaluate
 from funcdiff.core.parse import parse
 from funcdiff.core.policy import SHARED, Policy
 from funcdiff.core.program import Program
+from funcdiff.core.progress import Progress
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array, concrete
@@ -59,7 +61,9 @@ class _Case(NamedTuple):
         return [direction(x, random) if flag else None for x, flag in pairs]
 
 
-def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
+def check_rules(
+    f: Callable[..., Any], *args: Any, order: int = 2, progress: bool | None = None
+) -> None:
     """Assert that the rules of the operations that `f` emits are right at a point.
 
     `f` is traced to a program.  Of this program, and of its forward and reverse derivatives up to
@@ -87,6 +91,9 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
         ``order=1``, where central differences give the symmetric derivative.
     order
         To how many derivatives everything is repeated; 1 checks `f` itself alone.
+    progress
+        Whether to say on stderr how many programs were checked, by a bar of tqdm where that is
+        installed.  By default lines are written if it takes more than five seconds.
 
     Raises
     ------
@@ -105,11 +112,15 @@ def check_rules(f: Callable[..., Any], *args: Any, order: int = 2) -> None:
     >>> check_rules(lambda x, y: np.sin(x) * y[::-1], np.array([0.3, 1.2]), np.array([2.0, -0.7]))
     """
     cases = [_trace(f, args, order)]
-    for remaining in range(order, 0, -1):
-        for case in cases:
-            _check(case)
-        if remaining > 1:
-            cases = [derivative for case in cases for derivative in _derivatives(case)]
+    said = Progress(f"check_rules of {FunctionName(f)}", wanted=progress, unit="programs")
+    with said:
+        for remaining in range(order, 0, -1):
+            for case in cases:
+                said.doing = case.name
+                _check(case)
+                said.tick()
+            if remaining > 1:
+                cases = [derivative for case in cases for derivative in _derivatives(case)]
 
 
 def _trace(f: Callable[..., Any], args: Sequence[Any], order: int) -> _Case:

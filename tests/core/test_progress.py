@@ -118,3 +118,12 @@ def test_lines_come_at_first_and_at_the_end(
             bar.tick()
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["work: 1 of 1000 steps in 0 s", "work: 1000 of 1000 steps in 0 s"]
+
+
+def test_a_check_of_rules_says_how_many_programs_it_has_seen(said: Callable[[], str]) -> None:
+    fd.testing.check_rules(f, X[:3], progress=True)
+    text = said()
+    assert "check_rules of f" in text
+    assert "programs" in text
+    fd.testing.check_rules(f, X[:3], progress=False)
+    assert not said()
