@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
+from funcdiff.backend.kernels.kernels import Kernel
 
 LENGTHS = [2, 40, 400]
 
@@ -106,3 +107,54 @@ def test_carries_of_a_loop_that_take_each_others_place_are_read_before_they_are_
     for got, wanted in zip(carries, (a, b, c), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-13)
     np.testing.assert_allclose(found, sums, rtol=1e-13)
+
+
+@pytest.mark.parametrize("out", [(0, 1, 3), (0, 3, 1)])
+def test_stacks_of_products_are_written_to_kept_memory(out: tuple[int, int, int]) -> None:
+    shape = ",".join(str({0: 4, 1: 3, 3: 5}[label]) for label in out)
+    program = fd.parse(f"""program(%0: f64[4,3,2], %1: f64[4,2,5]) {{
+      %2: f64[{shape}] = contract{{left=(0, 1, 2), right=(0, 2, 3), out={out}}} %0, %1
+      %3: f64[{shape}] = exp %2
+      return %3
+    }}""")
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 3, 2)), rng.normal(size=(4, 2, 5))
+    found = Kernel(program, None)
+    assert "@" not in found.source.text
+    for _ in range(2):
+        np.testing.assert_allclose(found(x, y)[0], fd.evaluate(program, [x, y])[0], rtol=1e-14)
+
+
+def test_rows_of_a_stack_are_multiplied_as_one_matrix_in_kept_memory() -> None:
+    program = fd.parse("""program(%0: f64[4,3,2], %1: f64[2,5]) {
+      %2: f64[4,3,5] = contract{left=(0, 1, 2), right=(2, 3), out=(0, 1, 3)} %0, %1
+      %3: f64[4,3,5] = exp %2
+      return %3
+    }""")
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 3, 2)), rng.normal(size=(2, 5))
+    found = Kernel(program, None)
+    assert "@" not in found.source.text
+    for layout in (x, x.transpose(2, 1, 0).copy().T):
+        np.testing.assert_allclose(found(layout, y)[0], np.exp(layout @ y), rtol=1e-14)
+
+
+def test_pieces_are_put_together_in_kept_memory() -> None:
+    program = fd.parse("""program(%0: f64[5,2]) {
+      %1: f64[5,2] = sin %0
+      %2: f64[5,4] = concatenate{axis=1} %0, %1
+      %3: f64[4,5] = permute{axes=(1, 0)} %2
+      %4: f64[20] = reshape{shape=(20,)} %3
+      %5: f64[20] = add_slice{starts=(1,), stops=(20,), steps=(2,)} 0.0:f64[20], 3.0:f64[10]
+      %6: f64[20] = add_slice{starts=(0,), stops=(10,), steps=(1,)} %5, 1.0:f64[10]
+      %7: f64[20] = mul %4, %6
+      return %7, %4
+    }""")
+    found = Kernel(program, None)
+    assert "zeros(" not in found.source.text
+    x = np.random.default_rng(0).normal(size=(5, 2))
+    before = [found(x), found(2.0 * x)]
+    for scale, results in zip((1.0, 2.0), before, strict=True):
+        for y, z in zip(results, fd.evaluate(program, [scale * x]), strict=True):
+            np.testing.assert_array_equal(y, z)
+    assert not any(np.shares_memory(y, z) for y, z in zip(*before, strict=True))

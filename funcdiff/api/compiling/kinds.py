@@ -174,10 +174,16 @@ def signature_of(trees: Iterable[Any], leaves: list[Any], depth: int = 0) -> tup
             leaves.append(x)
             parts.append((x.shape, x.dtype))
             continue
-        kind = kinds[cls]
+        kind = None if cls is float else kinds[cls]
         if kind is None:
             leaves.append(x)
             parts.append(cls)
+            continue
+        if cls is tuple and depth < _DEEPEST:
+            inner = signature_of(x, leaves, depth + 1)
+            if inner is None:
+                return None
+            parts.append((tuple, None, inner))
             continue
         try:
             children, aux = kind.to_children(x)

@@ -189,12 +189,15 @@ class Product(NamedTuple):
         Of the product: ``@``, or ``*`` where nothing is summed.
     after
         From the product to the result: empty, or a method of it.
+    shape
+        Of the product, if it is another than that of the result.
     """
 
     left: str
     sign: str
     right: str
     after: str = ""
+    shape: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         product = f"{self.left} {self.sign} {self.right}"
@@ -226,11 +229,13 @@ def product(eq: Equation, x: str, y: str) -> Product:
         z, shape = permute(z, order), shape_of(*groups)
         return z if [sizes[labels[k]] for k in order] == shape else reshape(z, shape)
 
-    full = [sizes[k] for k in at.natural]
-    if full != shape_of(at.rows, at.columns):
+    full, shape = [sizes[k] for k in at.natural], shape_of(at.rows, at.columns)
+    if full == shape:
+        shape = []
+    else:
         back = f"{reshape('', full)}{back}" if full else "[0, 0]"
-    left = arranged(x, p.left, at.rows, at.inner)
-    return Product(left, "@" if at.inner else "*", arranged(y, p.right, at.inner, at.columns), back)
+    left, right = arranged(x, p.left, at.rows, at.inner), arranged(y, p.right, at.inner, at.columns)
+    return Product(left, "@" if at.inner else "*", right, back, tuple(shape))
 
 
 FORMULAS: Final[dict[Primitive[Any], Formula]] = {

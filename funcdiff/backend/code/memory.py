@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 
 from funcdiff.backend.blocks.grouping import Step
 from funcdiff.backend.code.formulas import is_ufunc
-from funcdiff.core.atoms import Var
+from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import lifetimes
 from funcdiff.core.overwriting import is_fresh
 from funcdiff.core.program import Equation, Program
+from funcdiff.ops.structure.structural import Permutation, permute_p, reshape_p
 from funcdiff.space import broadcast_p
 
 _LINE: Final = -1
@@ -111,7 +112,12 @@ def _assign(
     kept: bool,
 ) -> Memory:
     """Give slots to the results of steps: to one kind of results, one kind of slots."""
-    own, last = lifetimes(program, steps, lambda step: writes(step) or _is_fresh(step), keeps)
+    copies = _copies(program, writes) if kept else set()
+
+    def owns(step: Step) -> bool:
+        return writes(step) or _is_fresh(step) or not copies.isdisjoint(step.results)
+
+    own, last = lifetimes(program, steps, owns, keeps)
     ending, dying = _by_step(last, program, steps), _by_step(own, program, steps)
     slots = _Slots(kind)
     for index, step in enumerate(steps):
@@ -128,6 +134,21 @@ def _assign(
         slots.release([v.number for v in wanted if last[v.number] == index])  # dead on arrival
     lasting = slots.of if kept else slots.taken_over
     return Memory(slots.of, [[k for k in numbers if k not in lasting] for numbers in dying])
+
+
+def _copies(program: Program, writes: Callable[[Step], bool]) -> set[Var]:
+    """Return what must be a copy if its operand is in a slot: turned around, and then flattened."""
+    made: dict[Atom, Equation] = {v: eq for eq in program.equations for v in eq.results}
+    found = set()
+    for eq in program.equations:
+        turned = made.get(eq.operands[0]) if eq.primitive is reshape_p else None
+        if turned is None or turned.primitive is not permute_p or eq.results[0].type.ndim != 1:
+            continue
+        maker, shape = made.get(turned.operands[0]), turned.operands[0].type.shape
+        axes = [k for k in turned.params_as(Permutation).axes if shape[k] > 1]
+        if maker is not None and writes(maker) and axes != sorted(axes):
+            found.update(eq.results)
+    return found
 
 
 def _by_step(last: list[int], program: Program, steps: Sequence[Step]) -> list[list[int]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.backend.code.formulas import Product, product
+from funcdiff.backend.code.formulas import Product, product, reshape
 from funcdiff.backend.code.source import Writer
 from funcdiff.backend.code.triangles import (
     WORTHWHILE,
@@ -18,6 +18,7 @@ from funcdiff.core.atoms import Var
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.products.contract import (
     Contraction,
+    arrangement,
     contract_p,
     contraction,
     is_matrix_product,
@@ -42,13 +43,16 @@ class ProductWriter(Writer):
         if is_product_of_rows(eq):
             return f"{self._numpy('vecdot')}({', '.join(filter(None, [x, y, place]))})"
         made = product(eq, x, y)
-        if made.after and (place or made.sign == "*"):
+        p = eq.params_as(Contraction)
+        is_turned = made.sign == "*" or (place and p.out != arrangement(p).natural)
+        if made.after and is_turned:
             # what is turned around is the product of the operands turned around
-            p = eq.params_as(Contraction)
             turned = Contraction(p.right, p.left, p.out)
             made = product(Equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
         if not place:
             return str(made)
+        if made.shape:
+            place = reshape(place, made.shape)
         times = self._matmul(eq, made) if made.sign == "@" else self._numpy("multiply")
         return f"{times}({made.left}, {made.right}, {place})"
 
@@ -127,10 +131,17 @@ def is_product_of_rows(eq: Equation) -> bool:
 
 
 def is_product(eq: Equation) -> bool:
-    """Whether a contraction is a product of matrices or vectors, or an outer one of vectors."""
+    """Whether a contraction is a product that is written to memory as it comes out.
+
+    Of matrices or vectors, an outer one of vectors, or of stacks of matrices whose axes are in
+    order: in that of the operands, or of the operands turned around.
+    """
     if eq.primitive is not contract_p:
         return False
     p = eq.params_as(Contraction)
-    if is_product_of_rows(eq):
+    if is_product_of_rows(eq) or is_matrix_product(p):
         return True
-    return is_matrix_product(p) or (len(p.left) == len(p.right) == 1 and len(p.out) == 2)
+    at = arrangement(p)
+    if not at.inner:
+        return len(p.left) == len(p.right) == 1 and len(p.out) == 2
+    return p.out in (at.natural, (*at.stack, *at.columns, *at.rows))

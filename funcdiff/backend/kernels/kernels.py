@@ -21,11 +21,12 @@ from funcdiff.backend.blocks.schedule import Limits, Region, schedule
 from funcdiff.backend.code.columns import turn
 from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.expansion import expand
-from funcdiff.backend.code.formulas import OPERATORS, index, is_ufunc, reduction_ufunc
+from funcdiff.backend.code.formulas import OPERATORS, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.fusion import fuse
 from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.memory import between_calls
-from funcdiff.backend.code.products import ProductWriter, is_product
+from funcdiff.backend.code.pieces import PieceWriter, is_padding
+from funcdiff.backend.code.products import is_product
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import WORTHWHILE
@@ -45,13 +46,11 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
-from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.structure.structural import concatenate_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
-
-_BOXES: Final = 16
-"""Boxes of an array up to which it is looked which are still empty."""
 
 _Places: TypeAlias = Mapping[str, tuple[int, Var]]
 """By the names of results, the slots of memory that they are in, and the results."""
@@ -116,7 +115,7 @@ class Kernel:
             self._idle.append(run)
 
 
-class _KernelWriter(ProductWriter):
+class _KernelWriter(PieceWriter):
     """Writes the code of a kernel, whose global names are its memory, too."""
 
     def __init__(
@@ -143,7 +142,6 @@ class _KernelWriter(ProductWriter):
             for k, atom in enumerate(program.outputs[place] for place in stored)
             if isinstance(atom, Var) and atom.number >= len(program.inputs)
         }
-        self._boxes: dict[int, tuple[Slice, ...]] = {}
         self._stored = len(stored)
         self._operands = program.inputs[: len(program.inputs) - len(constants)]
         held = program.inputs[len(self._operands) :]
@@ -180,7 +178,9 @@ class _KernelWriter(ProductWriter):
     # ---- steps -----------------------------------------------------------------------------
 
     def _is_written_in_place(self, step: Step) -> bool:
-        return not isinstance(step, Equation) or _has_number_result(step) or is_product(step)
+        if not isinstance(step, Equation) or _has_number_result(step) or is_product(step):
+            return True
+        return step.primitive is concatenate_p or is_padding(step)
 
     def _statements(self, step: Step) -> list[str]:
         if isinstance(step, Equation):
@@ -194,14 +194,13 @@ class _KernelWriter(ProductWriter):
         names = ", ".join(self._own_name(r) for r in eq.results)
         placed = v.number in self._given or v.number in self._slots
         if placed and self._is_written_in_place(eq):
+            if is_padding(eq):
+                return [f"{self._name(v)}.fill(0)", self._put(eq, self._name(v))]
             return [self._write(eq, self._name(v))]
         if eq.primitive is add_slice_p and not placed:
             begun = self._to_add_to(eq)
             if begun:  # written out, because derivatives of indexing are full of it
-                added = self._operand(eq.operands[1])
-                box = index(eq.operands[0].type.shape, eq.params_as(Slice).index)
-                sign = "=" if self._is_nothing(eq) else "+="
-                return [f"{names} = {begun}", f"{names}[{box}] {sign} {added}"]
+                return [f"{names} = {begun}", self._put(eq, names)]
         return [f"{names} = {self._call(eq)}", *self._copies_to_given(eq.results)]
 
     def _to_add_to(self, eq: Equation) -> str | None:
@@ -212,15 +211,6 @@ class _KernelWriter(ProductWriter):
         if not isinstance(x, Literal) or x.value != 0:
             return None
         return self._allocation("zeros", x.type)
-
-    def _is_nothing(self, eq: Equation) -> bool:
-        """Whether there are zeros where an equation adds something, which can be put there."""
-        x, box = eq.operands[0], eq.params_as(Slice)
-        boxes = () if isinstance(x, Literal) else self._boxes.get(x.number)
-        if boxes is None or len(boxes) == _BOXES:
-            return False
-        self._boxes[eq.results[0].number] = (*boxes, box)
-        return all(map(box.is_apart_from, boxes))
 
     def _copies_to_given(self, results: Iterable[Var]) -> list[str]:
         """Return the statements that copy results to the memory that was given for them."""
@@ -234,7 +224,9 @@ class _KernelWriter(ProductWriter):
         if _is_of_numbers(eq):
             operands = [self._operand(atom) for atom in eq.operands]
             return OPERATORS[eq.operation.function].format(*operands)
-        return self._write(eq) if self._is_written_in_place(eq) else super()._call(eq)
+        if self._is_written_in_place(eq) and not is_padding(eq):
+            return self._write(eq)
+        return super()._call(eq)
 
     def _write(self, eq: Equation, place: str = "") -> str:
         """Return the call that writes the result of an equation to memory, if some is given."""
@@ -242,6 +234,8 @@ class _KernelWriter(ProductWriter):
             return self._elementwise(eq, place)
         if reduction_ufunc(eq) is not None:
             return self._sum_by_product(eq, place) or self._reduction(eq, place)
+        if eq.primitive is concatenate_p:
+            return self._concatenation(eq, place)
         return self._product(eq, place)
 
     def _function(self, eq: Equation) -> str:
