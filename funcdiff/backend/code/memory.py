@@ -139,7 +139,7 @@ def _assign(
 def _copies(program: Program, writes: Callable[[Step], bool]) -> set[Var]:
     """Return what must be a copy if its operand is in a slot: turned around, and then flattened."""
     made: dict[Atom, Equation] = {v: eq for eq in program.equations for v in eq.results}
-    found = set()
+    found: set[Var] = set()
     for eq in program.equations:
         turned = made.get(eq.operands[0]) if eq.primitive is reshape_p else None
         if turned is None or turned.primitive is not permute_p or eq.results[0].type.ndim != 1:
