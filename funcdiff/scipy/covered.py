@@ -234,7 +234,8 @@ def _passed_through(module: str, name: str, plain: Any) -> Any:
     ours = f"{opened[module]}.{name}"
     if isinstance(plain, ModuleType) and find_spec(ours) is not None:
         return import_module(ours)
-    if not (inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
+    is_called = name in refused[module] and callable(plain) and not isinstance(plain, type)
+    if not (is_called or inspect.isroutine(plain) or isinstance(plain, np.ufunc)):
         return plain
 
     @wraps(plain)

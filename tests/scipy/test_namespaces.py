@@ -125,3 +125,10 @@ def test_plain_functions_and_compiled_ones_name_the_import_line_of_ours() -> Non
     ):
         with pytest.raises(LostDerivativeError, match=re.escape(cure)):
             fd.vjp(call, 0.1)
+
+
+def test_callable_objects_of_scipys_are_refused_as_functions_are() -> None:
+    special = fd.scipy.special
+    with pytest.raises(UnsupportedNumPyError, match=r"sph_harm_y of a traced.*Write lpmv"):
+        fd.grad(lambda x: special.sph_harm_y(2, 1, x, 0.4).real)(0.3)
+    assert special.legendre_p(2, 0.3) == pytest.approx(-0.365)

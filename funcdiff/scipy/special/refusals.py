@@ -12,6 +12,10 @@ _TABLES = (
     "It returns tables of functions of whole orders, with their slopes. Write the functions "
     "themselves, which are differentiable."
 )
+_HARMONICS = (
+    "Its degrees and orders are whole numbers. Write lpmv(m, n, np.cos(theta)), which takes traced "
+    "arrays, with the factor of normalization and np.exp(1j * m * phi)."
+)
 _WAVES = (
     "No rule is known for these functions of several separated variables. Declare it with "
     "fd.primitive, and a rule made of its own slopes."
@@ -39,8 +43,8 @@ REFUSED: Final = {
     "mathieu_odd_coef": _WHOLE,
     "lmbda lqn lqmn lpn lpmn clpmn pbdn_seq pbdv_seq pbvv_seq riccati_jn riccati_yn kelvin "
     "legendre_p legendre_p_all "
-    "assoc_legendre_p assoc_legendre_p_all sph_legendre_p sph_legendre_p_all "
-    "sph_harm sph_harm_y sph_harm_y_all": _TABLES,
+    "assoc_legendre_p assoc_legendre_p_all": _TABLES,
+    "sph_legendre_p sph_legendre_p_all sph_harm sph_harm_y sph_harm_y_all": _HARMONICS,
     "ellip_harm ellip_harm_2 ellip_normal mathieu_a mathieu_b mathieu_cem mathieu_sem "
     "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv "
     "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "
