@@ -32,7 +32,7 @@ def test_odeint_has_scipys_values_and_exact_derivatives() -> None:
 
     y0 = np.array([1.0, 2.0])
     value, pull = fd.vjp(lambda *xs: f(integrate, *xs), 0.5, y0, TIMES)
-    np.testing.assert_array_equal(value, f(plain, 0.5, y0, TIMES))
+    np.testing.assert_allclose(value, f(plain, 0.5, y0, TIMES), rtol=1e-10)
     decay = np.exp(-0.5 * TIMES)
     by_k, by_y0, by_t = pull(np.ones((4, 2)))
     np.testing.assert_allclose(by_k, -3 * np.sum(TIMES * decay), rtol=1e-7)
@@ -59,7 +59,7 @@ def test_odeint_takes_its_options() -> None:
             if isinstance(wanted, dict):
                 assert one.keys() == wanted.keys()
             else:
-                np.testing.assert_array_equal(one, wanted)
+                np.testing.assert_allclose(one, wanted, rtol=1e-10)
     batch = fd.vmap(fd.jit(fd.grad(lambda k: f(integrate, k)[-1, 0])))(np.array([0.5, 0.1]))
     np.testing.assert_allclose(batch, -2 * np.exp([-1.0, -0.2]), rtol=1e-6)
     assert fd.grad(lambda x: x * plain.odeint(_decay, 1.0, TIMES, (1.0,))[0, 0])(3.0) == 1.0
@@ -73,7 +73,7 @@ def test_solve_ivp_with_lsoda_has_exact_derivatives() -> None:
         return s.solve_ivp(lambda _t, y: -k * y, (0, end), [1.0], **options, **more)
 
     value = fd.vjp(lambda k: solve(integrate, k, 2.0).y, 0.5)[0]
-    np.testing.assert_array_equal(value, solve(plain, 0.5, 2.0).y)
+    np.testing.assert_allclose(value, solve(plain, 0.5, 2.0).y, rtol=1e-10)
     last = fd.grad(lambda k, end: solve(integrate, k, end).y[0, -1], (0, 1))(0.5, 2.0)
     np.testing.assert_allclose(last, -np.array([2.0, 0.5]) * np.exp(-1), rtol=1e-7)
     dense = fd.grad(lambda k: solve(integrate, k, 2.0, dense_output=True).sol(1.3)[0])(0.5)

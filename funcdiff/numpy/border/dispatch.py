@@ -11,6 +11,7 @@ import numpy as np
 
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.without_axes import without_axes
+from funcdiff.numpy.messages.mistakes import cure_in_scipy
 from funcdiff.numpy.messages.refusals import refusal_of
 from funcdiff.numpy.messages.wrong_calls import explain
 
@@ -106,7 +107,7 @@ def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
 
     It gives the reason and the cure of the table of refusals, or else similar covered names.
     """
-    refusal = refusal_of(name)
+    refusal, cure = refusal_of(name), cure_in_scipy() or cure
     if refusal is not None:
         advice = f" {refusal.reason} {cure or refusal.cure}"
     elif cure:

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.errors import installed_package, user_frame, user_location
 from funcdiff.numpy.messages.refusals import refusal_of
-from funcdiff.numpy.messages.scipy_calls import cure_of_call, cure_of_compiled
+from funcdiff.numpy.messages.scipy_calls import cure_of_call, cure_of_compiled, is_scipys
 
 IMPORT_LINE: Final = "`import funcdiff.numpy as np` in place of `import numpy as np`"
 MADE_INSIDE: Final = (
@@ -137,6 +137,14 @@ def mistake() -> Mistake:
         return Mistake(_show(_source_text(caller)), cure, user_location(caller))
     code, cure = _describe(frame)
     return Mistake(code, cure, user_location(frame))
+
+
+def cure_in_scipy() -> str:
+    """Return what to write instead where plain code of SciPy's asks what cannot be; or nothing."""
+    frame, inner = user_frame(), user_frame(or_scipys=True)
+    if frame is None or inner is frame or not is_scipys(inner):
+        return ""
+    return cure_of_call(_source_text(frame), frame)
 
 
 def _describe(frame: FrameType) -> tuple[str, str]:

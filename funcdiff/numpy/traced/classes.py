@@ -10,6 +10,7 @@ import sys
 from typing import Any, NoReturn
 
 from funcdiff.errors import UnsupportedNumPyError, user_frame, user_location
+from funcdiff.numpy.messages.mistakes import cure_in_scipy
 
 
 class StandsFor(type):
@@ -65,4 +66,5 @@ class Absent:
         self._cure = cure
 
     def __get__(self, instance: Any, owner: Any = None) -> NoReturn:
-        raise NoSuchMethodError(f"{self._problem}, at {user_location()}. {self._cure}")
+        cure = cure_in_scipy() or self._cure
+        raise NoSuchMethodError(f"{self._problem}, at {user_location()}. {cure}")
