@@ -80,6 +80,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
             "iqr",
         ]
     },
+    "correlation": lambda x: scipy.stats.pearsonr(x[:, 0], x[:, 1]).statistic,
+    "analysis of variance": lambda x: scipy.stats.f_oneway(x[:, 0], x[:, 1], x[:, 2]).statistic,
     "t-test": lambda x: scipy.stats.ttest_ind(x[:, 0], x[:, 1]).statistic,
     "t-test, mixed": lambda x: scipy.stats.ttest_ind(Y, x[:, 0]).statistic,
     **{

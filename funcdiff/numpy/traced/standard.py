@@ -4,7 +4,8 @@ Code for any array library asks an array for its namespace.  That of plain array
 and the library with which such code asks (array-api-compat, of which SciPy and scikit-learn have
 copies) refuses arguments of both.  But functions of ours take plain arrays, too.  So, when a traced
 array is first asked, the function of each copy that finds the namespace of a class learns to leave
-plain arrays out of account beside traced ones.
+plain arrays out of account beside traced ones.  Another one learns that traced scalars, as NumPy's,
+cannot be written, so that a copy of them is made for it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.builder import Builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.namespace import numpy
 
 _FOUND_BY: Final = "_cls_to_namespace"
 """The function that finds the namespace of a class."""
+
+_WRITEABLE_BY: Final = "_is_writeable_cls"
+"""The function that says of a class whether its objects can be written: of scalars not."""
 
 _PLAIN: Final = (np.ndarray, np.generic)
 _taught: Final[set[str]] = set()
@@ -55,3 +60,11 @@ def _teach(module: str) -> None:
         return original(cls, *args, **kwargs)
 
     setattr(helpers, _FOUND_BY, find)
+    writeable = getattr(helpers, _WRITEABLE_BY, None)
+    if writeable is not None:
+
+        def is_writeable(cls: Any) -> Any:
+            is_scalar = issubclass(cls, Tracer) and cls is not Builder.array_handle
+            return False if is_scalar else writeable(cls)
+
+        setattr(helpers, _WRITEABLE_BY, is_writeable)
