@@ -26,6 +26,7 @@ def assert_agrees(
     rtol: float = 1e-12,
     compiled: bool = True,
     batched: bool = True,
+    same_bits: bool = True,
 ) -> None:
     """Assert that a call has SciPy's values everywhere, and derivatives in both modes.
 
@@ -48,12 +49,16 @@ def assert_agrees(
         How far traced values may be from SciPy's, relative to the largest.
     compiled, batched
         Whether `jit` and `vmap` are tried, too, nine calls of the first.
+    same_bits
+        Whether plain values are asked to be SciPy's to the last bit; not of iterations in which
+        last bits depend on memory inside of SciPy.
     """
     plain = partial(call, import_module(module))
     ours = partial(call, import_module(module.replace("scipy", "funcdiff.scipy", 1)))
     expected = plain(*arrays)
     found = ours(*arrays)
-    _assert_equal(found, expected, 0.0 if _is_steady(plain, arrays, expected, found) else rtol)
+    steady = same_bits and _is_steady(plain, arrays, expected, found)
+    _assert_equal(found, expected, 0.0 if steady else rtol)
     _assert_equal(fd.vjp(ours, *arrays)[0], expected, rtol)
     _assert_equal(fd.jvp(ours, arrays, arrays)[0], expected, rtol)
     check_grads(ours, arrays, order=1)
