@@ -158,3 +158,19 @@ def test_pieces_are_put_together_in_kept_memory() -> None:
         for y, z in zip(results, fd.evaluate(program, [scale * x]), strict=True):
             np.testing.assert_array_equal(y, z)
     assert not any(np.shares_memory(y, z) for y, z in zip(*before, strict=True))
+
+
+def test_memory_that_is_added_to_in_place_is_not_given_away() -> None:
+    program = fd.parse("""program(%0: f64[4]) {
+      %1: f64[12] = add_slice{starts=(0,), stops=(12,), steps=(3,)} 0.0:f64[12], %0
+      %2: f64[12] = add_slice{starts=(2,), stops=(6,), steps=(1,)} %1, %0
+      %3: f64[12] = add_slice{starts=(1,), stops=(12,), steps=(3,)} 0.0:f64[12], %0
+      %4: f64[12] = concatenate{axis=0} %0, %0, %0
+      %5: f64[12] = sin %3
+      %6: f64[12] = add %4, %5
+      %7: f64[12] = mul %2, %6
+      return %7
+    }""")
+    x, found = np.arange(1.0, 5.0), Kernel(program, None)
+    for _ in range(3):
+        np.testing.assert_allclose(found(x)[0], fd.evaluate(program, [x])[0], rtol=1e-14)

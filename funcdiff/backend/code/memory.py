@@ -199,4 +199,8 @@ def _targets(step: Step) -> Sequence[Var]:
 
 
 def _is_fresh(step: Step) -> bool:
-    return not isinstance(step, Equation) or is_fresh(step)
+    """Whether results are in memory of their own; what may be written in place is where it was."""
+    if not isinstance(step, Equation):
+        return True
+    stays = step.primitive.facts.in_place is not None and isinstance(step.operands[0], Var)
+    return is_fresh(step) and not stays
