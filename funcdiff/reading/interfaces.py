@@ -90,8 +90,8 @@ def interface(
         return _display(pytree.unflatten(trace.structure, leaves))
 
     return Interface(
-        "_".join(_chain(f)), summary_of(f), _keywords_last(parameters), described, operands, result,
-        _describe_result(trace, types), count, given,
+        free("_".join(_chain(f)), set()), summary_of(f), _keywords_last(parameters), described,
+        operands, result, _describe_result(trace, types), count, given,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import funcdiff as fd
 from docs import exports
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.reading.exported import TARGETS, Exported, Target
+from tests.reading import spectra
 from tests.reading.exporting import (
     FROZEN,
     GOLDEN,
@@ -47,6 +49,21 @@ def test_what_is_written_is_what_was_run(target: str) -> None:
 @pytest.mark.parametrize("target", VERIFIED_TARGETS)
 def test_all_that_is_written_is_what_was_run(target: str) -> None:
     assert_frozen(target, list(NAMED))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", VERIFIED_TARGETS)
+def test_derivatives_of_spectra_are_written_as_they_were_run(target: Target) -> None:
+    frozen_spectra = json.loads(spectra.FROZEN.read_text(encoding="utf-8"))
+    found = {name: digest(spectra.exported(name, target).source) for name in spectra.CASES}
+    assert found == frozen_spectra[target], "run python -m tests.reading.freeze_exports"
+
+
+@pytest.mark.parametrize("name", ["vectors of eigh", "vectors of svd", "vectors of eig", "det"])
+def test_derivatives_of_spectra_are_exported(name: str) -> None:
+    frozen_spectra = json.loads(spectra.FROZEN.read_text(encoding="utf-8"))
+    for target in VERIFIED_TARGETS:
+        assert digest(spectra.exported(name, target).source) == frozen_spectra[target][name]
 
 
 @pytest.mark.parametrize(("name", "target"), GOLDEN)
@@ -132,6 +149,21 @@ def test_pytorch_makes_arrays_on_the_device_of_the_first_argument_that_has_axes(
     assert ".device" not in fd.export(doubled, "torch")(np.ones(3)).source
 
 
+def _hidden(x: Any) -> Any:
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("word", ["_hidden", "max", "np", "double__name_"])
+def test_functions_of_any_name_are_called(word: str) -> None:
+    def f(x: Any) -> Any:
+        return _hidden(x)
+
+    f.__name__ = f.__qualname__ = word
+    for derived in (f, fd.grad(f)):
+        exported = fd.export(derived, "numpy")(np.ones(2))
+        np.testing.assert_array_equal(exported(np.ones(2)), derived(np.ones(2)))
+
+
 # ---- what is refused -----------------------------------------------------------------------------
 
 
@@ -149,7 +181,7 @@ def implicit(x: Any) -> Any:
 
 REFUSED: list[tuple[Any, tuple[Any, ...], Target, str]] = [
     (lambda x: fd.scipy.special.jv(1.5, x), (2.0,), "jax", "jv cannot be written as JAX"),
-    (np.cbrt, (2.0,), "torch", "PyTorch has no counterpart of numpy.cbrt"),
+    (lambda x: fd.scipy.special.dawsn(x), (2.0,), "torch", "PyTorch has no counterpart of scipy"),
     (fd.grad(iterated), (2.0,), "jax", "use fori_loop or scan"),
     (implicit, (1.0,), "jax", "root cannot be written as JAX code: it needs"),
     (lambda x: fd.scipy.special.gammaln(x), (2.0,), "cupy", "no counterpart of scipy.special"),

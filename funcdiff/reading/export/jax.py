@@ -11,20 +11,26 @@ from funcdiff.backend.code.formulas import axes_first, permute
 from funcdiff.core.atoms import Var
 from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.types import BOOL
 from funcdiff.ops.axes.indexing import Indexed, scatter_add_p, scatter_p
 from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
+from funcdiff.ops.structure.slicing import add_slice_p
+from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
 from funcdiff.reading.export.rewriting import Rules, dotted, given, missing, names_in, rewritten
 from funcdiff.reading.export.shared import (
+    PARTITIONS,
     SHARED,
     WINDOWS,
     has_double_precision,
     refused,
     substitution,
 )
+from funcdiff.reading.export.special import formulas, named_operands
+from funcdiff.reading.export.spectra import SPECTRA
 from funcdiff.reading.labels import label_of
 from funcdiff.reading.text.control import STATEMENTS, branch_tests
 from funcdiff.reading.text.expressions import build, call, constant, items, name, text_of
@@ -37,12 +43,15 @@ from funcdiff.space import kept_axes
 # ---- names ---------------------------------------------------------------------------------------
 
 _SPECIAL: Final = names_in(
-    "bernoulli beta betainc betaln digamma entr erf erfc erfinv exp1 expi expit expn fresnel gamma "
-    "gammainc gammaincc gammaln hyp1f1 i0 i0e i1 i1e kl_div log_ndtr logit ndtr ndtri poch "
-    "rel_entr sici spence xlog1py xlogy zeta"
+    "bernoulli beta betainc betaln boxcox boxcox1p dawsn digamma entr erf erfc erfcx erfinv exp1 "
+    "expi expit expn fresnel gamma gammainc gammaincc gammaln gammasgn hyp1f1 i0 i0e i1 i1e "
+    "kl_div log_ndtr logit ndtr ndtri owens_t poch rel_entr sici spence xlog1py xlogy "
+    "zeta"
 )
 """What ``jax.scipy.special`` has."""
 
+
+_HAS: Final = _SPECIAL | {"cbrt"}
 
 _RENAMED: Final = {
     "scipy.special.cbrt": "jnp.cbrt",
@@ -56,7 +65,7 @@ _RENAMED: Final = {
     "np.maximum.accumulate": "jax.lax.cummax",
     "np.minimum.accumulate": "jax.lax.cummin",
 }
-_LACKING: Final = frozenset({"np.partition", "np.argpartition", "np.longdouble", "np.clongdouble"})
+_LACKING: Final = frozenset({"np.longdouble", "np.clongdouble"})
 """What ``jax.numpy`` has not, or does in another way."""
 
 
@@ -109,15 +118,23 @@ def _updated(node: ast.Assign | ast.AugAssign, target: ast.expr, word: str) -> a
     return ast.Assign([ast.Name(dotted(target.value), ast.Store())], value, lineno=0)
 
 
+_ALONG: Final = ("x", "axis")
+
 _RULES: Final = Rules(
     _spell,
     calls={
         "np.array": _copy,
         "np.ascontiguousarray": given("x", "x"),
+        "np.fmax.accumulate": given("jax.lax.associative_scan(jnp.fmax, x, axis=axis)", *_ALONG),
+        "np.fmin.accumulate": given("jax.lax.associative_scan(jnp.fmin, x, axis=axis)", *_ALONG),
         "np.sort": _sort,
+        "scipy.special.owens_t": given(
+            "jax.scipy.special.owens_t(h, a).astype(jnp.result_type(h, a))", "h", "a"
+        ),
         "scipy.special.zeta": _zeta,
     },
     nodes={ast.Assign: _assigned, ast.AugAssign: _added},
+    formulas={**formulas(_HAS), **PARTITIONS},
 )
 
 # ---- scattered elements --------------------------------------------------------------------------
@@ -131,13 +148,24 @@ def _scattered(word: str) -> Statement:
         order = axes + kept_axes(ndim, axes)
         updates, *indices = xs
         where = indices[0] if len(indices) == 1 else items(indices)
-        whole = f"({axes_first('x', ndim, axes)}).at[i].{word}(y)"
+        # of booleans the sum is the greatest
+        method = "max" if word == "add" and eq.operands[0].type.dtype == BOOL else word
+        whole = f"({axes_first('x', ndim, axes)}).at[i].{method}(y)"
         value = build(
             permute(whole, [order.index(k) for k in range(ndim)]), x=target, i=where, y=updates
         )
         return f"{text_of(target)} = {text_of(value)}"
 
     return write
+
+
+def _add_slice(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
+    """Add to a slice; of booleans the sum is written with the operator that JAX has for them."""
+    text = IN_PLACE[add_slice_p](eq, target, xs)
+    if eq.operands[0].type.dtype != BOOL:
+        return text
+    place, _, value = text.partition(" += ")
+    return f"{place} = {place} | {value}"
 
 
 # ---- control flow --------------------------------------------------------------------------------
@@ -249,7 +277,28 @@ def _convolve(_b: Body, f: Filter, _dtype: Any) -> ast.expr:
 _CHOICE: Final = "jax.lax.cond(np.isfinite(product).all(), lambda: product, careful)"
 _TRIANGULAR: Final = "jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=lower)"
 
-_STATEMENTS: Final[dict[Primitive[Any], Writing]] = {cond_p: _cond, scan_p: _scan, while_p: _while}
+
+def _recurrence(b: Body, eq: Equation) -> None:
+    """y[k] = a[k]·y[k-1] + b[k]: compose the steps, which are affine."""
+    a, terms = map(b.simple, eq.operands)
+    compose = b.writer.new("compose")
+    with b.writer.block(f"def {compose}(first, second):"):
+        b.writer.line("(a, x), (b, y) = first, second")
+        kept = "np.where(b, x, 0)" if eq.operands[0].type.dtype == BOOL else "b * x"
+        b.writer.line(f"return a * b, {kept} + y")
+    pair = items([a, terms])
+    found = call(
+        "jax.lax.associative_scan", name(compose), pair, axis=constant(eq.params_as(Axis).axis)
+    )
+    b.assign(eq, build("x[1]", x=found))
+
+
+_STATEMENTS: Final[dict[Primitive[Any], Writing]] = {
+    cond_p: _cond,
+    scan_p: _scan,
+    while_p: _while,
+    registered("recurrence"): _recurrence,
+}
 
 # ---- the module ----------------------------------------------------------------------------------
 
@@ -278,6 +327,8 @@ DIALECT: Final = Dialect(
         _STATEMENTS,
         products(_convolve, _CHOICE),
         WINDOWS,
+        named_operands(_HAS),
+        SPECTRA,
         refused(_VALUES, "guard", "places"),
         STATEMENTS,
     ),
@@ -287,7 +338,14 @@ DIALECT: Final = Dialect(
         SHARED,
         TEMPLATES,
     ),
-    ChainMap({scatter_add_p: _scattered("add"), scatter_p: _scattered("set")}, IN_PLACE),
+    ChainMap(
+        {
+            add_slice_p: _add_slice,
+            scatter_add_p: _scattered("add"),
+            scatter_p: _scattered("set"),
+        },
+        IN_PLACE,
+    ),
     {
         "jax.": "import jax",
         "jnp.": "import jax.numpy as jnp",

@@ -32,6 +32,8 @@ class Rules(NamedTuple):
         Methods that are called in another way; the object is the first argument.
     nodes
         Other syntax, by the kind of its tree; the parts are rewritten before.
+    formulas
+        Functions that it lacks, by dotted name, in NumPy's and SciPy's names.
     """
 
     spell: Callable[[str], str]
@@ -39,6 +41,7 @@ class Rules(NamedTuple):
     calls: Mapping[str, Call] = {}
     methods: Mapping[str, Call] = {}
     nodes: Mapping[type[ast.AST], Callable[[Any], ast.AST]] = {}
+    formulas: Mapping[str, Call] = {}
 
 
 def rewritten(rules: Rules) -> Callable[[Any], Any]:
@@ -76,6 +79,8 @@ class _Rewriter(ast.NodeTransformer):
             return _call(ast.Attribute(target, method, ast.Load()), args, words)
         if path in self._rules.calls:
             return self._rules.calls[path](args, words)
+        if path in self._rules.formulas:
+            return self.visit(self._rules.formulas[path](args, words))
         if root not in _ROOTS:
             return _call(node.func, args, words)
         renamed = {self._rules.keywords.get(word, word): x for word, x in words.items()}

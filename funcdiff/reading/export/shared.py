@@ -19,6 +19,7 @@ from funcdiff.ops.linalg.matrices import Part
 from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.structure.sliding_windows import Window
 from funcdiff.ops.structure.structural import Axis
+from funcdiff.reading.export.rewriting import Call, given
 from funcdiff.reading.text.expressions import build, call, constant, text_of
 from funcdiff.reading.text.literals import allocation, dtype_of
 from funcdiff.reading.text.symbols import UnwritableError
@@ -121,11 +122,19 @@ SHARED: Final[dict[Primitive[Any], Template]] = {
         ("order_statistics", _order_statistics),
         ("origins", _origins),
         ("part", _part),
+        ("polygamma", _function("scipy.special.polygamma")),
         ("reciprocal", _reciprocal),
         ("searchsorted", _searchsorted),
     )
 }
 """Expressions of NumPy's that the libraries have, too."""
+
+
+PARTITIONS: Final[dict[str, Call]] = {
+    "np.argpartition": given("np.argsort(x, axis=axis, stable=True)", "x", "kth", "axis"),
+    "np.partition": given("np.sort(x, axis=axis)", "x", "kth", "axis"),
+}
+"""Arrays in order are partitioned, too."""
 
 
 # ---- windows -------------------------------------------------------------------------------------

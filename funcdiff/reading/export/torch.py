@@ -11,18 +11,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.core.primitive import Primitive, registered
-from funcdiff.core.program import Equation, Program
-from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.core.program import Program
+from funcdiff.core.types import ArrayType
 from funcdiff.reading.export.products import Filter, products
 from funcdiff.reading.export.rewriting import Call, Rules, given, missing, names_in, rewritten
-from funcdiff.reading.export.shared import SHARED, WINDOWS, substitution
+from funcdiff.reading.export.shared import PARTITIONS, SHARED, WINDOWS, substitution
+from funcdiff.reading.export.special import formulas, named_operands
+from funcdiff.reading.export.spectra import SPECTRA
+from funcdiff.reading.export.torch_operations import OPERATIONS, RECURRENCES
 from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import build, call, constant, method, name, text_of
 from funcdiff.reading.text.literals import allocation
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.symbols import UnwritableError
-from funcdiff.reading.text.templates import TEMPLATES, Template
+from funcdiff.reading.text.templates import TEMPLATES
 from funcdiff.reading.text.writer import Body, Dialect
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -55,9 +57,16 @@ _RENAMED: Final = {
 
 _SPECIAL: Final = names_in(
     "digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc gammaincc gammaln i0 i0e i1 i1e "
-    "log1p log_ndtr logit ndtr ndtri psi round sinc xlog1py xlogy"
+    "log1p log_ndtr logit ndtr ndtri psi round sinc xlog1py xlogy zeta"
 )
 """What ``torch.special`` has."""
+
+_BESSEL: Final = {
+    "j0": "bessel_j0", "j1": "bessel_j1", "y0": "bessel_y0", "y1": "bessel_y1",
+    "k0": "modified_bessel_k0", "k1": "modified_bessel_k1",
+    "k0e": "scaled_modified_bessel_k0", "k1e": "scaled_modified_bessel_k1",
+}  # fmt: skip
+"""What it has under other names."""
 
 
 def _spell(path: str) -> str:
@@ -66,6 +75,8 @@ def _spell(path: str) -> str:
         return f"torch.{_RENAMED.get(word, word)}"
     if path.startswith("scipy.special.") and path.rpartition(".")[2] in _SPECIAL:
         return path.replace("scipy", "torch")
+    if path.startswith("scipy.special.") and path.rpartition(".")[2] in _BESSEL:
+        return f"torch.special.{_BESSEL[path.rpartition('.')[2]]}"
     raise missing(path, "PyTorch")
 
 
@@ -197,6 +208,19 @@ def _qr(args: Sequence[ast.expr], words: Mapping[str, ast.expr]) -> ast.expr:
     return call("torch.linalg.qr", *args, **words)
 
 
+def _ignoring_nan(ufunc: str, neutral: str) -> Call:
+    """Accumulate what is a number; what comes before any stays NaN."""
+    numbers = "np.cumsum((~np.isnan(x)).astype(np.int64), axis=axis)"
+    found = f"np.{ufunc}.accumulate(np.where(np.isnan(x), {neutral}, x), axis=axis)"
+    return given(f"np.where({numbers} == 0, np.nan, {found})", "x", "axis")
+
+
+def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
+    if len(args) == 1:
+        raise missing("scipy.special.zeta of one argument", "PyTorch")
+    return call("torch.special.zeta", *args)
+
+
 # ---- syntax --------------------------------------------------------------------------------------
 
 
@@ -261,6 +285,15 @@ _RULES: Final = Rules(
         "transpose": lambda args, _words: method(args[0], "permute", *args[1:]),
     },
     {ast.Subscript: _flipped},
+    {
+        **formulas(_SPECIAL),
+        **PARTITIONS,
+        "np.cbrt": formulas(_SPECIAL)["scipy.special.cbrt"],
+        "np.fmax.accumulate": _ignoring_nan("maximum", "-np.inf"),
+        "np.fmin.accumulate": _ignoring_nan("minimum", "np.inf"),
+        "np.spacing": given("np.nextafter(x, np.copysign(np.inf + np.zeros_like(x), x)) - x", "x"),
+        "scipy.special.zeta": _zeta,
+    },
 )
 
 # ---- products ------------------------------------------------------------------------------------
@@ -290,43 +323,6 @@ def _convolve(b: Body, f: Filter, dtype: np.dtype[Any]) -> ast.expr:
 
 _CHOICE: Final = "product if np.isfinite(product).all() else careful()"
 
-# ---- dtypes --------------------------------------------------------------------------------------
-
-
-def _plain(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
-    template = SHARED.get(eq.primitive) or TEMPLATES.get(eq.primitive)
-    return None if template is None else template(eq, xs)
-
-
-def _unless_boolean(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
-    """Leave booleans as they are, which NumPy rounds to themselves."""
-    return xs[0] if eq.operands[0].type.dtype == BOOL else _plain(eq, xs)
-
-
-def _of_numbers(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
-    """Compare booleans as numbers."""
-    if eq.operands[0].type.dtype == BOOL:
-        xs = [method(xs[0], "astype", build("np.uint8"))]
-    return _plain(eq, xs)
-
-
-def _unless_complex(eq: Equation, xs: Sequence[ast.expr]) -> ast.expr | None:
-    if eq.operands[0].type.dtype.kind == "c":
-        raise UnwritableError("PyTorch does not order complex numbers")
-    return _plain(eq, xs)
-
-
-_BY_DTYPE: Final[dict[Primitive[Any], Template]] = {
-    registered(word): template
-    for template, words in (
-        (_unless_boolean, ("absolute", "ceil", "floor", "trunc")),
-        (_of_numbers, ("argmax", "argmin")),
-        (_unless_complex, ("argsort", "order_statistics", "origins", "sort")),
-    )
-    for word in words
-}
-"""Operations that PyTorch has for other dtypes than NumPy."""
-
 # ---- the module ----------------------------------------------------------------------------------
 
 _MADE: Final = re.compile(r"\btorch\.(arange|as_tensor|empty|eye|full|ones|tensor|zeros)\(")
@@ -343,11 +339,17 @@ def _enclose(_program: Program, arrays: Sequence[ast.expr], head: str, rest: str
 DIALECT: Final = Dialect(
     "PyTorch",
     "Written by funcdiff: it runs with PyTorch alone.",
-    ChainMap(products(_convolve, _CHOICE), WINDOWS, STATEMENTS),
     ChainMap(
-        {registered("join"): lambda _eq, xs: call("torch.complex", *xs)},
+        RECURRENCES,
+        products(_convolve, _CHOICE),
+        WINDOWS,
+        named_operands(_SPECIAL),
+        SPECTRA,
+        STATEMENTS,
+    ),
+    ChainMap(
         substitution("torch.linalg.solve_triangular(a, b, upper=not lower)"),
-        _BY_DTYPE,
+        OPERATIONS,
         SHARED,
         TEMPLATES,
     ),

@@ -256,9 +256,10 @@ class Body:
             text = with_new_axes(eq, "x", len(self._views[y.number]))
             self.define(y, build(text, x=self.whole(x)))
         else:
-            self._expression(eq)
+            self.expression(eq)
 
-    def _expression(self, eq: Equation) -> None:
+    def expression(self, eq: Equation) -> None:
+        """Add an equation that is written as one expression."""
         value = self._value(eq)
         if len(eq.results) == 1 and self._is_inlined(eq.results[0], value):
             self.define(eq.results[0], value)

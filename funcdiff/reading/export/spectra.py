@@ -1,0 +1,328 @@
+"""Writes what derivatives of spectra ask: which values are equal, and whether a result may be.
+
+NumPy raises where a derivative does not exist; what runs on a device cannot, and gives NaN there.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+import numpy as np
+
+import funcdiff.ops.every  # noqa: F401 (primitives are named here)
+from funcdiff.core.primitive import Primitive, registered
+from funcdiff.core.program import Equation
+from funcdiff.core.types import ArrayType, real_dtype
+from funcdiff.ops.linalg.degeneracy import Gauge, Sharing
+from funcdiff.ops.linalg.orthogonal import Complement
+from funcdiff.ops.linalg.pseudoinverse import Tolerance
+from funcdiff.reading.text.expressions import build, constant, items, name
+from funcdiff.reading.text.literals import allocation, dtype_of
+from funcdiff.reading.text.symbols import UnwritableError
+from funcdiff.reading.text.writer import Body, Writing
+
+
+def _let(b: Body, wanted: str, formula: str, **parts: ast.expr) -> ast.expr:
+    """Assign a formula to a new name; return the name."""
+    return b.writer.simple(build(formula, **parts), wanted)
+
+
+def _number(x: float) -> ast.expr:
+    return ast.Constant(float(x))
+
+
+def _eps(type_: ArrayType) -> float:
+    return float(np.finfo(type_.dtype).eps)
+
+
+# ---- what has no derivative ----------------------------------------------------------------------
+
+
+def _spoilt(b: Body, eq: Equation, x: ast.expr, wrong: ast.expr) -> None:
+    """Assign an operand, or NaN if anything is wrong."""
+    spoilt = _let(b, "spoilt", "np.any(wrong)", wrong=wrong)
+    value = build("np.where(spoilt, np.nan, x)", spoilt=spoilt, x=x)
+    b.assign(eq, value)
+
+
+def _significant(b: Body, x: ast.expr, type_: ArrayType, axes: str) -> ast.expr:
+    """Return the size from which on parts of an array are more than its rounding errors."""
+    return _let(
+        b, "limit", f"np.maximum(root * np.max(np.abs(x), axis={axes}, keepdims=True), least)",
+        x=x, root=_number(np.sqrt(_eps(type_))), least=_least(type_),
+    )  # fmt: skip
+
+
+def _least(type_: ArrayType) -> ast.expr:
+    """Return rounding errors of numbers of size 1, as an array."""
+    least = type_.shape[-1] * _eps(type_)
+    real = dtype_of(real_dtype(type_.dtype))
+    return build("np.array([x], dtype=d)", x=_number(least), d=real)
+
+
+def _gauge(b: Body, eq: Equation) -> None:
+    """Check a cotangent: nothing may depend on the choice of vectors that belong to one value."""
+    x, type_ = b.simple(eq.operands[0]), eq.operands[0].type
+    if not eq.params_as(Gauge).checked or 0 in type_.shape:
+        b.assign(eq, x)
+        return
+    same, limit = b.simple(eq.operands[1]), _significant(b, x, type_, "(-2, -1)")
+    skew = _let(b, "skew", "np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=x)
+    _spoilt(b, eq, x, build("same & (skew > limit)", same=same, skew=skew, limit=limit))
+
+
+def _normal_component(b: Body, eq: Equation) -> None:
+    """Check a cotangent: nothing may depend on vectors of the singular value zero."""
+    x, type_ = b.simple(eq.operands[0]), eq.operands[0].type
+    if not eq.params_as(Gauge).checked or 0 in type_.shape:
+        b.assign(eq, x)
+        return
+    zero, limit = b.simple(eq.operands[1]), _significant(b, x, type_, "(-2, -1)")
+    wrong = build("zero[..., None, :] & (np.abs(x) > limit)", zero=zero, x=x, limit=limit)
+    _spoilt(b, eq, x, wrong)
+
+
+def _complement_gauge(b: Body, eq: Equation) -> None:
+    p, x, type_ = eq.params_as(Complement), b.simple(eq.operands[0]), eq.operands[0].type
+    if not p.checked or 0 in type_.shape or p.start >= type_.shape[-1]:
+        b.assign(eq, x)
+        return
+    limit = _significant(b, x, type_, "(-2, -1)")
+    block = _let(b, "block", "x[..., k:, k:]", x=x, k=constant(p.start))
+    skew = build("np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=block)
+    _spoilt(b, eq, x, build("skew > limit", skew=skew, limit=limit))
+
+
+def _require_zero(b: Body, eq: Equation) -> None:
+    x, missing = map(b.simple, eq.operands)
+    _spoilt(b, eq, x, build("missing & (x != 0)", missing=missing, x=x))
+
+
+def _full_rank(b: Body, eq: Equation) -> None:
+    x, zero = map(b.simple, eq.operands)
+    _spoilt(b, eq, x, zero)
+
+
+def _constant_rank(b: Body, eq: Equation) -> None:
+    t, s, tolerance = map(b.simple, eq.operands)
+    type_ = eq.operands[1].type
+    if 0 in type_.shape:
+        b.assign(eq, t)
+        return
+    largest = _let(b, "largest", "np.max(s, axis=-1, keepdims=True)", s=s)
+    wrong = build(
+        "(s <= tolerance[..., None] * largest) & (s > root * largest)",
+        s=s, tolerance=tolerance, largest=largest, root=_number(np.sqrt(_eps(type_))),
+    )  # fmt: skip
+    _spoilt(b, eq, t, wrong)
+
+
+def _vanish_on_kernel(b: Body, eq: Equation) -> None:
+    t, values, zero = map(b.simple, eq.operands)
+    type_ = eq.operands[1].type
+    if 0 in type_.shape:
+        b.assign(eq, t)
+        return
+    sizes = _let(b, "sizes", "np.abs(x)", x=values)
+    wrong = build(
+        "zero & (sizes > root * np.max(sizes, axis=-1, keepdims=True))",
+        zero=zero, sizes=sizes, root=_number(np.sqrt(_eps(type_))),
+    )  # fmt: skip
+    _spoilt(b, eq, t, wrong)
+
+
+def _simple_spectrum(b: Body, eq: Equation) -> None:
+    t, same = map(b.simple, eq.operands)
+    shape = eq.operands[1].type.shape
+    count = int(np.prod(shape[:-1], dtype=int))
+    pairs = build("np.sum(same.astype(np.int64)) > n", same=same, n=constant(count))
+    _spoilt(b, eq, t, pairs)
+
+
+# ---- which values are equal ----------------------------------------------------------------------
+
+
+def _equal_pairs(b: Body, eq: Equation) -> None:
+    """Group values whose neighbours in order are closer than rounding errors."""
+    w, type_ = b.simple(eq.operands[0]), eq.operands[0].type
+    n = type_.shape[-1]
+    if n < 2 or 0 in type_.shape:
+        b.assign(eq, build("np.broadcast_to(x, s)", x=_true(b), s=_shape(eq)))
+        return
+    order = _let(b, "order", "np.argsort(w, axis=-1, stable=True)", w=w)
+    ordered = _let(b, "ordered", "np.take_along_axis(w, k, axis=-1)", w=w, k=order)
+    steps = _let(
+        b, "steps", "x[..., 1:] - x[..., :-1] > c * np.max(np.abs(x), axis=-1, keepdims=True)",
+        x=ordered, c=_number(4 * n * _eps(type_)),
+    )  # fmt: skip
+    numbers = _let(b, "numbers", "np.cumsum(x.astype(np.int64), axis=-1)", x=steps)
+    first = build("x[..., :1] * 0", x=numbers)
+    groups = _let(
+        b, "groups", "np.take_along_axis(np.concatenate([z, x], axis=-1), k, axis=-1)", z=first,
+        x=numbers, k=build("np.argsort(k, axis=-1, stable=True)", k=order),
+    )  # fmt: skip
+    b.assign(eq, build("g[..., :, None] == g[..., None, :]", g=groups))
+
+
+def _true(b: Body) -> ast.expr:
+    return _let(b, "true", "np.array([True])")
+
+
+def _shape(eq: Equation) -> ast.expr:
+    return constant(eq.results[0].type.shape)
+
+
+def _multiplicities(b: Body, eq: Equation) -> None:
+    """Find equal eigenvalues, and eigenvectors that are no basis, up to rounding errors."""
+    w, v = map(b.simple, eq.operands)
+    type_ = eq.operands[0].type
+    n, eps = type_.shape[-1], _eps(type_)
+    if 0 in type_.shape:
+        targets = [b.target(y) for y in eq.results]
+        for target, y in zip(targets, eq.results, strict=True):
+            b.writer.assign(target, allocation("np.zeros", y.type))
+        return
+    smallest = _let(b, "smallest", "np.linalg.svd(v, compute_uv=False)[..., -1]", v=v)
+    defective = _let(b, "defective", "s < c", s=smallest, c=_number(16 * np.sqrt(eps)))
+    error = build("e / np.where(d, 1, s)", e=_number(eps), d=defective, s=smallest)
+    tolerance = _let(
+        b,
+        "tolerance",
+        "c * error * np.max(np.abs(w), axis=-1)",
+        c=constant(4 * n),
+        error=error,
+        w=w,
+    )
+    same = _let(
+        b, "same", "(np.abs(w[..., :, None] - w[..., None, :]) <= t[..., None, None]).astype(d)",
+        w=w, t=tolerance, d=dtype_of(real_dtype(type_.dtype)),
+    )  # fmt: skip
+    for _ in range((n - 1).bit_length()):  # a chain of neighbours is one group
+        same = _let(b, "same", "(x @ x > 0).astype(d)", x=same, d=dtype_of(real_dtype(type_.dtype)))
+    b.assign(eq, items([build("x > 0", x=same), defective]))
+
+
+# ---- what equal values share ---------------------------------------------------------------------
+
+
+def _mean(b: Body, eq: Equation, x: ast.expr, same: ast.expr, *, strict: bool) -> ast.expr:
+    """Return averages over what is equal, or NaN if there is something to average."""
+    type_ = eq.operands[0].type
+    weights = _let(b, "weights", "s.astype(d)", s=same, d=dtype_of(type_.dtype))
+    mean = _let(b, "mean", "(w @ x[..., None])[..., 0] / np.sum(w, axis=-1)", w=weights, x=x)
+    if not strict or 0 in type_.shape:
+        return mean
+    limit = _significant(b, build("x[..., None]", x=x), type_, "(-2, -1)")
+    # the limit counts rounding errors of one column
+    apart = _let(b, "apart", "np.abs(x[..., :, None] - x[..., None, :])", x=x)
+    wrong = build("np.any(same & (apart > limit))", same=same, apart=apart, limit=limit)
+    return build("np.where(wrong, np.nan, mean)", wrong=wrong, mean=mean)
+
+
+def _mean_over_ties(b: Body, eq: Equation) -> None:
+    x, same = map(b.simple, eq.operands)
+    b.assign(eq, _mean(b, eq, x, same, strict=eq.params_as(Sharing).strict))
+
+
+def _eigen_differential(b: Body, eq: Equation) -> None:
+    slopes, generator, same = map(b.simple, eq.operands)
+    mean = _mean(b, eq, slopes, same, strict=eq.params_as(Sharing).strict)
+    b.assign(eq, items([mean, generator]))
+
+
+def _blocks(b: Body, eq: Equation) -> None:
+    """Take eigenvectors of all blocks at once: values of each are moved to a place of their own.
+
+    Columns of the rotation stand where the values of their block do.
+    """
+    m, same = map(b.simple, eq.operands)
+    type_ = eq.operands[0].type
+    n = type_.shape[-1]
+    if 0 in type_.shape:
+        for y in eq.results:
+            b.writer.assign(b.target(y), allocation("np.zeros", y.type))
+        return
+    real = dtype_of(real_dtype(type_.dtype))
+    inner = _let(b, "inner", "np.where(same, m, 0)", same=same, m=m)
+    group = _let(b, "group", "np.argmax(same.astype(np.uint8), axis=-1)", same=same)
+    reach = _let(b, "reach", "np.max(np.sum(np.abs(x), axis=-1), axis=-1)[..., None]", x=inner)
+    shift = _let(b, "shift", "(3 * reach * g.astype(d))", reach=reach, g=group, d=real)
+    apart = build(
+        "x + np.eye(n, dtype=d) * shift[..., None]", x=inner, n=constant(n),
+        d=dtype_of(type_.dtype), shift=shift,
+    )  # fmt: skip
+    columns = _let(b, "columns", "np.linalg.eigh(x)[1]", x=apart)
+    order = build("np.argsort(np.argsort(g, axis=-1, stable=True), axis=-1, stable=True)", g=group)
+    places = build("np.broadcast_to(k[..., None, :], s)", k=order, s=constant(type_.shape))
+    turned = _let(b, "turned", "np.take_along_axis(v, k, axis=-1)", v=columns, k=places)
+    slopes = build("np.sum(np.conj(v) * (m @ v), axis=-2)", v=turned, m=inner)
+    if type_.dtype.kind == "c":
+        slopes = build("np.real(x)", x=slopes)
+    b.assign(eq, items([slopes, turned]))
+
+
+# ---- determinants and least squares --------------------------------------------------------------
+
+
+def _adjugate(b: Body, eq: Equation) -> None:
+    """adj(A) = det(U)·det(Vᴴ)·V·adj(S)·Uᴴ, in which nothing is divided by."""
+    if len(eq.operands) > 1:
+        raise UnwritableError("it is written for the first derivative of a determinant")
+    a, type_ = b.simple(eq.operands[0]), eq.operands[0].type
+    n = type_.shape[-1]
+    if 0 in type_.shape:
+        b.assign(eq, allocation("np.zeros", type_))
+        return
+    u, s, vh = (name(b.writer.new(word)) for word in ("u", "s", "vh"))
+    b.writer.assign(f"{u.id}, {s.id}, {vh.id}", build("np.linalg.svd(a)", a=a))
+    rest = _let(
+        b, "rest", "np.prod(np.where(np.eye(n, dtype=d) > 0, 1, s[..., None, :]), axis=-1)",
+        n=constant(n), d=dtype_of(real_dtype(type_.dtype)), s=s,
+    )  # fmt: skip
+    phase = build("np.linalg.det(u) * np.linalg.det(vh)", u=u, vh=vh)
+    left = build("np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :]", vh=vh, rest=rest)
+    b.assign(eq, build(
+        "p[..., None, None] * (left @ np.conj(np.swapaxes(u, -1, -2)))", p=phase, left=left, u=u
+    ))  # fmt: skip
+
+
+def _lstsq(b: Body, eq: Equation) -> None:
+    """Solve by the pseudoinverse."""
+    a, y = map(b.simple, eq.operands)
+    type_ = eq.operands[0].type
+    if 0 in type_.shape:
+        raise UnwritableError("the matrix is empty")
+    relative = eq.params_as(Tolerance).relative
+    limit = relative if relative >= 0 else float(np.finfo(float).eps)
+    s = _let(b, "s", "np.linalg.svd(a, compute_uv=False)", a=a)
+    x = _let(b, "x", "np.linalg.pinv(a, c) @ y", a=a, y=y, c=_number(limit))
+    rest = build("np.sum(np.square(np.abs(y - a @ x)), axis=-2)", y=y, a=a, x=x)
+    rank = build(
+        "np.sum((s > c * np.max(s, axis=-1, keepdims=True)).astype(np.int32), axis=-1, dtype=d)",
+        s=s, c=_number(limit), d=dtype_of(np.dtype(np.int32)),
+    )  # fmt: skip
+    b.assign(eq, items([x, rest, rank, s]))
+
+
+SPECTRA: Final[dict[Primitive[Any], Writing]] = {
+    registered(word): write
+    for word, write in (
+        ("adjugate", _adjugate),
+        ("blocks", _blocks),
+        ("complement_gauge", _complement_gauge),
+        ("constant_rank", _constant_rank),
+        ("eigen_differential", _eigen_differential),
+        ("equal_pairs", _equal_pairs),
+        ("full_rank", _full_rank),
+        ("gauge", _gauge),
+        ("lstsq", _lstsq),
+        ("mean_over_ties", _mean_over_ties),
+        ("multiplicities", _multiplicities),
+        ("normal_component", _normal_component),
+        ("require_zero", _require_zero),
+        ("simple_spectrum", _simple_spectrum),
+        ("vanish_on_kernel", _vanish_on_kernel),
+    )
+}
+"""Statements about spectra."""
