@@ -80,7 +80,8 @@ class _Rewriter(ast.NodeTransformer):
         if path in self._rules.calls:
             return self._rules.calls[path](args, words)
         if path in self._rules.formulas:
-            return self.visit(self._rules.formulas[path](args, words))
+            found: ast.AST = self.visit(self._rules.formulas[path](args, words))
+            return found
         if root not in _ROOTS:
             return _call(node.func, args, words)
         renamed = {self._rules.keywords.get(word, word): x for word, x in words.items()}
