@@ -372,3 +372,15 @@ def test_what_is_estimated_or_singular_in_several_variables_is_refused() -> None
         fd.grad(lambda m: stats.multivariate_normal.cdf(np.zeros(3), m, COV))(MEAN)
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         fd.grad(lambda c: stats.multivariate_normal.logpdf(np.zeros(2), cov=c))(np.ones((2, 2)))
+
+
+@together
+@pytest.mark.parametrize("name", ["norm", "gamma", "genextreme", "poisson", "binom"])
+def test_no_data_have_no_slope(name: str) -> None:
+    shapes = {"norm": (), "binom": (7, 0.4)}.get(name, (0.3,))
+    method = "logpmf" if name in DISCRETE else "logpdf"
+
+    def total(*parameters: Any) -> Any:
+        return np.sum(getattr(getattr(stats, name), method)(np.zeros(0), *shapes[:-1], *parameters))
+
+    assert fd.grad(total)(shapes[-1] if shapes else 0.2) == 0.0

@@ -131,7 +131,7 @@ def _without_slopes_at_equalities(
     """
     for op, *refs in tuple(builder.entries):
         shapes = [x for x in xs[has_value:] if x.atom in refs]
-        numbers = [r.array.flat[0] for r in refs if isinstance(r, Literal)]
+        numbers = [r.array.flat[0] for r in refs if isinstance(r, Literal) and r.array.size]
         is_mask = isinstance(op, Operation) and op.function in (np.equal, np.not_equal)
         if is_mask and shapes and numbers and np.isfinite(numbers[0]):
             gap: Any = np.subtract(shapes[0], numbers[0])  # type: ignore[call-overload]
