@@ -1,14 +1,27 @@
 // What the theme leaves out for readers by keyboard and by ear.
 document.addEventListener("DOMContentLoaded", () => {
+  // On a phone pictures keep a size at which they can be read, and scroll.
+  for (const picture of document.querySelectorAll("article section img")) {
+    const box = document.createElement("div");
+    box.className = "picture-box";
+    const whole = picture.closest("a") ?? picture;
+    if (!whole.closest(".sphx-glr-thumbnails")) {
+      whole.replaceWith(box);
+      box.append(whole);
+    }
+  }
+
   // What scrolls has to be reachable by the keyboard: it gets a stop of the tab key.
   const mark = () => {
-    for (const box of document.querySelectorAll("div.highlight pre, .table-wrapper, div.math")) {
+    const boxes = "div.highlight pre, .table-wrapper, div.math, .picture-box";
+    for (const box of document.querySelectorAll(boxes)) {
       if (box.scrollWidth > box.clientWidth) {
         box.setAttribute("tabindex", "0");
       }
     }
   };
   mark();
+  window.addEventListener("load", mark);
   window.addEventListener("resize", mark);
 
   // Every part of the page has a name.
