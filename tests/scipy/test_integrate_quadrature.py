@@ -97,6 +97,12 @@ def test_functions_are_integrated(name: str) -> None:
             np.testing.assert_allclose(one, wanted, rtol=1e-12, atol=1e-13)
 
 
+def test_nodes_that_scipy_keeps_are_not_traced() -> None:
+    for _ in range(3):  # n that no plain call has asked for before
+        slope = fd.grad(lambda c: integrate.fixed_quad(lambda x: np.exp(c * x), 0.0, 1.0, n=23)[0])
+        np.testing.assert_allclose(slope(1.0), 1.0, rtol=1e-12)
+
+
 @pytest.mark.parametrize("weight", ["alg", "alg-loga", "alg-logb", "alg-log"])
 @pytest.mark.slow
 def test_algebraic_weights_move_with_the_ends(weight: str) -> None:

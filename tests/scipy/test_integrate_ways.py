@@ -100,3 +100,26 @@ def test_a_model_of_a_drug_is_fitted_by_its_gradient() -> None:
         (fd.grad(misfit)(x + h) - fd.grad(misfit)(x - h)) / 2e-3 for h in 1e-3 * np.eye(3)
     ]
     np.testing.assert_allclose(curvature, by_differences, rtol=1e-3, atol=1e-4)
+
+
+def test_only_the_event_decides() -> None:
+    def meets(rate: Any) -> Any:
+        found = integrate.solve_ivp(
+            lambda _t, y: -rate * y,
+            (0.0, 2.0),
+            [1.0],
+            events=lambda t, y: y[0] - 0.5 if t < 1.5 else y[0] - 0.6,
+            rtol=1e-9,
+            atol=1e-9,
+        )
+        return found.t_events[0][0]
+
+    np.testing.assert_allclose(fd.grad(meets)(1.0), -np.log(2), rtol=1e-6)
+    np.testing.assert_allclose(fd.jvp(meets, (1.0,), (1.0,))[1], -np.log(2), rtol=1e-6)
+    np.testing.assert_allclose(fd.grad(fd.grad(meets))(1.0), 2 * np.log(2), rtol=1e-5)
+    assert fd.vjp(
+        lambda rate: integrate.solve_ivp(
+            lambda _t, y: -rate * y, (0.0, 1.0), [1.0], events=lambda _t, y: abs(y[0]) + 1.0
+        ).t_events[0],
+        1.0,
+    )[0].shape == (0,)

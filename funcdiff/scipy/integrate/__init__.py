@@ -1,12 +1,19 @@
 """``scipy.integrate`` for traced arrays: ``from funcdiff.scipy import integrate``."""
 
 from funcdiff.scipy.borrowed import borrow_functions
-from funcdiff.scipy.covered import namespace
+from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.integrate.odeint import odeint
 from funcdiff.scipy.integrate.quadrature import nquad, quad, quad_vec
 from funcdiff.scipy.integrate.samples import simpson
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
+
+_NODES = "_cached_roots_legendre"  # kept between calls, so that they must not be traced
+cover(
+    "scipy.integrate._quadrature",
+    _NODES,
+    load("scipy.integrate._quadrature")._cached_roots_legendre,
+)
 
 borrow_functions("scipy.integrate", "trapezoid cumulative_trapezoid cumulative_simpson romb")
 borrow_functions("scipy.integrate", "fixed_quad dblquad tplquad", closures=True)

@@ -24,6 +24,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import ConcreteValueError, FuncdiffError
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.creation.construction import array
+from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.integrate.closures import Closure, closure
 
@@ -115,13 +116,16 @@ class Ways:
     def _chosen(self, ways: Sequence[Way], xs: Sequence[Any]) -> Any:
         first, *others = ways
         results, decided = first.results(xs)
+        if not first.outcomes:  # the function decides nothing; another one did
+            return pytree.unflatten(first.structure, results)
         pairs = zip(decided, first.outcomes, strict=True)
         holds = np.all(np.stack([array(d == outcome) for d, outcome in pairs]))
 
         def other(*xs: Any) -> Any:
             if others:
                 return self._chosen(others, xs)
-            return pytree.unflatten(first.structure, [y * np.nan for y in results])
+            nobody_knows: list[Any] = [unknown(array(y)) for y in results]
+            return pytree.unflatten(first.structure, [np.nan + y for y in nobody_knows])
 
         return cond(holds, lambda *_xs: pytree.unflatten(first.structure, results), other, *xs)
 
