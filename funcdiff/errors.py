@@ -154,6 +154,14 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
     return frame
 
 
+def calling_frame() -> FrameType | None:
+    """Return the innermost frame of none of funcdiff's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code of none of funcdiff, NumPy, SciPy and the standard library."""
     return not frame.f_code.co_filename.startswith(_OURS) and _is_users(frame, _others())

@@ -38,11 +38,12 @@ from funcdiff.api.compiling.guarded import (
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.straight import Straight, rebuilt, shortcut
 from funcdiff.api.control.bodies import forbid_changes
+from funcdiff.api.rolling.decisions import Rolling
 from funcdiff.backend.checking import with_check
 from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
-from funcdiff.core.builder import builders, current_builder
+from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.late import late_import
 from funcdiff.core.program import Program
@@ -178,7 +179,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Run a function that decides by values; with a trace of this call, if there is one."""
         found = self._programs.get(kind.key)
         if not isinstance(found, Guarded):
-            found = self._keep(kind, Guarded(FunctionName(self._function), native=self._native))
+            found = self._keep(kind, self._guarded())
         signature, _ = self._signature(args, kwargs)
         if signature is not None:
 
@@ -199,9 +200,9 @@ class JittedFunction(ByParts, Generic[P, R]):
     ) -> Any:
         """Run a function on a way that is known, or trace it."""
 
-        def trace() -> Trace:
+        def trace(rolling: Callable[[Builder, Sequence[Any]], Decisions] | None) -> Trace:
             kind = self._statics.kind(args, kwargs)
-            return self._record(args, kwargs, kind, decides=True)
+            return self._record(args, kwargs, kind, decides=rolling or Decisions)
 
         return found(operands, trace, lambda: self._function(*args, **kwargs))
 
@@ -237,7 +238,7 @@ class JittedFunction(ByParts, Generic[P, R]):
     def traced(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
-        trace = self._record(args, kwargs, kind, decides=self._guards)
+        trace = self._record(args, kwargs, kind, decides=self._decides)
         return Traced(guarded_program(trace) if trace.decisions else program_of_trace(trace), trace)
 
     def cache_info(self) -> JitInfo:
@@ -260,24 +261,36 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     # ---- tracing ---------------------------------------------------------------------------
 
+    @property
+    def _decides(self) -> type[Decisions] | None:
+        return Decisions if self._guards else None
+
+    def _guarded(self) -> Guarded:
+        return Guarded(FunctionName(self._function), Rolling, native=self._native)
+
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind) -> Trace | None:
         """Trace the function; None where that needs values that only a trace outside may have."""
         if current_builder() is None:
-            return self._record(args, kwargs, kind, decides=self._guards)
+            return self._record(args, kwargs, kind, decides=self._decides)
         enclosing = list(builders())
         refused = [b.refused for b in enclosing]
         try:
-            return self._record(args, kwargs, kind, decides=False)
+            return self._record(args, kwargs, kind, decides=None)
         except ConcreteValueError:
             if not self._guards:
                 raise
             for builder, before in zip(enclosing, refused, strict=True):
                 builder.refused = before
-            self._keep(kind, Guarded(FunctionName(self._function), native=self._native))
+            self._keep(kind, self._guarded())
             return None
 
     def _record(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind, *, decides: bool
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        kind: Kind,
+        *,
+        decides: Callable[[Builder, Sequence[Any]], Decisions] | None,
     ) -> Trace:
         whole = Operands(self._statics.dynamic(args, kwargs))
 
@@ -294,7 +307,7 @@ class JittedFunction(ByParts, Generic[P, R]):
             nested_policy(0, eager=False, lifts=False),
             types=whole.types,
             weak=whole.weak,
-            decisions=Decisions if decides else None,
+            decisions=decides,
         )
 
     def _compile(

@@ -191,6 +191,18 @@ class Builder:
         """
         return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
 
+    def take_input(self, other: Builder, number: int) -> Ref:
+        """Add an input like one of another builder, with what was captured in it."""
+        own = len(self.entries)
+        self.entries.append(other.entries[number])
+        self.values.inputs[own] = value = other.values.inputs[number]
+        if number in other._outside:
+            self.captures.append(value)
+            self._outside[own] = value
+            if isinstance(value, Tracer):
+                self._captured[id(value.builder), value.atom] = own
+        return own
+
     def capture_private(self, value: Any, type_: ArrayType) -> int:
         """Make an array or a number of a type an input, which nobody else will change."""
         return self._add_capture(value, type_)

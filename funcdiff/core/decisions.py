@@ -77,18 +77,28 @@ class Decisions:
 
         `predicate` records, in the trace that decides, a boolean or an integer without axes.
         """
+        found = self._decision(x, predicate)
+        if found is None:
+            return None
+        atom, outcome = found
+        if atom not in self._known:
+            self._known[atom] = outcome
+            self.made.append(Decision(atom, outcome, user_location()))
+        return outcome
+
+    def finish(self, builder: Builder, outputs: list[Tracer]) -> tuple[Builder, list[Tracer]]:
+        """Return the builder of a trace that ends, and its outputs, or what they become."""
+        return builder, outputs
+
+    def _decision(self, x: Tracer, predicate: Callable[[Tracer], Tracer]) -> tuple[Ref, int] | None:
+        """Record a predicate; return what decides and its outcome, None if that is not known."""
         here = self._move(x.builder, x.atom)
         if here is None:
             return None
         with recording_in(self._builder), np.errstate(all="ignore"):
             atom = self._builder.ref(predicate(here))
-            if atom not in self._known:
-                outcome = self._outcome(atom)
-                if outcome is None:
-                    return None
-                self._known[atom] = outcome
-                self.made.append(Decision(atom, outcome, user_location()))
-        return self._known[atom]
+            outcome = self._known[atom] if atom in self._known else self._outcome(atom)
+        return None if outcome is None else (atom, outcome)
 
     def argument(self, x: Tracer) -> np.ndarray[Any, Any] | None:
         """Return the value of an argument of the function; None of anything else.
@@ -160,6 +170,12 @@ def decided(x: Tracer, predicate: Callable[[Tracer], Tracer]) -> int | None:
             found: int | None = builder.decisions.decide(x, predicate)
             return found
     return None
+
+
+def finish(builder: Builder, outputs: list[Tracer]) -> tuple[Builder, list[Tracer]]:
+    """Return the builder of a trace that ends, and its outputs, as the trace that decides says."""
+    deciding = (b.decisions for b in builders() if b.decisions is not None)
+    return next((decisions.finish(builder, outputs) for decisions in deciding), (builder, outputs))
 
 
 def argument_value(x: Tracer) -> np.ndarray[Any, Any] | None:

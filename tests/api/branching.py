@@ -122,9 +122,67 @@ class _Writer:
 
 def program(seed: int) -> tuple[Callable[[Any], Any], str]:
     """Return a random function of a vector of numbers, and its text."""
-    text = _Writer(seed).text()
-    name = f"<random program {seed}>"
+    return _compiled(f"<random program {seed}>", _Writer(seed).text())
+
+
+def _compiled(name: str, text: str) -> tuple[Callable[[Any], Any], str]:
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     names: dict[str, Any] = {"np": np}
     exec(compile(text, name, "exec"), names)
     return names["f"], text
+
+
+class _LoopWriter(_Writer):
+    """Writes functions with loops that end, as all that they compare to is approached."""
+
+    def _statement(self, depth: int) -> Iterator[str]:
+        kinds: list[Callable[[int], Iterator[str]]] = [self._assign, self._exchange]
+        if depth:
+            kinds += [self._branch, self._shrink, self._shrink, self._search, self._written]
+        yield from self._random.choice(kinds)(depth)
+
+    def _exchange(self, _depth: int) -> Iterator[str]:
+        yield self._random.choice(["a, b = b, a", "a, b = b, 0.5 * (a + b)", "b = a", "a = +b"])
+
+    def _shrink(self, depth: int) -> Iterator[str]:
+        r, name = self._random, f"s{self._random.randrange(1000)}"
+        yield f"{name} = 1.0 + np.sum(x * x) * {r.uniform(0.5, 2):.3f}"
+        yield f"while {name} > {r.uniform(0.2, 0.9):.3f}:"
+        yield f"    {name} = {name} * {r.uniform(0.4, 0.8):.3f}"
+        yield from self._nested(depth)
+        if r.random() < 0.4:
+            yield f"    if {self._condition()}:"
+            yield f"        {r.choice(['break', 'continue', 'return a * b', 'a = 0.9 * a'])}"
+        yield f"a = np.tanh(a + 0.1 * {name})"
+
+    def _search(self, depth: int) -> Iterator[str]:
+        r = self._random
+        yield "low, high = -2.0 + 0.1 * a, 2.0 + 0.0 * b"
+        yield f"while high - low > {r.uniform(0.05, 0.3):.3f}:"
+        yield "    middle = 0.5 * (low + high)"
+        yield f"    if middle ** 3 + middle > {self._name()}:"
+        yield "        high = middle"
+        yield "    else:"
+        yield "        low = middle"
+        if r.random() < 0.3:
+            yield from self._nested(depth)
+        yield r.choice(["b = low", "a = np.sin(high)", "b = low * high"])
+
+    def _written(self, depth: int) -> Iterator[str]:
+        r, name = self._random, f"y{self._random.randrange(1000)}"
+        yield f"{name} = np.stack([a, b, 0.3 + a * a])"
+        yield r.choice([f"z = {name}", "z = x", f"z = {name}[:2]"])
+        yield f"while np.sum({name} ** 2) > {r.uniform(0.2, 0.6):.3f}:"
+        yield "    " + r.choice([
+            f"{name}[0] = 0.5 * {name}[1]; {name} *= 0.7",
+            f"{name} = 0.6 * {name}",
+            f"{name} = 0.7 * {name}[::-1]",
+            f"{name} *= np.where({name} > 0.1, 0.5, 0.8)",
+        ])  # fmt: skip
+        yield from self._nested(depth)
+        yield f"b = np.tanh(np.sum(z) + {name}[0])"
+
+
+def loop_program(seed: int) -> tuple[Callable[[Any], Any], str]:
+    """Return a random function with loops, and its text."""
+    return _compiled(f"<random loops {seed}>", _LoopWriter(seed).text())

@@ -15,6 +15,7 @@ import funcdiff as fd
 from funcdiff.backend.kernels.kernels import Kernel, kernel
 from funcdiff.backend.numbers import estimates, statements, unrolling
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
+from funcdiff.backend.numbers.loops import while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.evaluate import Executable
@@ -276,3 +277,33 @@ def test_functions_of_scipy_that_python_has_are_called_there(name: str) -> None:
     text = jitted.lower(0.3).source
     assert "math." in text
     assert f" {name}(" not in text
+
+
+def _steps(x: Any) -> Any:
+    def body(carry: Any) -> Any:
+        y, t, odd = carry
+        y = fd.cond(y[0] > 1.0, lambda y: y * 0.5, lambda y: y[::-1] + 1.0 / (t - 0.75), y)
+        return y, t + 0.25 * x, np.logical_not(odd)
+
+    y, t, odd = fd.while_loop(
+        lambda carry: carry[1] < 3.0, body, (np.stack([x, 2.0 * x]), 0.0 * x, x > 1e9)
+    )
+    return np.sum(y**2) * t + np.where(odd, t, 0.0)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, fd.grad, lambda f: fd.grad(fd.grad(f))])
+def test_loops_and_choices_of_numbers_are_those_of_numpy(transform: Any) -> None:
+    """At 1 the loop divides by zero, which only NumPy knows; at 1e3 it has one iteration."""
+    compiled = fd.jit(transform(_steps))
+    for x in (0.3, 0.8, 1.7, 1.0, 1e3, 0.45):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(compiled(x), transform(_steps)(x), rtol=1e-12)
+    source = compiled.lower(0.3).source
+    assert "while_loop" in source
+
+
+def test_a_loop_of_numbers_is_written_out() -> None:
+    x = np.float64(0.3)
+    program = fd.trace(_steps)(x)
+    (loop,) = (eq for eq in program.equations if str(eq.primitive) == "while_loop")
+    assert while_of_numbers(loop.params) is not None

@@ -117,6 +117,8 @@ CASES: Final = (
     Case("Newton's square root, other counts", newton, [2.0, 30.0, 0.01, 500.0]),
     Case("bisection, 8 parameters", bisection, list(np.linspace(0.5, 3.0, 8))),
     Case("bisection, ever new parameters", bisection, list(np.linspace(0.5, 3.0, 500))),
+    Case("Newton's square root, ever new counts", newton, list(10.0 ** np.linspace(-9, 9, 100))),
+    Case("Runge-Kutta-Fehlberg, ever new parameters", fehlberg, list(np.linspace(0.5, 1.5, 60))),
     Case("Runge-Kutta-Fehlberg, 6 parameters", fehlberg, list(np.linspace(0.5, 1.5, 6))),
     Case("rejection, 20 shapes", rejection, list(np.linspace(0.5, 2.0, 20))),
     Case("regression with an if", regression, _WEIGHTS),

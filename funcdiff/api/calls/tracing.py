@@ -20,7 +20,7 @@ from funcdiff.api.calls.arguments import (
 )
 from funcdiff.api.calls.retracing import Locate, place_in
 from funcdiff.core.builder import Builder, current_builder
-from funcdiff.core.decisions import Decision, Decisions
+from funcdiff.core.decisions import Decision, Decisions, finish
 from funcdiff.core.effects import Calls, calls_made, running
 from funcdiff.core.evaluate import copy_aliased, executable
 from funcdiff.core.origins import reader
@@ -188,7 +188,7 @@ def record(
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
-        # if it is not eager, the operands are stacks or first values, not those of the inputs
+        # if it is not eager, the operands are stacks or first values
         values = operands if policy.eager else [None for _ in operands]
         with builder:
             tracers = _inputs(builder, given, values, weak, operands)
@@ -198,8 +198,9 @@ def record(
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
             (outputs, structure, numeric, others), aux_parts = parts_of(returned)
-            recording = builder.recording(outputs)
-            made = tuple(builder.decisions.made) if decisions is not None else ()
+            ended, outputs = finish(builder, outputs)
+            recording = ended.recording(outputs)
+            made = builder.decisions.made if decisions is not None else ()
             builder.decisions = None  # which has the values
         if (looking := reader.get()) is not None and types is None:
             looking.traced(builder, recording, operands)
@@ -209,9 +210,9 @@ def record(
             return again.recording(parts_of(returned)[0][0])
 
         return Trace(
-            recording, builder.captures, structure, numeric, others, aux_parts,
+            recording, ended.captures, structure, numeric, others, aux_parts,
             lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
-            calls_made(builder), builder.rule_calls, made,
+            calls_made(builder), builder.rule_calls, tuple(made),
         )  # fmt: skip
 
     return run_isolated(traced_call)
@@ -342,9 +343,8 @@ def arrange_results(
 def run(program: Program, operands: Sequence[Any], trace: Trace | None = None) -> list[Any]:
     """Execute a derived program, or, if an operand is traced, record it in the trace outside.
 
-    NumPy's floating-point warnings are off: a derivative may meet infinities on the way that
-    the function itself does not.  An error is noted to come from a line of the function that
-    `trace` is of.
+    NumPy's floating-point warnings are off: a derivative may meet infinities that the function
+    does not.  An error is noted to come from a line of the function that `trace` is of.
     """
     if any(isinstance(x, Tracer) for x in operands):
         tracers, builder = as_tracers(operands), innermost()

@@ -11,21 +11,31 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
 
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.compiling.straight import rebuilt
 from funcdiff.backend.branches.running import Runner
 from funcdiff.backend.branches.tree import Leaf, Tree
+from funcdiff.core.atoms import Literal, Ref
+from funcdiff.core.builder import Builder
+from funcdiff.core.decisions import Decisions
 from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
-from funcdiff.core.recording import program_of
+from funcdiff.core.recording import first_result, program_of
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import InternalError, user_location
 from funcdiff.passes.simplify import simplify
 
 MOST_LEAVES: Final = 32
 """Ways through a function from which on it is run as it is."""
+
+_FEW: Final = 8
+"""Ways from which on loops are looked for, which need one way for any number of iterations."""
 
 _WINDOW: Final = 128
 """Calls of which at most a tenth may take a new way."""
@@ -47,11 +57,26 @@ def guarded_program(trace: Trace) -> Program:
     return tree.root.program(tree.arguments)
 
 
+class Rolling(Protocol):
+    """What makes one loop of iterations in a trace: the decisions of that.
+
+    Attributes
+    ----------
+    is_doubtful
+        Whether the trace holds for no other call.
+    """
+
+    is_doubtful: bool
+
+    def __call__(self, builder: Builder, operands: Sequence[Any], /) -> Decisions: ...  # noqa: D102
+
+
 class _Way(NamedTuple):
-    """A trace with its program."""
+    """A trace with its program, and whether iterations may be loops in it."""
 
     trace: Trace
     program: Program
+    is_rolled: bool = False
 
     @property
     def leaf(self) -> Leaf:
@@ -72,10 +97,66 @@ class _Way(NamedTuple):
     def begins_as(self, other: _Way, count: int) -> bool:
         """Whether both traces are the same until they have decided so often."""
         first, second = self.trace.decisions[:count], other.trace.decisions[:count]
+        if self.is_rolled:  # which record more than is needed, and decide when everything is known
+            same = _Sameness(self.trace, other.trace)
+            return len(first) == len(second) and all(
+                same.of(a.atom, b.atom) for a, b in zip(first, second, strict=True)
+            )
         if [d.atom for d in first] != [d.atom for d in second]:
             return False
         end = max((d.atom for d in first if isinstance(d.atom, int)), default=-1) + 1
         return self.trace.recording[0][:end] == other.trace.recording[0][:end]
+
+
+class _Sameness:
+    """Compares values of two traces of a function by what they are computed from."""
+
+    def __init__(self, first: Trace, second: Trace) -> None:
+        self._traces = first, second
+        self._inputs = [
+            [
+                k
+                for k, entry in enumerate(t.recording[0])
+                if entry and isinstance(entry[0], ArrayType)
+            ]
+            for t in self._traces
+        ]
+        self._found: dict[tuple[Ref, Ref], bool] = {}
+
+    def of(self, a: Ref, b: Ref) -> bool:
+        """Whether two values are the same."""
+        pending = [(a, b)]
+        while pending:
+            pair = pending.pop()
+            if pair in self._found:
+                continue
+            further = self._operands(*pair)
+            if further is None:
+                return False
+            self._found[pair] = True
+            pending += further
+        return True
+
+    def _operands(self, a: Ref, b: Ref) -> list[tuple[Ref, Ref]] | None:
+        """Return the pairs that must be the same, too; None if two values are not."""
+        if isinstance(a, Literal) or isinstance(b, Literal):
+            return [] if a == b else None
+        ours, its = (t.recording[0] for t in self._traces)
+        first, second = first_result(ours, a), first_result(its, b)
+        (op, *xs), (other, *ys) = ours[first], its[second]
+        if op != other or a - first != b - second or len(xs) != len(ys):
+            return None
+        if isinstance(op, Operation):
+            return list(zip(xs, ys, strict=True))
+        places = [inputs.index(x) for inputs, x in zip(self._inputs, (a, b), strict=True)]
+        captured = [
+            place - len(inputs) + len(t.captures)
+            for place, inputs, t in zip(places, self._inputs, self._traces, strict=True)
+        ]
+        if min(captured) < 0:
+            return [] if places[0] == places[1] else None
+        x, y = (t.captures[k] for t, k in zip(self._traces, captured, strict=True))
+        return [] if np.asarray(x).tobytes() == np.asarray(y).tobytes() else None
 
 
 class Guarded:
@@ -87,6 +168,8 @@ class Guarded:
         The function, for messages.
     native
         Whether elementwise operations are compiled to machine code.
+    rolling
+        What makes loops of iterations, given those that are known.
 
     Attributes
     ----------
@@ -98,8 +181,14 @@ class Guarded:
         Whether the function is run as it is, since it takes new ways again and again.
     """
 
-    def __init__(self, name: object, *, native: bool) -> None:
+    def __init__(
+        self, name: object, rolling: Callable[[dict[Any, Any]], Rolling], *, native: bool
+    ) -> None:
         self._name, self._native = name, native
+        self._rolling = rolling
+        self._loops: dict[Any, Any] | None = None
+        self._looks = True
+        self._iterations: dict[Any, Any] = {}
         self._known: tuple[tuple[_Way, ...], Runner | None] = ((), None)
         self._window = _Window(0, 0)
         self.hits = 0
@@ -112,7 +201,10 @@ class Guarded:
         return len(self._known[0])
 
     def __call__(
-        self, operands: Sequence[Any], trace: Callable[[], Trace], plain: Callable[[], Any]
+        self,
+        operands: Sequence[Any],
+        trace: Callable[[Rolling | None], Trace],
+        plain: Callable[[], Any],
     ) -> Any:
         """Return what the function does.
 
@@ -121,7 +213,7 @@ class Guarded:
         operands
             Values of the inputs.
         trace
-            Traces the function with them.
+            Traces the function with them; of iterations it makes loops as it is told.
         plain
             Calls it.
         """
@@ -137,8 +229,13 @@ class Guarded:
         if arrival is not None:
             self.hits += 1
             return rebuilt(ways[arrival.leaf].trace, arrival.results)
+        if self._loops is not None:
+            try:
+                return self._enter_rolled(operands, trace, self._rolling(self._loops))
+            except Exception:  # an error of the function's own, which it raises again below
+                self._loops, self._looks, self._known = None, False, ((), None)
         try:
-            found = trace()
+            found = trace(None)
         except Exception:
             self._count_miss("a call that raises an error")
             raise
@@ -146,11 +243,38 @@ class Guarded:
 
     def enter(self, trace: Trace, operands: Sequence[Any]) -> Any:
         """Return what the function does on a way that was just traced, and keep that."""
-        program = program_of_trace(trace)
-        kept = trace._replace(captures=copy_arrays(trace.captures))
-        results = run(program, [*map(operand, operands), *trace.captures], trace)
-        self._keep(_Way(kept, program))
-        return rebuilt(trace, results[: len(trace.outputs)])
+        way = _Way(trace._replace(captures=copy_arrays(trace.captures)), program_of_trace(trace))
+        returned = self._run(trace, way.program, operands)
+        self._keep(way)
+        if self._looks and len(self._known[0]) >= _FEW:
+            self._loops = {}
+        return rebuilt(trace, returned[: len(trace.outputs)])
+
+    def _run(self, trace: Trace, program: Program, operands: Sequence[Any]) -> list[Any]:
+        return run(program, [*map(operand, operands), *trace.captures], trace)
+
+    def _enter_rolled(
+        self, operands: Sequence[Any], record: Callable[[Rolling | None], Trace], rolling: Rolling
+    ) -> Any:
+        """Return what the function does on a way that may have loops, and keep that."""
+        trace = record(rolling)
+        way = _Way(trace._replace(captures=copy_arrays(trace.captures)), program_of_trace(trace))
+        returned = self._run(trace, way.program, operands)
+        count = len(trace.outputs)
+        holds = [int(x) for x in returned[count:]] == [d.outcome for d in trace.decisions]
+        if rolling.is_doubtful or not holds:
+            self._count_miss(trace.decisions[-1].place)
+            if not holds:  # this call goes on otherwise than the loops that were known
+                trace = record(None)
+                returned = self._run(trace, program_of_trace(trace), operands)
+            return rebuilt(trace, returned[: len(trace.outputs)])
+        iterations = {key: tuple(paths) for key, paths in (self._loops or {}).items()}
+        if not iterations:
+            self._loops, self._looks = None, False  # there are none to be found
+        elif iterations != self._iterations:  # begin anew
+            self._iterations, self._known = iterations, ((), None)
+        self._keep(way._replace(is_rolled=bool(iterations)))
+        return rebuilt(trace, returned[:count])
 
     def _keep(self, way: _Way) -> None:
         """Graft a way that is new, unless it is one too many."""

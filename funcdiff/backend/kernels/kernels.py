@@ -34,7 +34,7 @@ from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
 from funcdiff.backend.kernels.preparation import prepared
 from funcdiff.backend.native.compiling import compiled
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
-from funcdiff.backend.numbers.loops import loop_of_numbers
+from funcdiff.backend.numbers.loops import loop_of_numbers, while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
 from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
@@ -44,6 +44,9 @@ from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.control.scan import Scan, scan_p
+from funcdiff.ops.control.sweeps import While
+from funcdiff.ops.control.while_loop import while_p
+from funcdiff.ops.families import several
 from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p
@@ -242,6 +245,8 @@ class _KernelWriter(PieceWriter):
         if eq.primitive is scan_p:
             p = eq.params_as(Scan)
             value = of_one(self._scan(p), p.body)
+        elif eq.primitive is while_p:
+            value = self._while(eq.params_as(While))
         elif (adder := row_adder(eq, self._choices[eq.results[0].number])) is not None:
             return self._bind_numbered(adder, "add_rows_", adder)
         elif (triangular := self._triangular(eq)) is not None:
@@ -251,6 +256,15 @@ class _KernelWriter(PieceWriter):
         else:
             return super()._function(eq)
         return self._bind_numbered((eq.primitive, eq.params), f"{eq.primitive}_", value)
+
+    def _while(self, p: While) -> Callable[..., Any]:
+        def sure() -> Callable[..., Any]:
+            nested = while_p.facts.nested
+            assert nested is not None
+            return nested(p, partial(kernel, native=self._native))
+
+        quick = while_of_numbers(p)
+        return sure() if quick is None else Attempt(several(quick), sure)
 
     def _scan(self, p: Scan) -> Callable[..., Any]:
         def sure() -> Callable[..., Any]:

@@ -10,9 +10,11 @@ from math import prod
 from typing import Final
 
 from funcdiff.backend.code.formulas import reduction_ufunc
-from funcdiff.backend.numbers.scalars import expression, is_number
+from funcdiff.backend.numbers.scalars import expression, is_number, makes_index
 from funcdiff.core.atoms import Atom
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.types import INT, ArrayType
+from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import guard_p
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.products.contract import Contraction, contract_p, lengths
@@ -50,7 +52,10 @@ def is_rearranging(eq: Equation) -> bool:
 
 def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     """Whether a program is quicker as one of floats; `flat`: if it takes and returns them so."""
-    if not all(is_number(atom.type.dtype) for atom in (*program.inputs, *program.outputs)):
+    accepted = is_handed_on if flat else _is_number
+    if not all(map(accepted, (*program.inputs, *program.outputs))):
+        return False
+    if not flat and any(eq.primitive is cond_p for eq in program.equations):
         return False
     unrolled, called = 0.0, 0.0
     for eq in program.equations:
@@ -65,6 +70,15 @@ def is_worth_unrolling(program: Program, *, flat: bool = False) -> bool:
     made = sum(_time_of_elements(atom, 0 if flat else 300, 1) for atom in program.outputs)
     written = 0.0 if flat else _WRITTEN * sum(map(_statements, program.equations))
     return 1.25 * (unrolled + taken + made) + written < called
+
+
+def _is_number(atom: Atom) -> bool:
+    return is_number(atom.type.dtype)
+
+
+def is_handed_on(atom: Atom) -> bool:
+    """Whether Python code may take a value, and return it: an integer chooses a branch."""
+    return _is_number(atom) or atom.type == ArrayType((), INT)
 
 
 def _statements(eq: Equation) -> int:
@@ -100,7 +114,11 @@ def _time_of_call(eq: Equation) -> float:
 def _times(eq: Equation) -> tuple[float, float] | None:
     """Return the times of an equation of floats and of NumPy's arrays; None if there are none."""
     type_ = eq.results[0].type
-    if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
+    if makes_index(eq):
+        return 0.0, _NUMBER
+    if eq.primitive is cond_p:
+        return _times_of_choice(eq)
+    if not all(map(_is_number, (*eq.operands, *eq.results))):
         return None
     if eq.primitive is guard_p:
         return _OPERATOR, _NUMBER
@@ -121,6 +139,19 @@ def _times(eq: Equation) -> tuple[float, float] | None:
     each = python if found.called is None else _UFUNC
     of_numbers = not type_.shape and each == _OPERATOR
     return each * type_.size, _NUMBER if of_numbers else _CALL + type_.size
+
+
+def _times_of_choice(eq: Equation) -> tuple[float, float] | None:
+    """Return the times of the longer of two branches, if both are of numbers."""
+    branches = eq.params_as(Cond).branches
+    if len(branches) != 2 or not all(map(is_handed_on, (*eq.operands, *eq.results))):
+        return None
+    times = [[_times(inner) for inner in branch.equations] for branch in branches]
+    known = [[pair for pair in pairs if pair is not None] for pairs in times]
+    if known != times:
+        return None
+    python, called = (max(sum(pair[k] for pair in pairs) for pairs in known) for k in (0, 1))
+    return python + _OPERATOR, called + _CALL
 
 
 def _time_of_elements(atom: Atom, call: float, operators: int) -> float:

@@ -19,7 +19,7 @@ from funcdiff.core.computed import computed
 from funcdiff.core.primitive import Primitive
 from funcdiff.core.program import Equation
 from funcdiff.core.quiet import quiet
-from funcdiff.core.types import BOOL, FLOAT
+from funcdiff.core.types import BOOL, FLOAT, INT, ArrayType
 from funcdiff.ops.elementwise.mathematics import root_of_squares
 from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
 
@@ -52,7 +52,9 @@ FUNCTIONS: Final[dict[Any, str]] = {
 }
 """What is the same of floats and flags, as an expression; of the others NumPy is called."""
 
-_LOGIC: Final = frozenset((np.logical_and, np.logical_or, np.logical_not))
+_LOGIC: Final = frozenset(
+    (np.logical_and, np.logical_or, np.logical_not, np.equal, np.not_equal)
+)  # fmt: skip
 """Functions that mean the same of flags."""
 
 _OTHERS: Final[dict[Primitive[Any], str]] = {
@@ -90,6 +92,8 @@ def expression(eq: Equation) -> Expression | None:
 
     None if nothing here does, because not everything is a float or a flag, say.
     """
+    if makes_index(eq):
+        return Expression("{}")
     if not all(is_number(atom.type.dtype) for atom in (*eq.operands, *eq.results)):
         return None
     function = eq.operation.function
@@ -109,6 +113,13 @@ def expression(eq: Equation) -> Expression | None:
         "{}" if isinstance(function, np.ufunc) else "float64({})" for _ in eq.operands
     )
     return Expression(f"{python}({{called}}({operands}))", function)
+
+
+def makes_index(eq: Equation) -> bool:
+    """Whether an equation makes a flag a number, which chooses a branch."""
+    if eq.primitive is not convert_p:
+        return False
+    return eq.operands[0].type == ArrayType((), BOOL) and eq.results[0].type == ArrayType((), INT)
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:

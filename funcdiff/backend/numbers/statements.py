@@ -29,6 +29,46 @@ class Statement(NamedTuple):
         """Return the statement."""
         return f"{self.name} = {self.template.format(*self.operands)}"
 
+    def lines(self) -> list[str]:
+        """Return the statement, in one line."""
+        return [self.text()]
+
+
+class Alternative(NamedTuple):
+    """One of two lists of statements, and the names that get values from whichever runs.
+
+    Attributes
+    ----------
+    condition
+        Whether the second runs.
+    names
+        What is assigned to.
+    branches
+        The statements, and the values.
+    """
+
+    condition: str
+    names: Sequence[str]
+    branches: Sequence[tuple[Sequence[Statement | Alternative], Sequence[str]]]
+
+    def lines(self) -> list[str]:
+        """Return the statement, line by line."""
+        other, first = (
+            [f"    {line}" for line in [*lines_of(statements), self._assigned(values)]]
+            for statements, values in self.branches
+        )
+        return [f"if {self.condition}:", *first, "else:", *other]
+
+    def _assigned(self, values: Sequence[str]) -> str:
+        if not values:
+            return "pass"
+        return f"{', '.join(self.names)}, = {', '.join(values)},"
+
+
+def lines_of(statements: Iterable[Statement | Alternative]) -> list[str]:
+    """Return the lines of statements."""
+    return [line for statement in statements for line in statement.lines()]
+
 
 class Parts:
     """Functions that run some statements one after the other, and keep what is needed later.

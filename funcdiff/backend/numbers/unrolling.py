@@ -21,12 +21,20 @@ from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.numbers.estimates import is_rearranging, is_worth_unrolling
 from funcdiff.backend.numbers.scalars import FUNCTIONS, Attempt, expression, literal
-from funcdiff.backend.numbers.statements import KEPT, PART, Parts, Statement
+from funcdiff.backend.numbers.statements import (
+    KEPT,
+    PART,
+    Alternative,
+    Parts,
+    Statement,
+    lines_of,
+)
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.overwriting import Choice, choices
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import BOOL
+from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import Guard, divert, guard_p
 from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
@@ -91,7 +99,7 @@ class Body(NamedTuple):
     """
 
     inputs: list[list[str]]
-    statements: list[Statement]
+    statements: list[Statement | Alternative]
     outputs: list[list[str]]
     names: dict[str, Any]
 
@@ -100,27 +108,58 @@ def unroll(program: Program) -> Source | None:
     """Return the code of a program of floats; None if it is not worth it."""
     if not is_worth_unrolling(program):
         return None
-    return _Unroller(program, flat=False).source()
+    return _Unroller(program, _Names(), flat=False).source()
 
 
 def unroll_body(program: Program) -> Body | None:
     """Return the statements of a program of floats, the body of a loop; None if not worth it."""
     if not is_worth_unrolling(program, flat=True):
         return None
-    return _Unroller(program, flat=True).body()
+    return unrolled_body(program)
+
+
+def unrolled_body(program: Program) -> Body:
+    """Return the statements of a program of floats."""
+    return _Unroller(program, _Names(), flat=True).body()
+
+
+class _Names:
+    """What the code calls, by the names that it has there; branches share them."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = dict(_NAMES)
+        self._called: dict[Any, str] = {}
+
+    def of(self, eq: Equation, function: Any) -> str:
+        """Return the name of a function that is called; another one for other parameters."""
+        key = eq.primitive, eq.params
+        if key not in self._called:
+            name = eq.primitive.name
+            self._called[key] = f"{name}_{len(self._called)}" if name in self.known else name
+            self.known[self._called[key]] = function
+        return self._called[key]
 
 
 class _Unroller:
     """Finds the statements that compute the elements of each variable, and writes them down."""
 
-    def __init__(self, program: Program, *, flat: bool) -> None:
-        self._program, self._flat = program, flat
-        self._names: dict[str, Any] = dict(_NAMES)
-        self._called: dict[Any, str] = {}
-        self._statements: list[Statement] = []
-        self._elements: list[Any] = [self._argument(v) for v in program.inputs]
-        for pair in zip(program.equations, choices(program, last_uses(program)), strict=True):
-            self._elements.append(self._result(*pair))
+    def __init__(
+        self,
+        program: Program,
+        names: _Names,
+        *,
+        flat: bool,
+        given: Sequence[Any] | None = None,
+        prefix: str = "v",
+    ) -> None:
+        self._program, self._flat, self._names, self._prefix = program, flat, names, prefix
+        self._statements: list[Statement | Alternative] = []
+        self._elements: list[Any] = [*(given or map(self._argument, program.inputs))]
+        for eq, choice in zip(program.equations, choices(program, last_uses(program)), strict=True):
+            if eq.primitive is cond_p:
+                self._elements += self._chosen(eq)
+            else:
+                self._elements.append(self._result(eq, choice))
 
     # ---- elements --------------------------------------------------------------------------
 
@@ -153,7 +192,7 @@ class _Unroller:
         if is_rearranging(eq):
             rearranged = choice.function(*[np.asarray(x, dtype=object) for x in xs])
             return rearranged if shape else np.asarray(rearranged, dtype=object)[()]
-        number = f"v{eq.results[0].number}"
+        number = self._own_name(eq.results[0])
         if reduction_ufunc(eq) in _OF_NOTHING:
             made = [self._fold(eq, row, f"{number}_{k}") for k, row in enumerate(_rows(eq, *xs))]
         elif eq.primitive is contract_p:
@@ -171,20 +210,32 @@ class _Unroller:
         assert found is not None
         template = found.template
         if found.called is not None:
-            template = template.replace("{called}", self._name(eq, found.called))
+            template = template.replace("{called}", self._names.of(eq, found.called))
         if not eq.results[0].type.shape:
             return [self._assign(name, template, xs)]
         rows = zip(*(x.flat for x in xs), strict=True)
         return [self._assign(f"{name}_{k}", template, row) for k, row in enumerate(rows)]
 
-    def _name(self, eq: Equation, function: Any) -> str:
-        """Return the name of a function that is called; another one for other parameters."""
-        key = eq.primitive, eq.params
-        if key not in self._called:
-            name = eq.primitive.name
-            self._called[key] = f"{name}_{len(self._called)}" if name in self._names else name
-            self._names[self._called[key]] = function
-        return self._called[key]
+    def _own_name(self, v: Var) -> str:
+        return f"{self._prefix}{v.number}"
+
+    def _chosen(self, eq: Equation) -> list[Any]:
+        """Return the elements of the results of whichever of two branches runs."""
+        condition, *xs = [self._read(atom) for atom in eq.operands]
+        names = [f"{self._own_name(v)}_{k}" for v in eq.results for k in range(v.type.size)]
+        prefixes = [f"{self._own_name(eq.results[0])}{letter}" for letter in "no"]
+        branches = []
+        for branch, prefix in zip(eq.params_as(Cond).branches, prefixes, strict=True):
+            inner = _Unroller(branch, self._names, flat=True, given=xs, prefix=prefix).body()
+            branches.append((inner.statements, [x for output in inner.outputs for x in output]))
+        self._statements.append(Alternative(f"{condition} > 0", names, branches))
+        taken = iter(names)
+        return [
+            np.array([next(taken) for _ in range(v.type.size)], dtype=object).reshape(v.type.shape)
+            if v.type.shape
+            else next(taken)
+            for v in eq.results
+        ]
 
     def _add_to_box(self, eq: Equation, x: Any, u: Any) -> Any:
         """Return the elements of `x` with those of `u` added to a box of them.
@@ -196,7 +247,7 @@ class _Unroller:
         for k, (place, old, new) in enumerate(
             zip(np.ndindex(box.shape), box.flat, u.flat, strict=True)
         ):
-            name = f"v{eq.results[0].number}_{k}"
+            name = f"{self._own_name(eq.results[0])}_{k}"
             box[place] = new if old == "0.0" else self._assign(name, "{} + {}", (old, new))
         return x
 
@@ -214,7 +265,7 @@ class _Unroller:
         holds = "{}" if p.outcome else "not {}"
         handed = "".join(f", {text}" for text in texts)
         text = f"{holds} or divert({p.number}, {1 - p.outcome}{handed})"
-        self._assign(f"v{eq.results[0].number}", text, elements)
+        self._assign(self._own_name(eq.results[0]), text, elements)
 
     def _fold(self, eq: Equation, row: Sequence[str], name: str) -> str:
         """Return the element that a reduction makes of some."""
@@ -236,26 +287,27 @@ class _Unroller:
         """Return the statements, and the elements that come in and go out."""
         elements = [_elements(self._elements[v.number]) for v in self._program.inputs]
         outputs = [_elements(self._read(atom)) for atom in self._program.outputs]
-        return Body(elements, self._statements, outputs, self._names)
+        return Body(elements, self._statements, outputs, self._names.known)
 
     def source(self) -> Source:
         """Return the code: one function, or one that calls others for a part of it each."""
         if len(self._statements) > PART:
-            return Source(self._in_parts(), self._names)
+            return Source(self._in_parts(), self._names.known)
         outputs = [
             self._output(atom, _elements(self._read(atom))) for atom in self._program.outputs
         ]
         lines = [
             *map(_conversion, self._program.inputs),
             *self._unpacking(),
-            *(statement.text() for statement in self._statements),
+            *lines_of(self._statements),
             f"return [{', '.join(outputs)}]",
         ]
-        return Source(function("program", self._parameters, lines), self._names)
+        return Source(function("program", self._parameters, lines), self._names.known)
 
     def _in_parts(self) -> str:
         """Return the code as several functions; elements of one output are kept side by side."""
-        computed = {statement.name for statement in self._statements}
+        statements = [s for s in self._statements if isinstance(s, Statement)]
+        computed = {statement.name for statement in statements}  # in loops only there are others
         kept: dict[str, None] = {}
         for atom in self._program.outputs:
             for element in _elements(self._read(atom)):
@@ -263,7 +315,8 @@ class _Unroller:
                 if element not in computed or element in kept:
                     name = self._assign(f"y{len(kept)}", "{}", (element,))
                 kept[name] = None
-        parts = Parts(self._statements, kept)
+        statements = [s for s in self._statements if isinstance(s, Statement)]
+        parts = Parts(statements, kept)
         functions = parts.functions(self._parameters, self._unpacking())
         arguments = ", ".join([KEPT, *self._parameters])
         lines = [*map(_conversion, self._program.inputs)]

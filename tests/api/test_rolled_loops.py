@@ -1,0 +1,377 @@
+"""Loops that Python decides by values run as often as they have to, also as never before."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+import funcdiff.numpy as fnp
+from funcdiff.api.compiling import guarded
+from funcdiff.api.compiling.guarded import RecompilationWarning
+from tests.api.branching import loop_program
+
+FD: Any = fd
+
+
+def newton(a: Any) -> Any:
+    x = a
+    while abs(x * x - a) > 1e-10 * a:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def bisection(a: Any) -> Any:
+    low, high = 0.0 * a, 0.0 * a + 4.0
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        if middle * middle > a:
+            high = middle
+        else:
+            low = middle
+    return low * a + high
+
+
+def kept_from_before(a: Any) -> Any:
+    """What was before the loop is read behind it, under a name that a loop has left alone."""
+    x = 1.0 * a
+    before = x
+    while x < 9.0:
+        x = x * 1.5 if x > 2.0 else x + 1.0
+    return x * before + before
+
+
+def exchanged(a: Any) -> Any:
+    x, y = a, a * a
+    while x + y < 40.0:
+        x, y = y, x + 0.5 * y
+    return x / y
+
+
+def several_exits(a: Any) -> Any:
+    x = a
+    while True:
+        x = 1.3 * x + 0.1
+        if x > 20.0:
+            return np.sin(x)
+        y = np.cos(x) * a
+        if y > 2.5:
+            break
+    return y * x
+
+
+def nested(a: Any) -> Any:
+    total, x = 0.0 * a, a
+    while x > 0.2:
+        y = x
+        while y < 3.0:
+            y = y * 1.4 + 0.05
+            total = total + y
+        x = 0.7 * x
+    return total
+
+
+def in_a_helper(a: Any) -> Any:
+    def halved(z: Any) -> Any:
+        while z > a:
+            z = 0.5 * z
+        return z
+
+    x = 5.0 * a
+    while x < 60.0:
+        x = x + halved(x) + 1.0
+    return halved(x) * x
+
+
+def recursion(a: Any) -> Any:
+    def descend(x: Any, depth: int) -> Any:
+        while x > 4.0:
+            x = 0.6 * x
+        return x if depth == 0 else descend(x * 3.0, depth - 1) + x
+
+    return descend(7.0 * a, 3)
+
+
+def derivative_within(a: Any) -> Any:
+    def potential(x: Any) -> Any:
+        return 0.5 * x**2 - a * x if x > 1.0 else x**2 - a * x
+
+    x = 2.0 * a
+    while abs(fd.grad(potential)(x)) > 1e-3:
+        x = x - 0.4 * fd.grad(potential)(x)
+    return x
+
+
+def rows(a: Any) -> Any:
+    y = np.stack([a, 2.0 * a, -a])
+    while np.sum(y * y) < 50.0:
+        y = 1.2 * y + np.sum(y[y > 0.5])
+    return np.sum(y) * y[np.argmax(y)]
+
+
+def changed_in_place(a: Any) -> Any:
+    y = np.stack([a, 0.5 * a])
+    other = y
+    while y[0] < 8.0:
+        y[0] = y[0] * 1.5
+        y += 0.1
+    return other[0] * other[1] + np.sum(y)
+
+
+def changed_by_the_callee(a: Any) -> Any:
+    def grow(z: Any) -> None:
+        while np.sum(z) < 12.0:
+            z *= 1.25
+
+    y = np.stack([a, a + 1.0])
+    grow(y)
+    return y[0] * y[1]
+
+
+def views(a: Any) -> Any:
+    y = np.stack([a, a * a, a])
+    head = y[:2]
+    while y[0] < 7.0:
+        y[0] = 1.4 * y[0]
+    return np.sum(head) * a
+
+
+def counter(a: Any) -> Any:
+    x, k = a, 0
+    while x < 30.0:
+        x, k = x * 1.5, k + 1
+    return x * k
+
+
+def bounded(a: Any) -> Any:
+    x, k = a, 0
+    while x < 30.0 and k < 5:
+        x, k = x * 1.5, k + 1
+    return x + k
+
+
+def for_with_break(a: Any) -> Any:
+    x = a
+    for _ in range(6):
+        x = 1.5 * x + 0.2
+        if x > 9.0:
+            break
+    return x * a
+
+
+def from_an_iterator(a: Any) -> Any:
+    x, factors = a, iter([1.1, 1.9, 1.2, 1.3] * 10)
+    while x < 30.0:
+        x = x * next(factors)
+    return x
+
+
+def from_a_generator(a: Any) -> Any:
+    x, rng = a, np.random.default_rng(0)
+    while x < 30.0:
+        x = x * (1.1 + rng.uniform())
+    return x
+
+
+def from_a_cycle(a: Any) -> Any:
+    x, factors = a, itertools.cycle([1.1, 1.9])
+    while x < 30.0:
+        x = x * next(factors)
+    return x
+
+
+def nonlocal_counter(a: Any) -> Any:
+    calls = 0
+
+    def step(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return x * (1.0 + 1.0 / calls) + 0.2
+
+    x = a
+    while x < 30.0:
+        x = step(x)
+    return x
+
+
+def remembered(a: Any) -> Any:
+    x, history = a, []
+    while x < 30.0:
+        history.append(x)
+        x = 1.5 * x
+    return sum(history) + x
+
+
+def last_two(a: Any) -> Any:
+    x, pair = a, (a, a)
+    while x < 30.0:
+        pair = (pair[1], x)
+        x = 1.3 * x + 0.1 * pair[0]
+    return pair[0] * pair[1]
+
+
+@dataclass
+class State:
+    x: Any
+    steps: int = 0
+
+
+def attribute(a: Any) -> Any:
+    state = State(a)
+    while state.x < 30.0:
+        state.x, state.steps = state.x * 1.5, state.steps + 1
+    return state.x * state.steps
+
+
+def plain_time(a: Any) -> Any:
+    x, t = a, 0.0
+    while x < 30.0:
+        x, t = x * 1.5 + t, t + 0.25
+    return x + t
+
+
+def constant_buffer(a: Any) -> Any:
+    x, seen = a, fnp.zeros(1)
+    while x < 30.0:
+        seen[0] += 1.0
+        x = x * (1.5 if seen[0] < 3.0 else 1.2)
+    return x
+
+
+def caught(a: Any) -> Any:
+    x = a
+    while x < 30.0:
+        try:
+            if x > 5.0:
+                raise ValueError
+            x = 1.5 * x
+        except ValueError:
+            x = 1.2 * x + 1.0
+    return x
+
+
+def unused_before(a: Any) -> Any:
+    """A name that is only now and then bound anew."""
+    x, best = a, a
+    while x < 30.0:
+        x = 1.4 * x
+        if np.sin(x) > np.sin(best):
+            best = x
+    return best * a + x
+
+
+ROLLED = [
+    newton, bisection, kept_from_before, exchanged, several_exits, nested, in_a_helper, recursion,
+    rows, changed_in_place, changed_by_the_callee, caught, last_two,
+]  # fmt: skip
+OTHERS = [
+    derivative_within, views, counter, bounded, for_with_break, from_an_iterator, from_a_generator,
+    from_a_cycle, nonlocal_counter, remembered, attribute, plain_time, constant_buffer,
+    unused_before,
+]  # fmt: skip
+POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5]
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for loops after the first way."""
+    monkeypatch.setattr(guarded, "_FEW", 1)
+
+
+def second(f: Any) -> Any:
+    return FD.grad(FD.grad(f))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        pytest.param(lambda f: f, id="f"),
+        pytest.param(FD.grad, id="grad", marks=pytest.mark.thinned(4)),
+        pytest.param(second, id="second", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("f", [*ROLLED, *OTHERS], ids=lambda f: f.__name__)
+@pytest.mark.usefixtures("early")
+def test_loops_give_what_python_gives(f: Any, transform: Any) -> None:
+    plain, compiled = transform(f), FD.jit(transform(f))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecompilationWarning)
+        for a in [*POINTS, *POINTS[:4]]:
+            np.testing.assert_allclose(compiled(a), plain(a), rtol=1e-8, atol=1e-10, err_msg=str(a))
+
+
+def misses(f: Any, points: Any) -> int:
+    """Return how many of the later calls were traced."""
+    compiled = FD.jit(f)
+    for a in points:
+        compiled(a)
+    before = sum(compiled.cache_info().misses.values())
+    for a in np.linspace(0.35, 3.15, 40):
+        np.testing.assert_allclose(compiled(a), f(a), rtol=1e-8)
+    return int(sum(compiled.cache_info().misses.values()) - before)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [newton, bisection, in_a_helper, changed_in_place, last_two],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.usefixtures("early")
+def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> None:
+    assert misses(f, POINTS) <= 2
+
+
+@pytest.mark.usefixtures("early")
+def test_what_python_remembers_outside_of_the_variables_makes_no_loop() -> None:
+    for f in (counter, from_an_iterator, from_a_generator, nonlocal_counter, attribute):
+        compiled = FD.jit(f)
+        for a in POINTS[:4]:
+            compiled(a)
+        (known,) = compiled._programs.values()
+        assert not known._loops
+
+
+@pytest.mark.usefixtures("early")
+def test_who_decides_a_loop_may_go_another_way_later() -> None:
+    """A way through an iteration that was never seen is traced when it comes."""
+
+    def f(a: Any) -> Any:
+        x = a
+        while x < 30.0:
+            x = x * 1.5 if x < 25.0 or x > 28.0 else x * a
+        return x
+
+    compiled, points = FD.jit(f), np.linspace(1.05, 3.0, 40)
+    for a in points:
+        np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [4])
+@pytest.mark.usefixtures("early")
+def test_random_programs_with_loops(seed: int) -> None:
+    _compare(seed, inputs=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 108))
+@pytest.mark.usefixtures("early")
+def test_more_random_programs_with_loops(seed: int) -> None:
+    _compare(seed, inputs=30)
+
+
+def _compare(seed: int, inputs: int) -> None:
+    f, text = loop_program(seed)
+    rng = np.random.default_rng(seed)
+    compiled, slope = FD.jit(f), FD.jit(FD.grad(f))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecompilationWarning)
+        for k in range(inputs):
+            x = rng.normal(size=3)
+            np.testing.assert_allclose(compiled(x), f(x), 1e-9, 1e-9, err_msg=text)
+            if k < inputs // 3:
+                np.testing.assert_allclose(slope(x), FD.grad(f)(x), 1e-8, 1e-8, err_msg=text)
