@@ -238,7 +238,7 @@ class JittedFunction(ByParts, Generic[P, R]):
     def traced(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
         """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
-        trace = self._record(args, kwargs, kind, decides=self._decides)
+        trace = self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
         return Traced(guarded_program(trace) if trace.decisions else program_of_trace(trace), trace)
 
     def cache_info(self) -> JitInfo:
@@ -261,17 +261,13 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     # ---- tracing ---------------------------------------------------------------------------
 
-    @property
-    def _decides(self) -> type[Decisions] | None:
-        return Decisions if self._guards else None
-
     def _guarded(self) -> Guarded:
         return Guarded(FunctionName(self._function), Rolling, native=self._native)
 
     def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind) -> Trace | None:
         """Trace the function; None where that needs values that only a trace outside may have."""
         if current_builder() is None:
-            return self._record(args, kwargs, kind, decides=self._decides)
+            return self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
         enclosing = list(builders())
         refused = [b.refused for b in enclosing]
         try:

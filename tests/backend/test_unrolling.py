@@ -22,6 +22,7 @@ from funcdiff.core.evaluate import Executable
 from funcdiff.core.program import Program
 from funcdiff.core.running import as_run
 from funcdiff.ops.control.scan import Scan
+from funcdiff.ops.control.sweeps import While
 from funcdiff.testing.differences import disagreement, rounding
 from tests.backend.test_kernels import kept, swapped
 from tests.backend.test_source import (
@@ -306,4 +307,4 @@ def test_a_loop_of_numbers_is_written_out() -> None:
     x = np.float64(0.3)
     program = fd.trace(_steps)(x)
     (loop,) = (eq for eq in program.equations if str(eq.primitive) == "while_loop")
-    assert while_of_numbers(loop.params) is not None
+    assert while_of_numbers(loop.params_as(While)) is not None
