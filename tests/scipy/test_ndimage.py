@@ -178,3 +178,12 @@ def test_labels_and_sizes_that_are_traced_are_refused() -> None:
         fd.vjp(lambda size: ndimage.fourier_ellipsoid(A, size), 2.0)
     with pytest.raises(UnsupportedNumPyError, match="use map_coordinates"):
         fd.vjp(lambda x: ndimage.geometric_transform(x, lambda p: p), A)
+
+
+@pytest.mark.parametrize("name", ["gaussian_filter", "uniform_filter", "median_filter", "laplace"])
+def test_an_empty_image_stays_empty(name: str) -> None:
+    options = () if name == "laplace" else (3,)
+    for shape in ((0,), (0, 3)):
+        value, pull = fd.vjp(lambda x: getattr(ndimage, name)(x, *options), np.ones(shape))
+        assert value.shape == shape
+        assert pull(np.ones(shape))[0].shape == shape

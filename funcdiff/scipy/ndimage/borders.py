@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy import take
+from funcdiff.numpy.border.promotion import array
 
 NEAREST, WRAP, REFLECT, MIRROR, CONSTANT, GRID_WRAP, GRID_CONSTANT = range(7)
 """SciPy's codes of its modes; filters have the first five, and take wrap for grid-wrap."""
@@ -36,6 +37,8 @@ def pixels(place: Any, n: int, mode: int) -> tuple[Any, Any]:
 
 def extended(x: Any, axis: int, before: int, behind: int, mode: int, cval: Any) -> Any:
     """Return an image with so many more pixels at both ends of an axis, or with fewer."""
+    if x.shape[axis] == 0:  # no pixel stands for any
+        return array(np.zeros([before + behind if k == axis else n for k, n in enumerate(x.shape)]))
     index, inside = pixels(np.arange(-before, x.shape[axis] + behind), x.shape[axis], mode)
     y = take(x, index, axis=axis)
     if mode not in _BY_CONSTANT:
