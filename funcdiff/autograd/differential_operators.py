@@ -19,11 +19,13 @@ import numpy as np
 
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import elementwise, gradient, products
-from funcdiff.api.derivatives import jacobian as jacobians
 from funcdiff.api.derivatives.linearization import linearize
 from funcdiff.autograd.conventions import conjugated, floating, pulled
 from funcdiff.autograd.spaces import vspace
+from funcdiff.core.late import late
 from funcdiff.errors import OutputError, user_location
+
+_jacobian = late("funcdiff.api.derivatives.jacobian", "jacobian")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -218,7 +220,7 @@ def jacobian(fun: Function, argnum: int = 0) -> Function:
     OutputError
         When called, if the argument is complex and the result is, too: there is no one array.
     """
-    found = jacobians.jacobian(fun, _positions(argnum))
+    found = _jacobian(fun, _positions(argnum))
 
     @_named(fun, "jacobian", argnum)
     def computed(*args: Any, **kwargs: Any) -> Any:
