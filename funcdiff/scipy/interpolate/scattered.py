@@ -19,7 +19,7 @@ from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.borrowed import borrow_classes, method_of
-from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load
+from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, table
 from funcdiff.scipy.interpolate.piecewise import _points
 
 # ---- triangulations and neighbours ---------------------------------------------------------------
@@ -62,8 +62,8 @@ class Scattered(Holder):
 
     is_traced = False
 
-    def __init_subclass__(cls) -> None:
-        cls.__module__, cls.__qualname__ = "funcdiff.scipy.interpolate", cls.__name__  # for pickles
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _blank, (type(self).__name__,), self.__dict__
 
     def _keep(self, points: Any, values: Any, rescale: bool, fill_value: Any) -> bool:
         """Keep points and values; return whether something is traced."""
@@ -86,6 +86,12 @@ class Scattered(Holder):
         values = array(self._values)
         kind = np.complex128 if values.dtype.kind == "c" else np.float64
         return points, xi, values.astype(kind), shape
+
+
+def _blank(name: str) -> Any:
+    """Return a new interpolator of that name, before it has a state."""
+    kind = table["scipy.interpolate"][name]
+    return kind.__new__(kind)
 
 
 def _linear() -> Any:
