@@ -33,6 +33,7 @@ from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapted_code
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, replacement_of, table
 from funcdiff.scipy.equalities import run_watched
+from funcdiff.scipy.instances import metaclass_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -315,10 +316,10 @@ def _class(plain: Any) -> Any:
         for name, value in vars(plain).items()
         if name not in ("__dict__", "__weakref__", "__slots__")
     }
-    members["__reduce_ex__"] = _reduction(plain)
+    members |= {"__reduce_ex__": _reduction(plain), "borrowed_from": plain}
     bases = tuple(_class(base) for base in plain.__bases__ if _is_scipys(base))
     holder = () if any(issubclass(b, Holder) for b in bases) else (Holder,)
-    found = type(plain)(plain.__name__, (*bases, plain, *holder), members)
+    found = metaclass_of(plain)(plain.__name__, (*bases, plain, *holder), members)
     # where no base is borrowed, super() must not be the class itself
     own.cell_contents = found if bases else plain
     _borrowed[-id(plain)] = plain, found

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial import transform as plain_transform
 from scipy.spatial.transform import Rotation
 
 import funcdiff as fd
@@ -193,3 +194,53 @@ def test_the_square_of_an_angle_has_its_second_derivative_for_no_rotation() -> N
     v = np.array([0.0, 2.0, 3.2])
     found = fd.grad(lambda v: transform.Rotation.from_rotvec(v).magnitude())(v)
     np.testing.assert_allclose(found, -v / np.linalg.norm(v), rtol=1e-12)
+
+
+PLAIN = Rotation.from_rotvec([0.1, 0.2, 0.3])
+MOTION = plain_transform.RigidTransform.from_components([1.0, 2.0, 3.0], PLAIN)
+
+
+def _around(v: Any, motion: Any) -> Any:
+    moved = transform.RigidTransform.from_components(v, transform.Rotation.from_rotvec(v))
+    return (motion * moved * motion).as_matrix()
+
+
+MIXED: dict[str, Any] = {
+    "from the left": lambda v, p, _: (p * transform.Rotation.from_rotvec(v)).as_quat(),
+    "from the right": lambda v, p, _: (transform.Rotation.from_rotvec(v) * p).as_quat(),
+    "motions": lambda v, _, motion: _around(v, motion),
+    "part": lambda v, p, _: transform.RigidTransform.from_components(v, p).as_matrix(),
+    "together": lambda v, p, _: transform.Slerp(
+        [0.0, 1.0], transform.Rotation.concatenate([p, transform.Rotation.from_rotvec(v)])
+    )(0.3).as_matrix(),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow) if x == "motions" else x for x in MIXED]
+)
+def test_plain_rotations_may_stand_beside_traced_ones(name: str) -> None:
+    def traced_alone(v: Any) -> Any:
+        given = transform.Rotation.from_rotvec(np.array([0.1, 0.2, 0.3]) + 0 * v)
+        motion = transform.RigidTransform.from_components(np.array([1.0, 2, 3]) + 0 * v, given)
+        return MIXED[name](v, given, motion)
+
+    v = np.array([0.3, -0.2, 0.4])
+
+    def f(v: Any) -> Any:
+        return MIXED[name](v, PLAIN, MOTION)
+
+    np.testing.assert_allclose(fd.vjp(f, v)[0], f(v), rtol=1e-13, atol=1e-15)
+    expected = fd.jacfwd(traced_alone)(v)
+    for derivative in (fd.jacobian(f), fd.jit(fd.jacfwd(f))):
+        np.testing.assert_allclose(derivative(v), expected, rtol=1e-12, atol=1e-13)
+    expected = fd.hvp(lambda v: np.sum(traced_alone(v) ** 3), (v,), (v**2,))
+    found = fd.hvp(lambda v: np.sum(f(v) ** 3), (v,), (v**2,))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_what_is_no_rotation_is_still_no_factor() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        fd.grad(lambda v: transform.Rotation.from_rotvec(v) * 3)(np.ones(3))
+    assert isinstance(PLAIN, transform.Rotation)
+    assert not isinstance(np.ones(3), transform.Rotation)

@@ -140,3 +140,21 @@ for _name, _ours in {
 define(f"{_PACKAGE}._rotation", select_backend=_selection("_rotation"))
 define(f"{_PACKAGE}._rigid_transform", select_backend=_selection("_rigid_transform"))
 borrow_classes(_PACKAGE, "Rotation Slerp RigidTransform")
+
+
+# ---- products with plain ones --------------------------------------------------------------------
+
+
+def _multiply_plain_ones(name: str) -> None:
+    """Let transforms be multiplied from the left by plain ones of SciPy's class."""
+    kind: Any = copy_of(getattr(load(_PACKAGE), name))
+    multiply = kind.__mul__
+
+    def multiply_from_the_left(self: Any, other: Any) -> Any:
+        return multiply(other, self)
+
+    kind.__rmul__ = multiply_from_the_left
+
+
+for _name in ("Rotation", "RigidTransform"):
+    _multiply_plain_ones(_name)
