@@ -164,7 +164,12 @@ def calling_frame() -> FrameType | None:
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code of none of funcdiff, NumPy, SciPy and the standard library."""
-    return not frame.f_code.co_filename.startswith(_OURS) and _is_users(frame, _others())
+    return is_users_file(frame.f_code.co_filename)
+
+
+def is_users_file(file: str) -> bool:
+    """Whether a file is of none of funcdiff, NumPy, SciPy and the standard library."""
+    return _is_users_file(file, _others())
 
 
 def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
@@ -177,7 +182,10 @@ def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
 
 
 def _is_users(frame: FrameType, others: tuple[str, ...]) -> bool:
-    file = frame.f_code.co_filename
+    return _is_users_file(frame.f_code.co_filename, others)
+
+
+def _is_users_file(file: str, others: tuple[str, ...]) -> bool:
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
     return not (pythons or file.startswith(others))
 

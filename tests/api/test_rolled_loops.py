@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -199,6 +200,49 @@ def nonlocal_counter(a: Any) -> Any:
     return x
 
 
+TURNS = 0
+
+
+def global_counter(a: Any) -> Any:
+    global TURNS  # noqa: PLW0603
+    TURNS, x = 0, a
+    while x < 30.0:
+        x = x * (1.2 if TURNS % 2 else 1.5)
+        TURNS += 1
+    return x * a
+
+
+def turn() -> float:
+    global TURNS  # noqa: PLW0603
+    TURNS += 1
+    return 1.0 + 1.0 / TURNS
+
+
+def counter_of_a_global_function(a: Any) -> Any:
+    global TURNS
+    TURNS, x = 0, a
+    while x < 30.0:
+        x = x * turn()
+    return x
+
+
+def from_a_bound_method(a: Any) -> Any:
+    x, factor = a, [1.1, 1.9, 1.2, 1.3, 1.7, 1.5, 2.0] * 9
+    take = factor.pop
+    del factor
+    while x < 30.0:
+        x = x * take()
+    return x
+
+
+def from_the_global_generator(a: Any) -> Any:
+    np.random.seed(0)  # noqa: NPY002
+    x = a
+    while x < 30.0:
+        x = x * (1.1 + np.random.uniform())  # noqa: NPY002
+    return x
+
+
 def remembered(a: Any) -> Any:
     x, history = a, []
     while x < 30.0:
@@ -271,8 +315,13 @@ ROLLED = [
 ]  # fmt: skip
 OTHERS = [
     derivative_within, views, counter, bounded, for_with_break, from_an_iterator, from_a_generator,
-    from_a_cycle, nonlocal_counter, remembered, attribute, plain_time, constant_buffer,
+    from_a_cycle, from_a_bound_method, from_the_global_generator, nonlocal_counter, global_counter,
+    counter_of_a_global_function, remembered, attribute, plain_time, constant_buffer,
     unused_before,
+]  # fmt: skip
+REMEMBERING = [
+    from_an_iterator, from_a_generator, from_a_bound_method, from_the_global_generator,
+    nonlocal_counter, global_counter, counter_of_a_global_function,
 ]  # fmt: skip
 POINTS = [1.7, 0.9, 2.6, 0.4, 1.1, 3.3, 0.7, 2.1, 0.3, 1.4, 2.9, 0.5]
 
@@ -328,12 +377,31 @@ def test_numbers_of_iterations_that_were_never_seen_are_no_new_ways(f: Any) -> N
 
 @pytest.mark.usefixtures("early")
 def test_what_python_remembers_outside_of_the_variables_makes_no_loop() -> None:
-    for f in (counter, from_an_iterator, from_a_generator, nonlocal_counter, attribute):
+    for f in (*REMEMBERING, counter, attribute):
         compiled = FD.jit(f)
-        for a in POINTS[:4]:
-            compiled(a)
+        for a in (15.1, *POINTS[:4]):
+            np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
         (known,) = compiled._programs.values()
         assert not known._loops
+
+
+@pytest.mark.usefixtures("early")
+def test_iterations_that_contradict_each_other_make_no_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is remembered where nobody looks is noticed by what the iterations do."""
+    monkeypatch.setitem(os.environ, "TURNS", "")
+
+    def f(a: Any) -> Any:
+        os.environ["TURNS"], x = "", a
+        while x < 30.0:
+            x = x * (1.2 if len(os.environ["TURNS"]) % 2 else 1.5)
+            os.environ["TURNS"] += "x"
+        return x * a
+
+    compiled = FD.jit(f)
+    for a in POINTS:
+        np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
 
 
 @pytest.mark.usefixtures("early")

@@ -64,9 +64,12 @@ class Rolling(Protocol):
     ----------
     is_doubtful
         Whether the trace holds for no other call.
+    is_contradicted
+        Whether the function remembers something from one iteration to the next.
     """
 
     is_doubtful: bool
+    is_contradicted: bool
 
     def __call__(self, builder: Builder, operands: Sequence[Any], /) -> Decisions: ...  # noqa: D102
 
@@ -258,6 +261,9 @@ class Guarded:
     ) -> Any:
         """Return what the function does on a way that may have loops, and keep that."""
         trace = record(rolling)
+        if rolling.is_contradicted:
+            self._loops, self._looks, self._known = None, False, ((), None)
+            return self.enter(record(None), operands)
         way = _Way(trace._replace(captures=copy_arrays(trace.captures)), program_of_trace(trace))
         returned = self._run(trace, way.program, operands)
         count = len(trace.outputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcdiff.api.rolling.iterations import Event, NotALoopError
+from funcdiff.api.rolling.iterations import ContradictionError, Event, NotALoopError
 from funcdiff.api.rolling.rolling import DoubtfulError, Loops, Recorded, Renamed, rolled
 from funcdiff.api.rolling.states import Slot, state_of
 from funcdiff.core.atoms import Literal, Ref
@@ -32,11 +32,14 @@ class Rolling:
     ----------
     is_doubtful
         Whether the trace holds for no other call: it is not known what it reads after a loop.
+    is_contradicted
+        Whether the function remembers something between iterations that is not seen.
     """
 
     def __init__(self, loops: Loops) -> None:
         self.loops = loops
         self.is_doubtful = False
+        self.is_contradicted = False
 
     def __call__(self, builder: Builder, operands: Sequence[Any]) -> Decisions:
         """Return the decisions of the trace."""
@@ -82,6 +85,8 @@ class _RollingDecisions(Decisions):
                     builder, outputs = found.builder, found.outputs
             except (DoubtfulError, NotALoopError):
                 self._rolling.is_doubtful = True
+            except ContradictionError:
+                self._rolling.is_contradicted = True
         if builder is self._builder:
             decisions = {e.atom: Decision(e.atom, e.outcome, e.place) for e in self._events}
             self.made = list(decisions.values())

@@ -20,6 +20,10 @@ class NotALoopError(Exception):
     """What is repeated is no loop, or it is not known whether it is one."""
 
 
+class ContradictionError(Exception):
+    """Two iterations that look the same are not: the code remembers what is not seen."""
+
+
 class Event(NamedTuple):
     """A look at a value while a function is traced.
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
+
 from funcdiff.api.control.branching import cond
 from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, constant, current_builder
@@ -27,6 +29,12 @@ class Const(NamedTuple):
     """An array that the user's code has from elsewhere."""
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and _bytes(self.value) == _bytes(other.value)
+
+    def __hash__(self) -> int:
+        return hash(_bytes(self.value))
 
 
 Source: TypeAlias = int | Of | Const | Literal
@@ -165,6 +173,11 @@ class Iteration:
             assert builder is not None
             return builder.capture(source.value)
         return results[source]
+
+
+def _bytes(value: Any) -> tuple[Any, ...]:
+    array = np.asarray(value)
+    return array.dtype, array.shape, array.tobytes()
 
 
 def is_total(paths: Paths, depth: int) -> bool:

@@ -7,7 +7,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from funcdiff.api.control.loops import while_loop
-from funcdiff.api.rolling.iterations import Event, NotALoopError, Visits, path_between, visits
+from funcdiff.api.rolling.iterations import (
+    ContradictionError,
+    Event,
+    NotALoopError,
+    Visits,
+    path_between,
+    visits,
+)
 from funcdiff.api.rolling.paths import Iteration, Of, Path, Paths, is_total
 from funcdiff.api.rolling.states import Slot
 from funcdiff.core.atoms import Literal, Ref
@@ -67,6 +74,8 @@ def rolled(recorded: Recorded, loops: Loops) -> Recorded:
     ------
     DoubtfulError
         If it is not known what is read after a loop.
+    ContradictionError
+        If iterations with the same outcomes do different things.
     """
     refused: set[Any] = set()
     changed = True
@@ -95,8 +104,9 @@ def _ways(recorded: Recorded, found: Visits, loops: Loops) -> dict[tuple[int, ..
     for group in found.frames:
         for first, last in pairwise(group):
             outcomes = tuple([look.outcome for look in recorded.events[first:last]])
-            if outcomes not in ways:
-                ways[outcomes] = path_between(recorded.builder, recorded.events, first, last)
+            path = path_between(recorded.builder, recorded.events, first, last)
+            if ways.setdefault(outcomes, path) != path:
+                raise ContradictionError
     if not ways:
         raise NotALoopError
     return ways

@@ -3,14 +3,17 @@
 Two looks at one instruction, in frames whose variables say the same but for the values of traced
 arrays, are followed by the same operations, as long as the outcomes are the same.  That holds if
 nothing else is remembered anywhere: nothing may lie on the stack of the frame, as the iterator of a
-``for`` does, and every variable must be of a type whose whole content is seen here.
+``for`` does, and every variable must be of a type whose whole content is seen here.  So must be the
+global names that its code and the functions it calls may use.
 """
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterable
-from types import FrameType
+from functools import lru_cache
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,11 +22,21 @@ from funcdiff.api.rolling.liveness import live_variables
 from funcdiff.core.atoms import Ref
 from funcdiff.core.tracer import Recorder, Tracer
 from funcdiff.core.types import ArrayType
+from funcdiff.errors import is_users_file
 
 _MOST_BYTES: Final = 1 << 20
 """Bytes of an array that are looked at; where a variable has more, nothing is known."""
 _NUMBERS: Final = (bool, int, float, complex, str, bytes, types.NoneType, types.EllipsisType)
-_THEMSELVES: Final = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_THEMSELVES: Final = (np.ufunc, np.dtype, type(np.roll))
+
+
+class _Pair(NamedTuple):
+    x: int
+
+
+_REMEMBERING: Final = frozenset(("random", "default_rng"))
+"""Names of what goes on from call to call."""
+_DESCRIPTORS: Final = (property, types.MemberDescriptorType, type(_Pair.x))
 _CONTAINERS: Final = (list, tuple, dict)
 
 
@@ -65,9 +78,10 @@ def state_of(frame: FrameType) -> State | None:
         variables = [
             (name, found.seen(x)) for name, x in sorted(frame.f_locals.items()) if name in live
         ]
+        shared = found.of_code(code, frame.f_globals)
     except _Unseen:
         return None
-    key = (code, frame.f_lasti, id(frame.f_globals), tuple(variables))
+    key = (code, frame.f_lasti, id(frame.f_globals), tuple(variables), shared)
     return State(key, tuple(found.slots))
 
 
@@ -77,6 +91,7 @@ class _Variables:
     def __init__(self) -> None:
         self.slots: dict[Slot, int] = {}
         self._met: dict[int, int] = {}
+        self._names: tuple[str, ...] = ()
 
     def seen(self, x: Any) -> Any:
         """Return what tells a value from others; raise if that is not known."""
@@ -94,8 +109,17 @@ class _Variables:
         self._met[id(x)] = len(self._met)
         if kind is np.ndarray and x.dtype.kind in "biufc" and x.nbytes <= _MOST_BYTES:
             return x.dtype.str, x.shape, x.strides, x.tobytes()
+        if kind is types.BuiltinFunctionType:
+            return kind, x.__name__, self.seen(x.__self__)
+        if isinstance(x, types.ModuleType):
+            return kind, id(x), self._attributes(x, self._names)
+        if isinstance(x, type):
+            return kind, id(x), self._attributes(x, vars(x))
         if kind is types.FunctionType:
-            return kind, x.__code__, id(x.__globals__), self._all(_held(x))
+            if not is_users_file(x.__code__.co_filename):
+                return kind, x
+            own = self.of_code(x.__code__, x.__globals__)
+            return kind, x.__code__, id(x.__globals__), self._all(_held(x)), own
         if kind is types.MethodType:
             return kind, self.seen(x.__func__), self.seen(x.__self__)
         if kind in _CONTAINERS or (isinstance(x, tuple) and hasattr(x, "_fields")):
@@ -105,6 +129,29 @@ class _Variables:
                 self._all(x.values() if kind is dict else x),
             )
         raise _Unseen
+
+    def of_code(self, code: CodeType, scope: dict[str, Any]) -> Any:
+        """Return what tells the globals that code may use from others."""
+        before, self._names = self._names, names_of(code)
+        if _REMEMBERING.intersection(self._names):
+            raise _Unseen
+        found = [(name, self.seen(scope[name])) for name in self._names if name in scope]
+        self._names = before
+        return tuple(found)
+
+    def _attributes(self, x: Any, names: Iterable[str]) -> Any:
+        """Return what tells the variables of the user's modules and classes from others."""
+        module = x if isinstance(x, types.ModuleType) else sys.modules.get(x.__module__)
+        file = getattr(module, "__file__", None)
+        if module is None or (file is None and module.__name__ != "__main__"):
+            return ()
+        if file is not None and not is_users_file(file):
+            return ()
+        known = [(name, vars(x)[name]) for name in sorted(names) if name in vars(x)]
+        return tuple([
+            (name, self.seen(y)) for name, y in known
+            if not name.startswith("__") and not isinstance(y, _DESCRIPTORS)
+        ])  # fmt: skip
 
     def _all(self, xs: Iterable[Any]) -> tuple[Any, ...]:
         return tuple([self.seen(x) for x in xs])
@@ -116,6 +163,16 @@ class _Variables:
         alias = self._met.setdefault(id(x), len(self._met)) if isinstance(x, np.ndarray) else None
         slot = self.slots.setdefault(Slot(x.builder, x.atom, x.type), len(self.slots))
         return Tracer, type(x), x.type, alias, slot
+
+
+@lru_cache(maxsize=1024)
+def names_of(code: CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes in code, and in the functions it defines."""
+    names = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            names.update(names_of(inner))
+    return tuple(sorted(names))
 
 
 def _held(function: Any) -> list[Any]:
