@@ -16,13 +16,14 @@ from typing import Final
 
 from tests.mutation.mistakes_in_calls import API, NUMPY
 from tests.mutation.mistakes_in_guards import GUARDS
+from tests.mutation.mistakes_in_memory import MEMORY
 from tests.mutation.mistakes_in_programs import BACKEND, PASSES, REST
 from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
-MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE, *SPARSITY)
+MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE, *SPARSITY, *MEMORY)
 
 NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
@@ -45,12 +46,13 @@ def stages_of(mutant: Planted) -> list[list[str]]:
     """Return the tests to run, the likeliest to notice first; an empty list is all of them."""
     folder = mutant.path.split("/")[0]
     own = Path("tests") / folder / f"test_{Path(mutant.path).stem}.py"
-    sparse = (
-        [[f"tests/api/test_sparse{name}.py" for name in ("", "_patterns", "_products", "_full")]]
-        if mutant in SPARSITY
-        else []
-    )
-    return [*([[str(own)]] if (ROOT / own).exists() else []), *sparse, NEAR[folder], NEXT, []]
+    special: list[list[str]] = []
+    if mutant in SPARSITY:
+        names = ("", "_patterns", "_products", "_full")
+        special = [[f"tests/api/test_sparse{name}.py" for name in names]]
+    elif mutant in MEMORY:
+        special = [["tests/properties/test_kept_memory.py", "tests/backend/test_memory.py"]]
+    return [*([[str(own)]] if (ROOT / own).exists() else []), *special, NEAR[folder], NEXT, []]
 
 
 def outcomes(numbers: list[int], stages: int) -> Iterator[tuple[int, str, float]]:

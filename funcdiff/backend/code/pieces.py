@@ -50,4 +50,4 @@ class PieceWriter(ProductWriter):
 def is_padding(eq: Equation) -> bool:
     """Whether something is put into zeros."""
     x = eq.operands[0] if eq.primitive is add_slice_p else None
-    return isinstance(x, Literal) and bool(x.value == 0)
+    return isinstance(x, Literal) and not any(x.bits)  # -0.0 is no zero to fill with

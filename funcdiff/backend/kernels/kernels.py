@@ -211,7 +211,7 @@ class _KernelWriter(PieceWriter):
         x = eq.operands[0]
         if self._choices[eq.results[0].number].in_place:
             return self._operand(x)
-        if not isinstance(x, Literal) or x.value != 0:
+        if not isinstance(x, Literal) or any(x.bits):
             return None
         return self._allocation("zeros", x.type)
 
