@@ -213,10 +213,17 @@ class _Device:
         return x
 
 
-def test_a_call_within_a_call_and_one_that_failed_leave_memory_alone() -> None:
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_call_within_a_call_and_one_that_failed_leave_memory_alone(loops: bool) -> None:
     device = _Device()
 
+    def step(carry: Any, x: Any) -> Any:
+        before = fnp.concatenate([carry[4:], carry[:4]])
+        return fnp.sin(before) + device.call(_pieces(carry)), fnp.tanh(before) * x
+
     def f(x: Any) -> Any:
+        if loops:
+            return fd.scan(step, x, fnp.stack([x, x]))
         y, before = _pieces(x), fnp.concatenate([x[4:], x[:4]])
         z = device.call(y)
         w = fnp.sin(z)
