@@ -309,6 +309,52 @@ def unused_before(a: Any) -> Any:
     return best * a + x
 
 
+def untouched_by_a_callee(a: Any) -> Any:
+    """A callee that does nothing returns what it was given, which is read under its old name."""
+
+    def grow(z: Any) -> Any:
+        while True:
+            if z > 9.0:
+                return z
+            z = 1.5 * z
+
+    x = 1.0 * a
+    y = grow(x)
+    return np.sin(x) + y if x > 4.0 else x * y
+
+
+def decided_unseen(a: Any) -> Any:
+    """What follows from constants alone is decided when the function is traced."""
+    x, c = 1.5 * a, FD.stop_gradient(fnp.zeros(3))
+    while True:
+        if x > 30.0:
+            return x * a
+        x = 1.5 * x + (3.0 if c[0] > 0.0 else 0.0)
+        c = fnp.cos(c)
+
+
+def becomes_a_view(a: Any) -> Any:
+    """What is written changes what is read, but for the first time."""
+    y = np.stack([a, 0.5 * a])
+    head = y[:1].copy()
+    while True:
+        if y[0] > 20.0:
+            return y[0] * y[1]
+        y[0] = 1.4 * y[0]
+        y[1] = y[1] + head[0]
+        head = y[:1]
+
+
+def changes_its_mode(a: Any) -> Any:
+    """What is counted where nobody looks ends one loop, and another begins."""
+    os.environ["TURNS"], x, mode = "", a, 0
+    while x < 30.0:
+        x = x * (1.2 if mode else 1.5)
+        os.environ["TURNS"] += "x"
+        mode = int(len(os.environ["TURNS"]) > 3)
+    return x * a
+
+
 ROLLED = [
     newton, bisection, kept_from_before, exchanged, several_exits, nested, in_a_helper, recursion,
     rows, changed_in_place, changed_by_the_callee, caught, last_two,
@@ -402,6 +448,29 @@ def test_iterations_that_contradict_each_other_make_no_loop(
     compiled = FD.jit(f)
     for a in POINTS:
         np.testing.assert_allclose(compiled(a), f(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "points"),
+    [
+        (untouched_by_a_callee, (1.7, 0.9, 25.0, 7.0, 4.5, 0.3)),
+        (decided_unseen, (31.0, 18.0, 12.0, 7.0, 1.7)),
+        (becomes_a_view, (31.0, 18.0, 9.0, 1.7)),
+        (changes_its_mode, (1.7, 0.9, 0.3)),
+        (global_counter, (31.0, 18.0, 9.0, 1.7)),
+        (counter_of_a_global_function, (31.0, 13.0, 9.0, 1.7)),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+@pytest.mark.parametrize("transform", [lambda f: f, FD.grad], ids=["f", "grad"])
+@pytest.mark.usefixtures("early")
+def test_loops_seen_with_few_iterations_first_hold_for_more(
+    f: Any, points: Any, transform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "TURNS", "")
+    plain, compiled = transform(f), FD.jit(transform(f))
+    for a in points:
+        np.testing.assert_allclose(compiled(a), plain(a), rtol=1e-10, err_msg=str(a))
 
 
 @pytest.mark.usefixtures("early")
