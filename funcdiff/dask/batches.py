@@ -1,8 +1,8 @@
 """Computes several blocks in one task, where tasks would cost more than what they compute.
 
 A batch is a run of 2^k blocks that begins at a multiple of 2^k: its sum is a part of the tree.  It
-is as long as `_SECONDS` of work are, by what blocks of these data took before, and never has blocks
-that lie on different machines.
+is as long as `_SECONDS` of work are, by what blocks of these data took before, longer where there
+are many blocks for each thread, and never has blocks that lie on different machines.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff.dask.library import Task, TaskRef
 from funcdiff.dask.parts import Part, joined
 
 _SECONDS: Final = 0.02
 """How much work is put into one task, if blocks are small."""
+
+_MOST_SECONDS: Final = 0.2
+"""How much work is put into one task, if there are many blocks."""
+
+_TASKS_EACH: Final = 8
+"""How many tasks each thread has at least where tasks have more work than `_SECONDS`."""
 
 _KINDS_KNOWN: Final = 256
 """Of how many kinds of calls the times are kept."""
@@ -34,10 +42,15 @@ def note_time(kind: Hashable, seconds: float) -> None:
         _times.popitem(last=False)
 
 
-def length_of(kind: Hashable, blocks: int) -> int:
-    """Return how many blocks are put into one task: a power of two."""
-    seconds = _times.get(kind)
-    wanted = 1 if seconds is None else _SECONDS / max(seconds, 1e-9)
+def length_of(kind: Hashable, blocks: int, threads: Callable[[], int]) -> int:
+    """Return how many blocks are put into one task: a power of two.
+
+    `threads` is asked only where the number of threads that compute may matter.
+    """
+    seconds = max(_times.get(kind, np.inf), 1e-9)
+    wanted = _SECONDS / seconds
+    if blocks > _TASKS_EACH and 2 * seconds <= _MOST_SECONDS:
+        wanted = max(wanted, min(_MOST_SECONDS / seconds, blocks / (_TASKS_EACH * threads())))
     length = 1
     while 2 * length <= wanted and length < blocks:
         length *= 2

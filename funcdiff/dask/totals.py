@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -78,7 +79,7 @@ def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) ->
     name, small = unique_name("blocks"), step.given.nbytes <= _SMALL
     repeated = {code.key, given.key} if small else {code.key}
     tasks, batches = batched(
-        graph, keys, length_of(kind, len(keys)), name,
+        graph, keys, length_of(kind, len(keys), lambda: _threads(cluster)), name,
         places=lambda keys: _places(cluster, keys), repeated=repeated,
     )  # fmt: skip
     layers = HighLevelGraph.from_collections(name, tasks)
@@ -167,6 +168,11 @@ def _given_on(cluster: Any, given: Given) -> Any:
     if cluster is None or given.nbytes < _SCATTERED:
         return in_graph(given)
     return cluster.scatter(given, broadcast=True, hash=False)
+
+
+def _threads(cluster: Any) -> int:
+    """Return how many threads compute tasks."""
+    return max(1, os.cpu_count() or 1 if cluster is None else sum(cluster.nthreads().values()))
 
 
 def _places(cluster: Any, keys: set[Any]) -> Mapping[Any, Any]:

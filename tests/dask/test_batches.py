@@ -111,5 +111,13 @@ def test_times_are_kept_for_so_many_kinds() -> None:
     assert len(batches._times) == batches._KINDS_KNOWN
     batches.note_time("a", 1e-3)
     batches.note_time("a", 1.0)
-    assert [batches.length_of("a", n) for n in (1, 5, 100)] == [1, 8, 16]
-    assert batches.length_of("never seen", 100) == 1
+    assert [batches.length_of("a", n, lambda: 2) for n in (1, 5, 100)] == [1, 8, 16]
+    assert batches.length_of("never seen", 100, lambda: 2) == 1
+
+
+def test_blocks_of_some_work_share_tasks_where_there_are_many_for_each_thread() -> None:
+    batches.note_time("some", 0.02)
+    lengths = [batches.length_of("some", n, lambda: 2) for n in (8, 31, 32, 100, 1000)]
+    assert lengths == [1, 1, 2, 4, 8]
+    batches.note_time("much", 0.2)
+    assert batches.length_of("much", 1000, lambda: 2) == 1
