@@ -178,13 +178,7 @@ def record(
     if decisions is not None:
         builder.decisions = decisions(builder, operands)
 
-    def parts_of(returned: Any) -> tuple[_Parts, Aux | None]:
-        if not has_aux:
-            return _outputs(returned), None
-        result, aux = _pair(returned, name)
-        outputs, structure, numeric, others = _outputs(result)
-        more = _outputs(aux, _is_traced if keeps_aux else is_numeric)
-        return (outputs + more[0], structure, numeric, others), Aux(*more[1:])
+    is_output = None if not has_aux else _is_traced if keeps_aux else is_numeric
 
     def traced_call() -> Trace:
         given = types or [type_of(x) for x in operands]
@@ -197,7 +191,7 @@ def record(
             check_arguments(operands, before, name)
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
-            (outputs, structure, numeric, others), aux_parts = parts_of(returned)
+            (outputs, structure, numeric, others), aux_parts = _parts(returned, name, is_output)
             ended, outputs = finish(builder, outputs)
             recording = ended.recording(outputs)
             made = builder.decisions.made if decisions is not None else ()
@@ -207,7 +201,7 @@ def record(
 
         def repeat_call(again: Builder) -> Recording:
             returned = call(_inputs(again, given, operands, weak, operands))
-            return again.recording(parts_of(returned)[0][0])
+            return again.recording(_parts(returned, name, is_output)[0][0])
 
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,
@@ -272,11 +266,23 @@ def _is_traced(leaf: Any) -> bool:
     return isinstance(leaf, Tracer)
 
 
-_Parts: TypeAlias = tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]
+_Outputs: TypeAlias = tuple[list[Tracer], pytree.Structure, tuple[bool, ...], list[Any]]
 """The outputs, and what a result is made of: see `Trace`."""
 
 
-def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Parts:
+def _parts(
+    returned: Any, name: FunctionName, is_output: Callable[[Any], bool] | None
+) -> tuple[_Outputs, Aux | None]:
+    """Take a result apart, and what is beside it if `is_output` says what of that is an output."""
+    if is_output is None:
+        return _outputs(returned), None
+    result, aux = _pair(returned, name)
+    outputs, structure, numeric, others = _outputs(result)
+    more = _outputs(aux, is_output)
+    return (outputs + more[0], structure, numeric, others), Aux(*more[1:])
+
+
+def _outputs(tree: Any, is_output: Callable[[Any], bool] = is_numeric) -> _Outputs:
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(is_output(leaf) for leaf in leaves)
     outputs = [

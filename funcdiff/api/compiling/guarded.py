@@ -20,6 +20,7 @@ from funcdiff.api.calls.tracing import Trace, copy_arrays, run
 from funcdiff.api.compiling.straight import rebuilt
 from funcdiff.backend.branches.running import Runner
 from funcdiff.backend.branches.tree import Leaf, Tree
+from funcdiff.backend.checking import is_asked_for
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions
@@ -232,17 +233,22 @@ class Guarded:
         if arrival is not None:
             self.hits += 1
             return rebuilt(ways[arrival.leaf].trace, arrival.results)
+        failure: Exception | None = None
         if self._loops is not None:
             try:
                 return self._enter_rolled(operands, trace, self._rolling(self._loops))
-            except Exception:  # an error of the function's own, which it raises again below
+            except Exception as error:  # mostly the function's own, which it raises again below
                 self._loops, self._looks, self._known = None, False, ((), None)
+                failure = error
         try:
             found = trace(None)
         except Exception:
             self._count_miss("a call that raises an error")
             raise
-        return self.enter(found, operands)
+        returned = self.enter(found, operands)
+        if failure is not None and is_asked_for():  # no error but that of rolling
+            raise failure
+        return returned
 
     def enter(self, trace: Trace, operands: Sequence[Any]) -> Any:
         """Return what the function does on a way that was just traced, and keep that."""

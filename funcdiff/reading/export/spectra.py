@@ -6,6 +6,7 @@ NumPy raises where a derivative does not exist; what runs on a device cannot, an
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -36,21 +37,33 @@ def _eps(type_: ArrayType) -> float:
     return float(np.finfo(type_.dtype).eps)
 
 
+def _root(type_: ArrayType) -> ast.expr:
+    """Return the root of a type's precision."""
+    return _number(np.sqrt(_eps(type_)))
+
+
 # ---- what has no derivative ----------------------------------------------------------------------
 
 
-def _spoilt(b: Body, eq: Equation, x: ast.expr, wrong: ast.expr) -> None:
-    """Assign an operand, or NaN if anything is wrong."""
-    spoilt = _let(b, "spoilt", "np.any(wrong)", wrong=wrong)
-    value = build("np.where(spoilt, np.nan, x)", spoilt=spoilt, x=x)
-    b.assign(eq, value)
+def _spoilt_if(wrong: Callable[[Body, Equation], ast.expr | None]) -> Writing:
+    """Return what assigns the first operand, or NaN if anything is wrong; None: nothing can be."""
+
+    def write(b: Body, eq: Equation) -> None:
+        x = b.simple(eq.operands[0])
+        found = None if any(0 in y.type.shape for y in eq.operands) else wrong(b, eq)
+        if found is not None:
+            spoilt = _let(b, "spoilt", "np.any(wrong)", wrong=found)
+            x = build("np.where(spoilt, np.nan, x)", spoilt=spoilt, x=x)
+        b.assign(eq, x)
+
+    return write
 
 
 def _significant(b: Body, x: ast.expr, type_: ArrayType, axes: str) -> ast.expr:
     """Return the size from which on parts of an array are more than its rounding errors."""
     return _let(
         b, "limit", f"np.maximum(root * np.max(np.abs(x), axis={axes}, keepdims=True), least)",
-        x=x, root=_number(np.sqrt(_eps(type_))), least=_least(type_),
+        x=x, root=_root(type_), least=_least(type_),
     )  # fmt: skip
 
 
@@ -61,83 +74,66 @@ def _least(type_: ArrayType) -> ast.expr:
     return build("np.array([x], dtype=d)", x=_number(least), d=real)
 
 
-def _gauge(b: Body, eq: Equation) -> None:
+def _gauge(b: Body, eq: Equation) -> ast.expr | None:
     """Check a cotangent: nothing may depend on the choice of vectors that belong to one value."""
-    x, type_ = b.simple(eq.operands[0]), eq.operands[0].type
-    if not eq.params_as(Gauge).checked or 0 in type_.shape:
-        b.assign(eq, x)
-        return
-    same, limit = b.simple(eq.operands[1]), _significant(b, x, type_, "(-2, -1)")
+    if not eq.params_as(Gauge).checked:
+        return None
+    x, same = map(b.simple, eq.operands)
+    limit = _significant(b, x, eq.operands[0].type, "(-2, -1)")
     skew = _let(b, "skew", "np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=x)
-    _spoilt(b, eq, x, build("same & (skew > limit)", same=same, skew=skew, limit=limit))
+    return build("same & (skew > limit)", same=same, skew=skew, limit=limit)
 
 
-def _normal_component(b: Body, eq: Equation) -> None:
+def _normal_component(b: Body, eq: Equation) -> ast.expr | None:
     """Check a cotangent: nothing may depend on vectors of the singular value zero."""
-    x, type_ = b.simple(eq.operands[0]), eq.operands[0].type
-    if not eq.params_as(Gauge).checked or 0 in type_.shape:
-        b.assign(eq, x)
-        return
-    zero, limit = b.simple(eq.operands[1]), _significant(b, x, type_, "(-2, -1)")
-    wrong = build("zero[..., None, :] & (np.abs(x) > limit)", zero=zero, x=x, limit=limit)
-    _spoilt(b, eq, x, wrong)
+    if not eq.params_as(Gauge).checked:
+        return None
+    x, zero = map(b.simple, eq.operands)
+    limit = _significant(b, x, eq.operands[0].type, "(-2, -1)")
+    return build("zero[..., None, :] & (np.abs(x) > limit)", zero=zero, x=x, limit=limit)
 
 
-def _complement_gauge(b: Body, eq: Equation) -> None:
+def _complement_gauge(b: Body, eq: Equation) -> ast.expr | None:
     p, x, type_ = eq.params_as(Complement), b.simple(eq.operands[0]), eq.operands[0].type
-    if not p.checked or 0 in type_.shape or p.start >= type_.shape[-1]:
-        b.assign(eq, x)
-        return
+    if not p.checked or p.start >= type_.shape[-1]:
+        return None
     limit = _significant(b, x, type_, "(-2, -1)")
     block = _let(b, "block", "x[..., k:, k:]", x=x, k=constant(p.start))
     skew = build("np.abs(x - np.conj(np.swapaxes(x, -1, -2)))", x=block)
-    _spoilt(b, eq, x, build("skew > limit", skew=skew, limit=limit))
+    return build("skew > limit", skew=skew, limit=limit)
 
 
-def _require_zero(b: Body, eq: Equation) -> None:
+def _require_zero(b: Body, eq: Equation) -> ast.expr:
     x, missing = map(b.simple, eq.operands)
-    _spoilt(b, eq, x, build("missing & (x != 0)", missing=missing, x=x))
+    return build("missing & (x != 0)", missing=missing, x=x)
 
 
-def _full_rank(b: Body, eq: Equation) -> None:
-    x, zero = map(b.simple, eq.operands)
-    _spoilt(b, eq, x, zero)
+def _full_rank(b: Body, eq: Equation) -> ast.expr:
+    return b.simple(eq.operands[1])
 
 
-def _constant_rank(b: Body, eq: Equation) -> None:
-    t, s, tolerance = map(b.simple, eq.operands)
-    type_ = eq.operands[1].type
-    if 0 in type_.shape:
-        b.assign(eq, t)
-        return
+def _constant_rank(b: Body, eq: Equation) -> ast.expr:
+    s, tolerance = map(b.simple, eq.operands[1:])
     largest = _let(b, "largest", "np.max(s, axis=-1, keepdims=True)", s=s)
-    wrong = build(
+    return build(
         "(s <= tolerance[..., None] * largest) & (s > root * largest)",
-        s=s, tolerance=tolerance, largest=largest, root=_number(np.sqrt(_eps(type_))),
+        s=s, tolerance=tolerance, largest=largest, root=_root(eq.operands[1].type),
     )  # fmt: skip
-    _spoilt(b, eq, t, wrong)
 
 
-def _vanish_on_kernel(b: Body, eq: Equation) -> None:
-    t, values, zero = map(b.simple, eq.operands)
-    type_ = eq.operands[1].type
-    if 0 in type_.shape:
-        b.assign(eq, t)
-        return
+def _vanish_on_kernel(b: Body, eq: Equation) -> ast.expr:
+    values, zero = map(b.simple, eq.operands[1:])
     sizes = _let(b, "sizes", "np.abs(x)", x=values)
-    wrong = build(
+    return build(
         "zero & (sizes > root * np.max(sizes, axis=-1, keepdims=True))",
-        zero=zero, sizes=sizes, root=_number(np.sqrt(_eps(type_))),
+        zero=zero, sizes=sizes, root=_root(eq.operands[1].type),
     )  # fmt: skip
-    _spoilt(b, eq, t, wrong)
 
 
-def _simple_spectrum(b: Body, eq: Equation) -> None:
-    t, same = map(b.simple, eq.operands)
-    shape = eq.operands[1].type.shape
+def _simple_spectrum(b: Body, eq: Equation) -> ast.expr:
+    same, shape = b.simple(eq.operands[1]), eq.operands[1].type.shape
     count = int(np.prod(shape[:-1], dtype=int))
-    pairs = build("np.sum(same.astype(np.int64)) > n", same=same, n=constant(count))
-    _spoilt(b, eq, t, pairs)
+    return build("np.sum(same.astype(np.int64)) > n", same=same, n=constant(count))
 
 
 # ---- which values are equal ----------------------------------------------------------------------
@@ -305,24 +301,29 @@ def _lstsq(b: Body, eq: Equation) -> None:
     b.assign(eq, items([x, rest, rank, s]))
 
 
+_CONDITIONS: Final = {
+    "complement_gauge": _complement_gauge,
+    "constant_rank": _constant_rank,
+    "full_rank": _full_rank,
+    "gauge": _gauge,
+    "normal_component": _normal_component,
+    "require_zero": _require_zero,
+    "simple_spectrum": _simple_spectrum,
+    "vanish_on_kernel": _vanish_on_kernel,
+}
+"""What spoils a result, by primitive."""
+
 SPECTRA: Final[dict[Primitive[Any], Writing]] = {
     registered(word): write
     for word, write in (
+        *((word, _spoilt_if(wrong)) for word, wrong in _CONDITIONS.items()),
         ("adjugate", _adjugate),
         ("blocks", _blocks),
-        ("complement_gauge", _complement_gauge),
-        ("constant_rank", _constant_rank),
         ("eigen_differential", _eigen_differential),
         ("equal_pairs", _equal_pairs),
-        ("full_rank", _full_rank),
-        ("gauge", _gauge),
         ("lstsq", _lstsq),
         ("mean_over_ties", _mean_over_ties),
         ("multiplicities", _multiplicities),
-        ("normal_component", _normal_component),
-        ("require_zero", _require_zero),
-        ("simple_spectrum", _simple_spectrum),
-        ("vanish_on_kernel", _vanish_on_kernel),
     )
 }
 """Statements about spectra."""
