@@ -12,7 +12,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    NamedTuple,
     ParamSpec,
     TypeAlias,
     TypeVar,
@@ -36,6 +35,7 @@ from funcdiff.api.compiling.guarded import (
     program_of_trace,
 )
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
+from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
 from funcdiff.api.compiling.straight import Straight, rebuilt, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.decisions import Rolling
@@ -45,8 +45,6 @@ from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
 from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
-from funcdiff.core.late import late_import
-from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
 
@@ -59,63 +57,6 @@ Engine: TypeAlias = Literal["numpy", "llvm"]
 
 _MANY: Final = 64
 """Programs of one function from which a warning names the cause."""
-
-
-class Lowered(NamedTuple):
-    """What `jit` makes of a function for one kind of arguments.
-
-    Attributes
-    ----------
-    program
-        The program.
-    source
-        Its Python source.
-    """
-
-    program: Program
-    source: str
-
-
-class Traced(NamedTuple):
-    """A program, and the trace that it is made of."""
-
-    program: Program
-    trace: Trace
-
-
-class JitInfo(NamedTuple):
-    """What a jitted function keeps.
-
-    Attributes
-    ----------
-    kinds
-        For how many kinds of arguments it was traced.
-    leaves
-        How many programs it has: more than one for a kind if Python decides by values.
-    hits
-        How many calls with such a kind found their program.
-    misses
-        By place in the user's code: how often a call had an outcome there that none had before.
-    eager
-        How many kinds are run as without `jit`, since they had ever new outcomes.
-    """
-
-    kinds: int
-    leaves: int
-    hits: int
-    misses: dict[str, int]
-    eager: int
-
-    def _repr_html_(self) -> str:
-        """Return how a notebook shows it."""
-        rows = [("kinds of arguments", self.kinds), ("programs", self.leaves), ("hits", self.hits)]
-        rows += [(f"new outcome: {place}", count) for place, count in self.misses.items()]
-        shown: str = late_import("funcdiff.reading.tables").records_html(
-            "a jitted function",
-            ("kept", "count"),
-            [*rows, ("kinds run as without jit", self.eager)],
-        )
-        return shown
 
 
 class JittedFunction(ByParts, Generic[P, R]):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
-from funcdiff.api.jit import JittedFunction, Traced
+from funcdiff.api.compiling.lowered import Traced
+from funcdiff.api.jit import JittedFunction
 from funcdiff.core.builder import current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.recording import program_of
