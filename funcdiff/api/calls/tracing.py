@@ -192,9 +192,11 @@ def record(
             if builder.refused is not None:
                 raise _error_for_caught(*builder.refused, name)
             (outputs, structure, numeric, others), aux_parts = _parts(returned, name, is_output)
-            ended, outputs = finish(builder, outputs)
+            ended = builder
+            if outside is not None or decisions is not None:  # somebody may decide
+                ended, outputs = finish(builder, outputs)
             recording = ended.recording(outputs)
-            made = builder.decisions.made if decisions is not None else ()
+            made = () if builder.decisions is None else tuple(builder.decisions.made)
             builder.decisions = None  # which has the values
         if (looking := reader.get()) is not None and types is None:
             looking.traced(builder, recording, operands)
@@ -206,7 +208,7 @@ def record(
         return Trace(
             recording, ended.captures, structure, numeric, others, aux_parts,
             lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
-            calls_made(builder), builder.rule_calls, tuple(made),
+            calls_made(builder), builder.rule_calls, made,
         )  # fmt: skip
 
     return run_isolated(traced_call)
