@@ -35,6 +35,10 @@ primitives: Final[dict[str, Primitive[Any]]] = {}
 class Params:
     """Static parameters of an equation: hashable, printable and parseable values only."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind: Any = type(self)
+        return kind, tuple([getattr(self, field.name) for field in fields(kind)])
+
     @property
     def equation_count(self) -> int:
         """How many equations the programs among them have."""

@@ -155,7 +155,7 @@ def test_what_travels_is_a_program_of_a_kilobyte_or_two_without_the_function() -
     step, _ = step_of("f", fd.value_and_grad(total), (PARAMS,), data, {50, 3})
     assert len(step.code.programs) == 2
     for program in step.code.programs.values():
-        assert len(pickle.dumps(program.program)) < 1100  # a few bytes by what was traced before
+        assert len(pickle.dumps(program.program)) < 1024
         assert len(pickle.dumps(program)) < 2048
     again = pickle.loads(pickle.dumps(step))
     expected = fd.pytree.flatten(fd.value_and_grad(total)(PARAMS, X[:3], Y[:3]))[0]
