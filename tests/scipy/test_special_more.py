@@ -34,6 +34,8 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
     "factorial": (lambda s, x: [s.factorial(x), s.factorial(x, extend="complex")], X),
     "perm": (lambda s, n, k: s.perm(n + 3, k), X, Y),
     "diric": (lambda s, x: [s.diric(x, n) for n in (1, 4, 5)], 9 * X),
+    "sph_harm_y": (lambda s, t, p: s.sph_harm_y([3, 2, 1], [1, -2, 0], t, p), 4 * X, Y),
+    "sph_harm_y_all": (lambda s, t, p: s.sph_harm_y_all(2, 1, t, p), X, Y),
     "assoc_laguerre": (lambda s, x: s.assoc_laguerre(x, 3, 0.5), X),
 }
 
@@ -43,6 +45,14 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
 def test_functions_agree(name: str) -> None:
     call, *arrays = UFUNCS[name]
     assert_agrees("scipy.special", call, *arrays)
+
+
+def test_spherical_harmonics_have_derivatives_at_the_poles() -> None:
+    n, m = np.meshgrid(np.arange(4), np.arange(-4, 5))
+    for pole in (0.0, np.pi):
+        found = fd.jvp(lambda t: fd.scipy.special.sph_harm_y(n, m, t, 0.3), (pole,), (1.0,))[1]
+        slopes = S.sph_harm_y(n, m, 1e-9 + pole * (1 - 1e-9), 0.3, diff_n=1)[1][..., 0]
+        np.testing.assert_allclose(found, slopes, atol=1e-7)
 
 
 def test_polynomials_have_derivatives_at_the_ends_of_their_interval() -> None:

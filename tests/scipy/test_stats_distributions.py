@@ -51,6 +51,7 @@ def discrete(s: Any, name: str, counts: Any, *shapes: Any) -> Any:
     skipped = ("logsf", "logcdf") if name == "bernoulli" else ()
     values = [getattr(found, m)(k, *counts, *shapes) for m in methods if m not in skipped]
     values += [np.reshape(v, 1) for v in found.stats(*counts, *shapes, moments="mvsk")]
+    values.append(np.reshape(found.entropy(*counts, *shapes), 1))
     return np.concatenate(values)
 
 

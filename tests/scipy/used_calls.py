@@ -92,7 +92,7 @@ CALLS: Final[tuple[Row, ...]] = (
     ("kv", 8, lambda s, x: s.special.kv(1.5, x), (V,)),
     ("jv, j0, j1", 10, lambda s, x: s.special.jv(2, x) + s.special.j1(x), (V,)),
     ("spherical_jn", 4, lambda s, x: s.special.spherical_jn(2, x), (V,)),
-    ("sph_harm_y", 3, None, ()),
+    ("sph_harm_y", 3, lambda s, t, p: s.special.sph_harm_y(3, [2, -1, 0, 1, 3], t, p), (V, W)),
     ("ellipk, ellipe", 4, lambda s, m: s.special.ellipk(m) + s.special.ellipe(m), (U,)),
     ("lambertw", 3, lambda s, x: s.special.lambertw(x).real, (V,)),
     ("hyp2f1", 2, lambda s, x: s.special.hyp2f1(0.5, 1.5, 2.2, x), (U,)),
@@ -125,7 +125,8 @@ CALLS: Final[tuple[Row, ...]] = (
     ("gaussian_kde", 8, lambda s, d, x: s.stats.gaussian_kde(d)(x), (S, W)),
     ("zscore, skew, kurtosis", 8, lambda s, x: s.stats.zscore(x) + s.stats.skew(x), (S,)),
     ("pearsonr, linregress", 9, lambda s, x, y: s.stats.pearsonr(x, y)[0], (S, S[::-1] + 0.1 * S)),
-    ("entropies of counts", 1, None, ()),
+    ("entropies of counts", 1,
+     lambda s, m, p: s.stats.poisson.entropy(m) + s.stats.binom.entropy(6, p), (V, U)),
     ("rankdata, spearmanr", 6, None, ()),
     ("new distribution objects", 2, None, ()),
     # linalg
@@ -148,7 +149,7 @@ CALLS: Final[tuple[Row, ...]] = (
     ("lstsq", 6, lambda s, a, b: s.linalg.lstsq(a, b)[0], (A[:, :2], B)),
     ("solve_discrete_are, lyapunov", 7,
      lambda s, q: s.linalg.solve_discrete_are(A / 9, A[:, :2], _even(q), np.eye(2)), (P,)),
-    ("schur, ldl", 2, None, ()),
+    ("schur, ldl", 2, lambda s, a: s.linalg.schur(a)[0] + s.linalg.ldl(_even(a))[0], (A,)),
     # integrate and optimize
     ("solve_ivp", 34, lambda s, k: s.integrate.solve_ivp(
         _oscillator, (0.0, 1.0), [1.0, 0.0], args=(k,), rtol=1e-12, atol=1e-13).y[:, -1], (ONE,)),

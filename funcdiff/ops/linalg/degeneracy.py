@@ -139,8 +139,8 @@ def generic_rotation(type_: ArrayType, same: Tracer) -> Tracer:
 
 
 GAUGE: Final = (
-    "the result depends on which eigenvectors eigh, or singular vectors svd, returns: those of a "
-    "value that occurs more than once are any basis of their space, and complex ones have any "
+    "the result depends on which eigenvectors eigh, or other vectors svd or schur, returns: those "
+    "of a value that occurs more than once are any basis of their space, and complex ones have any "
     "phase. Such a result has no derivative. Use what does not depend on that choice: the values, "
     "projectors v @ v.conj().T, (v * f(w)) @ v.conj().T, (u * f(s)) @ vh, or abs(v)**2. The "
     "vectors that full_matrices=True adds, and those of the singular value zero, are any basis of "
@@ -209,6 +209,11 @@ _MISSING: Final = {
         "eigenvectors, such as [[1, 1], [0, 1]]: they part with infinite speed. Use what is smooth "
         "in the elements of the matrix: its trace, powers or determinant."
     ),
+    "Schur vectors": (
+        "schur of a matrix with an eigenvalue that occurs more than once, or with a block of two "
+        "rows that is normal, as that of a rotation is: its factors jump next to it. Use what "
+        "does not depend on them: eigvals, sqrtm, logm, or expm; of a block, output='complex'."
+    ),
     "reflectors": (
         "qr(mode='raw') of a matrix of which a column is zero below the diagonal after the "
         "reflections before: LAPACK does not reflect it, and does so next to it, so that h and "
@@ -219,7 +224,7 @@ _MISSING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Missing(Params):
-    """What has no derivative: eigenvectors, eigenvalues or reflectors."""
+    """What has no derivative, by its name in the messages."""
 
     what: str
 

@@ -38,14 +38,22 @@ def over_stack(function: Callable[..., Any], *depths: int) -> Callable[..., Any]
         if not stack:
             return function(*xs)
         found = [function(*(x[k] for x in xs)) for k in np.ndindex(stack)]
+        count = len(found)
+        if not found:  # unit matrices say which shapes the results have
+            found = [function(*(_unit(x, x.shape[len(stack) :]) for x in xs))]
+
+        def whole(parts: Any) -> Any:
+            return np.stack(parts)[:count].reshape(*stack, *np.shape(parts[0]))
+
         if not isinstance(found[0], tuple):
-            return np.stack(found).reshape(*stack, *np.shape(found[0]))
-        return tuple(
-            np.stack(parts).reshape(*stack, *np.shape(parts[0]))
-            for parts in zip(*found, strict=True)
-        )
+            return whole(found)
+        return tuple(whole(parts) for parts in zip(*found, strict=True))
 
     return run
+
+
+def _unit(x: Any, shape: tuple[int, ...]) -> Any:
+    return np.eye(*shape, dtype=x.dtype) if len(shape) == 2 else np.ones(shape, x.dtype)
 
 
 def routine(name: str, *depths: int, **options: Any) -> Callable[..., Any]:

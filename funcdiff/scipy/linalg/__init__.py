@@ -21,17 +21,13 @@ __getattr__, __dir__ = namespace(
             "It looks for compiled code, which takes plain arrays. Call what is above it, "
             "scipy.linalg.solve or eigh, say."
         ),
-        "hessenberg schur rsf2csf cdf2rdf": (
+        "hessenberg rsf2csf cdf2rdf": (
             "Its factors depend on choices that algorithms make, of signs, phases and orders. Use "
             "what does not: eigvals, eig, sqrtm, logm, or fd.stop_gradient(a)."
         ),
         "qz ordqz cossin": (
             "Its factors depend on choices that algorithms make, of signs, phases and orders. Use "
             "eigvals(a, b), svdvals of a block, or fd.stop_gradient(a)."
-        ),
-        "ldl": (
-            "Its blocks of two rows come and go with the values. Use cho_factor or lu_factor, or "
-            "solve(a, b, assume_a='sym')."
         ),
         "qr_delete qr_insert qr_update": (
             "It turns factors that are known into those of another matrix. Call qr on that matrix, "

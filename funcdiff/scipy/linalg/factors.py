@@ -9,6 +9,7 @@ import numpy as np
 from funcdiff.core.builder import constant
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
+from funcdiff.ops.linalg.ldl import ldl as symmetric_factors
 from funcdiff.ops.linalg.matrices import adjoint, transposed
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.structure.structural import stop_gradient
@@ -95,6 +96,26 @@ def rq(
 
 def _turned(x: Any) -> Any:
     return adjoint(x[..., ::-1, ::-1])
+
+
+# ---- symmetric factors ---------------------------------------------------------------------------
+
+
+@covers(
+    "scipy.linalg",
+    note="The order of the rows and the blocks of the diagonal are constant; the gradient is "
+    "symmetric.",
+)
+def ldl(
+    A: Any,
+    lower: bool = True,
+    hermitian: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Return L, its rows in the order of `A`, the blocks of D, and the order."""
+    (x,) = squares(A)
+    return symmetric_factors(x, lower=bool(lower), hermitian=bool(hermitian))
 
 
 # ---- least squares and pseudoinverses ------------------------------------------------------------

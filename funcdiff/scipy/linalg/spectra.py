@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.types import complex_dtype
 from funcdiff.numpy.border.promotion import Traced
 from funcdiff.ops.linalg import eigen, factorizations, singular
 from funcdiff.ops.linalg.matrices import adjoint, hermitian, strictly_lower, triangle
 from funcdiff.ops.linalg.routines import scipy_constant
+from funcdiff.ops.linalg.schur import schur as unitary_form
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.array_api import is_lazy_array
@@ -255,6 +257,30 @@ def eigvals(
     if b is None and not homogeneous_eigvals:
         return eigen.eigvals(squares(a)[0])
     return eig(a, b, left=False, right=False, homogeneous_eigvals=homogeneous_eigvals)
+
+
+@covers(
+    "scipy.linalg",
+    note="For distinct eigenvalues, in an order by SciPy's words. What depends on the phases of "
+    "complex vectors has no derivative and raises.",
+)
+def schur(
+    a: Any,
+    output: str = "real",
+    lwork: Any = None,
+    overwrite_a: bool = False,
+    sort: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """Return T and Z of Schur's form A = Z·T·Zᴴ, and how many eigenvalues `sort` puts first."""
+    if output not in ("real", "complex", "r", "c"):
+        raise ValueError("argument must be 'real', or 'complex'")
+    if sort is not None and not isinstance(sort, str):
+        raise TypeError("schur of a traced array takes a word for sort: 'lhp', 'rhp', 'iuc', 'ouc'")
+    (x,) = squares(a)
+    if output in ("complex", "c") and x.dtype.kind != "c":
+        x = x.astype(complex_dtype(x.dtype))
+    return unitary_form(x, sort or "")
 
 
 # ---- singular values -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ import funcdiff.ops.special.distributions
 import funcdiff.ops.special.elliptic
 import funcdiff.ops.special.entropy
 import funcdiff.ops.special.gamma
+import funcdiff.ops.special.harmonics
 import funcdiff.ops.special.hypergeometric
 import funcdiff.ops.special.incomplete
 import funcdiff.ops.special.jacobi
@@ -48,6 +49,7 @@ from funcdiff.ops.families import by_ufunc
 from funcdiff.ops.special.family import by_name
 from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.special.gammas import comb, multigammaln, polygamma, zeta
+from funcdiff.scipy.special.harmonics import sph_harm_y, sph_harm_y_all
 from funcdiff.scipy.special.lambert import lambertw
 from funcdiff.scipy.special.normalization import log_softmax, logsumexp, softmax, softplus
 from funcdiff.scipy.special.refusals import REFUSED
@@ -62,6 +64,8 @@ __all__ = [
     "polygamma",
     "softmax",
     "softplus",
+    "sph_harm_y",
+    "sph_harm_y_all",
     "spherical_in",
     "spherical_jn",
     "spherical_kn",

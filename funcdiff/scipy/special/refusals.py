@@ -13,8 +13,8 @@ _TABLES = (
     "themselves, which are differentiable."
 )
 _HARMONICS = (
-    "Its degrees and orders are whole numbers. Write lpmv(m, n, np.cos(theta)), which takes traced "
-    "arrays, with the factor of normalization and np.exp(1j * m * phi)."
+    "Its degrees and orders are whole numbers. Write sph_harm_y(n, m, theta, phi), which takes "
+    "traced angles, with phi = 0 for the polynomial."
 )
 _WAVES = (
     "No rule is known for these functions of several separated variables. Declare it with "
@@ -44,7 +44,7 @@ REFUSED: Final = {
     "lmbda lqn lqmn lpn lpmn clpmn pbdn_seq pbdv_seq pbvv_seq riccati_jn riccati_yn kelvin "
     "legendre_p legendre_p_all "
     "assoc_legendre_p assoc_legendre_p_all": _TABLES,
-    "sph_legendre_p sph_legendre_p_all sph_harm sph_harm_y sph_harm_y_all": _HARMONICS,
+    "sph_legendre_p sph_legendre_p_all sph_harm": _HARMONICS,
     "ellip_harm ellip_harm_2 ellip_normal mathieu_a mathieu_b mathieu_cem mathieu_sem "
     "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv "
     "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "

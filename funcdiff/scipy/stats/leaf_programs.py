@@ -77,6 +77,15 @@ def is_program(distribution: str, name: str, xs: Sequence[Tracer]) -> bool:
     return _program(distribution, name, 0, tuple(x.type for x in xs)) is not None
 
 
+def no_derivative(distribution: str, name: str) -> NotDifferentiableError:
+    """Return the error of a leaf that has no known derivative in some parameter."""
+    return NotDifferentiableError(
+        f"scipy.stats.{distribution}{name.replace('_', '.', 1)} was differentiated in a "
+        f"parameter in which no derivative is known, at {user_location()}. Keep it out of "
+        "the differentiated arguments, or write fd.stop_gradient of it."
+    )
+
+
 def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, order: int = 0) -> Any:
     """Return the derivative of a leaf along tangents, None for zero.
 
@@ -89,11 +98,7 @@ def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, orde
         return None
     found = _program(distribution, name, order, tuple(x.type for x in xs))
     if found is None:
-        raise NotDifferentiableError(
-            f"scipy.stats.{distribution}{name.replace('_', '.', 1)} was differentiated in a "
-            f"parameter in which no derivative is known, at {user_location()}. Keep it out of "
-            "the differentiated arguments, or write fd.stop_gradient of it."
-        )
+        raise no_derivative(distribution, name)
     program, constants = found
     operands = [*xs, *map(_constant, constants)]
     return push(program, operands, [*ts, *(None for _ in constants)])[1][0]

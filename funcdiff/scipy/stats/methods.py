@@ -23,6 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array, broadcast_shapes, fit, shape_of
+from funcdiff.scipy.stats.entropies import entropy_along
 from funcdiff.scipy.stats.formulas import formulas, slopes
 from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
@@ -191,6 +192,13 @@ def _of_parameters(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
     return along(p.distribution, f"_{p.method}", xs, ts, p.order)
 
 
+def _of_sum(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
+    """Push forward the entropy of a discrete distribution, which SciPy may sum term by term."""
+    if is_program(p.distribution, "_entropy", xs):
+        return _of_parameters(p, xs, ts, y)
+    return entropy_along(p.distribution, xs, ts)
+
+
 _RULES: Final[dict[str, Callable[..., Any]]] = {
     **dict.fromkeys(("pdf", "logpdf"), _of_density),
     **dict.fromkeys(("cdf", "sf"), _of_probability),
@@ -202,6 +210,7 @@ _STEPS: Final[dict[str, Callable[..., Any]]] = {
     **dict.fromkeys(("pmf", "logpmf", "cdf", "sf"), _of_mass),
     **dict.fromkeys(("logcdf", "logsf"), _of_log_mass),
     **dict.fromkeys(("ppf", "isf"), lambda *_: None),
+    "entropy": _of_sum,
 }
 """Of discrete distributions, which are step functions."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from funcdiff.core.builder import bind
 from funcdiff.scipy.stats.draws import Draw, Source, draw_p, sources
+from funcdiff.scipy.stats.entropies import Slope, entropy_slope_p
 from funcdiff.scipy.stats.leaf_programs import Table, table_p
 from funcdiff.scipy.stats.methods import method
 from tests.rules.sample import Sample, sample
@@ -33,6 +34,11 @@ SAMPLES: dict[str, list[Sample]] = {
         _of("lognorm", "moment", _X, order=2),
         _of("gamma", "stats", _SHAPE, order=2),
         _of("poisson", "logcdf", 2 + _X, _SHAPE),
+    ],
+    "entropy_slope": [
+        sample(
+            lambda *xs: bind(entropy_slope_p, Slope("nbinom", (0, 1)), *xs)[0], _SHAPE, _X, order=1
+        )
     ],
     "random_variates": [
         sample(

@@ -8,10 +8,12 @@ import numpy as np
 
 from funcdiff.ops.linalg.banded import banded_solve
 from funcdiff.ops.linalg.functions.general import general_function
+from funcdiff.ops.linalg.ldl import ldl
 from funcdiff.ops.linalg.lu import lu_factor, permutation
 from funcdiff.ops.linalg.matrices import hermitian
 from funcdiff.ops.linalg.riccati import riccati
 from funcdiff.ops.linalg.routines import scipy_constant
+from funcdiff.ops.linalg.schur import below_blocks, schur
 from funcdiff.ops.linalg.structured import structured_inv, structured_solve
 from funcdiff.ops.linalg.sylvester import sylvester
 from funcdiff.ops.linalg.toeplitz import toeplitz_solve
@@ -21,6 +23,9 @@ REGULAR = 3.0 * np.eye(3) + real(3, 3, low=-0.7, high=0.8)
 POSITIVE = REGULAR @ REGULAR.T
 STACK = 3.0 * np.eye(2) + real(2, 2, 2, low=-0.7, high=0.8)
 COMPLEX = 3.0 * np.eye(2) + 0.4 * complex_(2, 2)
+INDEFINITE = np.array([[0.1, 2.0, 1.3], [2.0, 0.2, 0.4], [1.3, 0.4, -1.1]])
+TURNING = np.array([[0.7, -1.9, 0.3], [0.4, 0.2, 1.1], [0.1, 0.5, 3.2]])
+QUASI = np.array([[0.7, 1.9, 0.3], [-0.4, 0.7, 1.1], [0.0, 0.0, 3.2]])
 BAND = np.array([[0.3], [4.0], [-0.8], [0.5]]) + real(4, 5, low=-0.2, high=0.3)
 WEIGHT = np.array([[2.0]])
 SMALL = real(2, 2, low=-0.5, high=0.4)
@@ -84,6 +89,18 @@ SAMPLES: dict[str, list[Sample]] = {
     "sylvester": [
         sample(sylvester, REGULAR, STACK[0], real(3, 2)),
         sample(sylvester, COMPLEX, COMPLEX.T + 1j, complex_(2, 2)),
+    ],
+    "ldl": [
+        sample(lambda a: ldl(hermitian(a), lower=True, hermitian=True)[:2], INDEFINITE),
+        sample(lambda a: ldl(a + a.T, lower=False, hermitian=False)[:2], COMPLEX),
+    ],
+    "schur": [
+        sample(lambda a: schur(a, ""), TURNING),
+        sample(lambda a: schur(a, "lhp")[:2], REGULAR - 3 * np.eye(3), order=1),
+    ],
+    "schur_rotation": [
+        sample(below_blocks, QUASI, real(3, 3), order=1),
+        sample(lambda t, x: below_blocks(np.triu(t), x, turned=True), COMPLEX, complex_(2, 2)),
     ],
     "riccati": [
         sample(lambda *xs: _riccati(*xs, discrete=False), SMALL, real(2, 1), STACK[0], WEIGHT),

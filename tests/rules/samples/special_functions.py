@@ -16,6 +16,7 @@ from funcdiff.ops.special import (
     distributions,
     elliptic,
     family,
+    harmonics,
     hypergeometric,
     integrals,
     spherical,
@@ -131,6 +132,9 @@ SAMPLES: dict[str, list[Sample]] = {
         for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")
         for kind in ("", "_slope")
     },
+    "sph_legendre_p": _at_orders(
+        lambda n, theta: harmonics.sph_legendre_p(n + 1, 1 - n, theta), _positive(3), _away(2)
+    ),
     **{
         name: _of(getattr(airy, name), real(3), complex_(2))
         for name in ("airy_ai", "airy_ai_slope", "airy_bi", "airy_bi_slope")
