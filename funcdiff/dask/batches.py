@@ -1,31 +1,38 @@
-"""Computes several blocks in one task, where tasks would cost more than what they compute.
+"""Puts blocks together that one task computes, since a task of a cluster costs a millisecond.
 
-A batch is a run of 2^k blocks that begins at a multiple of 2^k: its sum is a part of the tree.  It
-is as long as `_SECONDS` of work are, by what blocks of these data took before, longer where there
-are many blocks for each thread, and never has blocks that lie on different machines.
+A batch has blocks that lie on one machine, and loads one after the other.  Each thread gets one
+batch of little work, or several of some, by what blocks of these data took before.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
+from funcdiff.dask.blocks import Block
+from funcdiff.dask.parts import Part, merged
+from funcdiff.dask.shipping import Code, Given
 
-from funcdiff.dask.library import Task, TaskRef
-from funcdiff.dask.parts import Part, joined
+_LEAST_SECONDS: Final = 0.005
+"""How much work a batch has at least."""
 
-_SECONDS: Final = 0.02
-"""How much work is put into one task, if blocks are small."""
+_SECONDS: Final = 0.05
+"""How much work a batch has at least, where a thread has several."""
 
 _MOST_SECONDS: Final = 0.2
-"""How much work is put into one task, if there are many blocks."""
+"""How much work a batch has at most."""
 
-_TASKS_EACH: Final = 8
-"""How many tasks each thread has at least where tasks have more work than `_SECONDS`."""
+_BATCHES_EACH: Final = 8
+"""How many batches each thread has, so that none waits long for the others, if work allows."""
+
+_MOST_BYTES: Final = 1 << 27
+"""How large the data of a batch are at most."""
+
+_BYTES_UNSEEN: Final = 1 << 22
+"""How large the data of a batch are at most, if it is not known how long they take."""
 
 _KINDS_KNOWN: Final = 256
 """Of how many kinds of calls the times are kept."""
@@ -42,19 +49,28 @@ def note_time(kind: Hashable, seconds: float) -> None:
         _times.popitem(last=False)
 
 
-def length_of(kind: Hashable, blocks: int, threads: Callable[[], int]) -> int:
-    """Return how many blocks are put into one task: a power of two.
+def length_of(kind: Hashable, blocks: int, nbytes: float, threads: int) -> int:
+    """Return how many blocks are put into one task, at least one.
 
-    `threads` is asked only where the number of threads that compute may matter.
+    Parameters
+    ----------
+    kind
+        As for `note_time`.
+    blocks
+        How many there are.
+    nbytes
+        How large one is.
+    threads
+        How many there are that compute.
     """
-    seconds = max(_times.get(kind, np.inf), 1e-9)
-    wanted = _SECONDS / seconds
-    if blocks > _TASKS_EACH and 2 * seconds <= _MOST_SECONDS:
-        wanted = max(wanted, min(_MOST_SECONDS / seconds, blocks / (_TASKS_EACH * threads())))
-    length = 1
-    while 2 * length <= wanted and length < blocks:
-        length *= 2
-    return length
+    seconds, most = _times.get(kind), _MOST_BYTES
+    if seconds is None:
+        wanted, most = blocks / (_BATCHES_EACH * threads), _BYTES_UNSEEN
+    else:
+        work = seconds * blocks / threads
+        each = max(1.0, min(_BATCHES_EACH, work / _SECONDS), work / _MOST_SECONDS)
+        wanted = max(blocks / (each * threads), _LEAST_SECONDS / max(seconds, 1e-9))
+    return max(1, round(min(wanted, blocks, most / max(nbytes, 1.0))))
 
 
 # ---- tasks -------------------------------------------------------------------------------------
@@ -62,118 +78,94 @@ def length_of(kind: Hashable, blocks: int, threads: Callable[[], int]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Blocks that one task computes, each with what only it needs.
+    """Blocks that one task computes.
 
     Attributes
     ----------
-    start
-        The number of the first block.
-    size
-        Its place in the tree, as in `Part`.
-    nodes
-        By block, what computes it: Dask's nodes, which take values by key.
-    own
-        Nodes of small data that all blocks need.
+    blocks
+        In their order.
     given
         Keys of what the task is given by other ones.
+    total
+        How many examples all data have, if results are weighted by them.
     """
 
-    start: int
-    size: int
-    nodes: list[Any]
-    own: dict[Any, Any]
+    blocks: list[Block]
     given: list[Any]
+    total: int | None
+
+    @classmethod
+    def of(cls, blocks: list[Block], total: int | None) -> Batch:
+        """Return a batch with what its blocks need."""
+        return cls(blocks, list(dict.fromkeys(k for x in blocks for k in x.given)), total)
+
+    def __dask_tokenize__(self) -> object:
+        return id(self)  # Dask need not look inside: its tasks have names of their own
 
 
-def run_batch(batch: Batch, *values: Any) -> Part:
-    """Return the sum of the blocks of a batch."""
+def run_batch(batch: Batch, code: Code, given: Given, *values: Any) -> list[Part]:
+    """Return the sums of blocks of a batch."""
     started = time.perf_counter()
     known = dict(zip(batch.given, values, strict=True))
-    known |= {key: node({}) for key, node in batch.own.items()}
 
     def results() -> Iterator[Part]:
-        for k, node in enumerate(batch.nodes, batch.start):
-            yield Part(k, 1, node({key: known[key] for key in node.dependencies}))
+        for block in batch.blocks:
+            yield Part(block.number, 1, _results(code, given, batch.total, block.load(known)))
 
-    whole = joined(results())
-    return replace(whole, size=batch.size, seconds=time.perf_counter() - started)
-
-
-# ---- graphs ------------------------------------------------------------------------------------
+    first, *others = merged(results())
+    return [replace(first, seconds=time.perf_counter() - started), *others]
 
 
-def batched(
-    graph: Mapping[Any, Any],
-    keys: Sequence[Any],
-    length: int,
-    name: str,
-    *,
-    places: Callable[[set[Any]], Mapping[Any, Any]],
-    repeated: set[Any],
-) -> tuple[dict[Any, Any], list[Batch]]:
-    """Return a graph that computes blocks in batches.
+def _results(code: Code, given: Given, total: int | None, block: list[Any]) -> list[Any] | None:
+    """Return the results of a block times its share of all examples; None of an empty one."""
+    count = len(block[0])
+    if not count:
+        return None
+    leaves = code(given, block)
+    return leaves if total is None else [y * (count / total) for y in leaves]
+
+
+# ---- which blocks --------------------------------------------------------------------------------
+
+
+def dealt(
+    blocks: Sequence[Block], length: int, places: Mapping[Any, Any], *, whole: bool
+) -> list[list[Block]]:
+    """Return blocks in batches.
 
     Parameters
     ----------
-    graph
-        Dask's nodes by key, which compute the blocks one by one.
-    keys
-        Of the blocks.
-    length
-        How many blocks a batch has, at most.
-    name
-        Of the batches, whose keys are ``(name, number)``.
-    places
-        From keys that are not in the graph, of what is in the memory of a cluster, to where it is.
-    repeated
-        Keys of small data that each batch has of its own.
-
-    Returns
-    -------
-    graph
-        With a task for each batch, and what several blocks need.
-    batches
+    blocks
         In their order.
+    length
+        How many a batch has, about.
+    places
+        From keys to the machine that has what is only on one.
+    whole
+        Whether each batch is one part of the tree, since results are large.
     """
-    cones = [_cone(graph, key) for key in keys]
-    uses = Counter(key for cone in cones for key in cone)
-    nodes: list[Any] = []
-    shared: dict[Any, Any] = {}
-    for cone in cones:
-        nodes.append(Task.fuse(*(graph[k] for k in cone if uses[k] == 1 and k not in repeated)))
-        shared.update((k, graph[k]) for k in cone if uses[k] > 1 and k not in repeated)
-    own = {key: graph[key] for key in repeated if key in graph}
-    outside = {key for node in nodes for key in node.dependencies if key not in graph}
-    where = places(outside) if length > 1 and outside else {}
-    machines = [{where[key] for key in node.dependencies if key in where} for node in nodes]
-    batches = []
-    for start, size in _runs(machines, length):
-        members = nodes[start : start + size]
-        given = dict.fromkeys(k for node in members for k in node.dependencies if k not in own)
-        batches.append(Batch(start, size, members, own, list(given)))
-    for k, batch in enumerate(batches):
-        key = name, k
-        shared[key] = Task(key, run_batch, batch, *map(TaskRef, batch.given))
-    return shared, batches
+    where = [next((places[k] for k in x.given if k in places), None) for x in blocks]
+    if whole:
+        return [list(blocks[start : start + size]) for start, size in _runs(where, length)]
+    by_place: dict[Any, list[Block]] = {}
+    for block, place in zip(blocks, where, strict=True):
+        by_place.setdefault(place, []).append(block)
+    return [piece for members in by_place.values() for piece in _cut(members, length)]
 
 
-def _cone(graph: Mapping[Any, Any], key: Any) -> list[Any]:
-    """Return what a node needs of a graph, and itself."""
-    found, waiting = {key: None}, [key]
-    while waiting:
-        for before in graph[waiting.pop()].dependencies:
-            if before in graph and before not in found:
-                found[before] = None
-                waiting.append(before)
-    return list(found)
+def _cut(blocks: list[Block], length: int) -> Iterator[list[Block]]:
+    """Cut blocks into pieces of about one length."""
+    pieces = max(1, round(len(blocks) / length))
+    for k in range(pieces):
+        yield blocks[len(blocks) * k // pieces : len(blocks) * (k + 1) // pieces]
 
 
-def _runs(places: Sequence[set[Any]], length: int) -> Iterator[tuple[int, int]]:
-    """Cut blocks into runs of places of the tree, each on one machine; give start and size."""
+def _runs(places: Sequence[Any], length: int) -> Iterator[tuple[int, int]]:
+    """Cut blocks into parts of the tree that lie on one machine; give their starts and sizes."""
     start = 0
     while start < len(places):
-        size = length
-        while start % size or (size > 1 and len(set().union(*places[start : start + size])) > 1):
+        size = 1 << (length.bit_length() - 1)
+        while start % size or len(set(places[start : start + size])) > 1:
             size //= 2
         yield start, size
         start += size

@@ -1,4 +1,4 @@
-"""Builds the graphs that Dask runs: a task for each block, which loads it and computes."""
+"""Builds the arrays of Dask that have a row for each example."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rows(step: Step, data: Data, types: Sequence[ArrayType]) -> list[Any]:
 
     `types` are those of one block.
     """
-    parts = per_block(run_block, data, in_graph(step))
+    parts = _per_block(step, data)
     return [
         da.blockwise(
             take, (0, *own), parts, tuple(range(parts.ndim)), k=k, align_arrays=False,
@@ -51,26 +51,21 @@ def rows(step: Step, data: Data, types: Sequence[ArrayType]) -> list[Any]:
     ]  # fmt: skip
 
 
-def per_block(task: Any, data: Data, *given: Any) -> Any:
-    """Return an array with an entry for each block, which one task loads and computes.
+def _per_block(step: Step, data: Data) -> Any:
+    """Return an array with the results of each block, which one task loads and computes.
 
     It has the axes of all arrays, so that none is summed over, which keeps Dask from fusing.
     """
-    operands = [pair for x in given for pair in (x, None)]
+    operands = [delayed(step, name=unique_name("given"), traverse=False), None]
     axes: tuple[int, ...] = (0,)
     for x in data.arrays:
         own = tuple(range(len(axes), len(axes) + x.ndim - 1))
         operands += [x, (0, *own)]
         axes += own
     return da.blockwise(
-        task, axes, *operands, name=unique_name("block"), dtype=object, align_arrays=False,
+        run_block, axes, *operands, name=unique_name("block"), dtype=object, align_arrays=False,
         meta=np.empty((0,) * len(axes), object),
     )  # fmt: skip
-
-
-def in_graph(x: Any) -> Any:
-    """Return what the tasks of a graph refer to an object by."""
-    return delayed(x, name=unique_name("given"), traverse=False)
 
 
 def unique_name(what: str) -> str:

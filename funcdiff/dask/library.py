@@ -7,7 +7,6 @@ from funcdiff.errors import MissingDependencyError, user_location
 try:
     import dask.array as da
     from dask import delayed, optimize
-    from dask._task_spec import Task, TaskRef
     from dask.base import get_scheduler
     from dask.callbacks import Callback
     from dask.core import flatten
@@ -21,8 +20,6 @@ except ImportError as error:
 __all__ = [
     "Callback",
     "HighLevelGraph",
-    "Task",
-    "TaskRef",
     "da",
     "delayed",
     "flatten",

@@ -34,20 +34,27 @@ class Part:
     seconds: float = 0.0
 
 
-def joined(parts: Iterable[Part]) -> Part:
-    """Return the sum of parts that follow on each other, from the beginning of one of the tree."""
-    waiting: list[Part] = []
+def merged(parts: Iterable[Part]) -> list[Part]:
+    """Return parts, in their order, with neighbours added that are added first in the tree."""
+    found: list[Part] = []
     for part in parts:
-        waiting.append(part)
-        while len(waiting) > 1 and _are_siblings(*waiting[-2:]):
-            waiting[-2:] = [_added(*waiting[-2:])]
+        found.append(part)
+        while len(found) > 1 and _are_siblings(*found[-2:]):
+            found[-2:] = [_added(*found[-2:])]
+    return found
+
+
+def joined(parts: Iterable[Part]) -> Part:
+    """Return the sum of all parts from the beginning of one in the tree, in their order."""
+    waiting = merged(parts)
     while len(waiting) > 1:
         waiting[-2:] = [_added(*waiting[-2:])]
     return waiting[0]
 
 
 def _are_siblings(left: Part, right: Part) -> bool:
-    return left.size == right.size and left.start % (2 * left.size) == 0
+    after = right.start == left.start + left.size
+    return after and left.size == right.size and left.start % (2 * left.size) == 0
 
 
 def _added(left: Part, right: Part) -> Part:

@@ -6,36 +6,25 @@ import hashlib
 import os
 import pickle
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from funcdiff.core.late import late_import
 from funcdiff.core.progress import Progress
-from funcdiff.dask.batches import Batch, batched, length_of, note_time
+from funcdiff.dask.batches import Batch, dealt, length_of, note_time, run_batch
+from funcdiff.dask.blocks import Blocks
 from funcdiff.dask.data import Data
-from funcdiff.dask.graphs import in_graph, per_block, unique_name
-from funcdiff.dask.library import (
-    Callback,
-    HighLevelGraph,
-    Task,
-    TaskRef,
-    da,
-    flatten,
-    get_scheduler,
-    optimize,
-)
-from funcdiff.dask.parts import Part, joined
+from funcdiff.dask.graphs import unique_name
+from funcdiff.dask.library import Callback, HighLevelGraph, get_scheduler
+from funcdiff.dask.parts import Part, joined, merged
 from funcdiff.dask.shipping import Code, Given, Step
 
 _SUMMANDS: Final = 8
 """How many results are added in one task, if they are large: a power of two."""
 
 _SMALL: Final = 1 << 16
-"""Bytes up to which arrays that are given go with each task, and all results are added in one."""
+"""Bytes up to which arrays that are given go with each task, and all results come back."""
 
 _SCATTERED: Final = 1 << 20
 """Bytes from which on they go to the workers of a cluster beside the graph."""
@@ -47,95 +36,91 @@ _codes: Final[WeakKeyDictionary[Any, OrderedDict[str, Any]]] = WeakKeyDictionary
 """By client and digest, futures of programs on its workers; the latest use last."""
 
 
-def run_weighted(code: Code, given: Given, total: int | None, *block: Any) -> list[Any] | None:
-    """Return the results of a block times its share of all examples; None of an empty one."""
-    count = len(block[0])
-    if not count:
-        return None
-    leaves = code(given, block)
-    return leaves if total is None else [y * (count / total) for y in leaves]
-
-
-def add(*parts: Part) -> Part:
-    """Return the sum of parts that follow on each other."""
-    return joined(parts)
-
-
 def total(step: Step, data: Data, *, mean: bool, progress: str | None = None) -> list[Any]:
     """Compute the sum of the results over all blocks, or their mean weighted by examples.
 
     Blocks are added as a tree that their numbers decide, so that a rerun gives the same bits.
     `progress` is what to say is being done, if anything.
     """
-    cluster = getattr(get_scheduler(), "__self__", None)
-    code, given = _code_on(cluster, step.code), _given_on(cluster, step.given)
-    parts = per_block(run_weighted, data, code, given, sum(data.counts) if mean else None)
-    (single,) = optimize(parts)
-    graph, keys = dict(single.__dask_graph__()), list(flatten(single.__dask_keys__()))
-    kind = (
-        tuple(x.name for x in data.arrays),
-        tuple(program.program for program in step.code.programs.values()),
-    )
-    name, small = unique_name("blocks"), step.given.nbytes <= _SMALL
-    repeated = {code.key, given.key} if small else {code.key}
-    tasks, batches = batched(
-        graph, keys, length_of(kind, len(keys), lambda: _threads(cluster)), name,
-        places=lambda keys: _places(cluster, keys), repeated=repeated,
-    )  # fmt: skip
-    layers = HighLevelGraph.from_collections(name, tasks)
-    work = da.Array(layers, name, ((1,) * len(batches),), dtype=object, meta=np.empty(0, object))
+    scheduler = get_scheduler(collections=data.arrays)
+    cluster = getattr(scheduler, "__self__", None)
+    blocks, small = Blocks.of(data), step.given.nbytes <= _SMALL
+    programs = tuple(program.program for program in step.code.programs.values())
+    kind = tuple(x.name for x in data.arrays), programs
+    count = len(blocks.each)
+    length = length_of(kind, count, sum(x.nbytes for x in data.arrays) / count, _threads(cluster))
+    held = blocks.held
+    places = _places(cluster, held) if length > 1 and held else {}
+    members = dealt(blocks.each, length, places, whole=not small)
+    batches = [Batch.of(some, sum(data.counts) if mean else None) for some in members]
+
+    name = unique_name("blocks")
+    graph, given = dict(blocks.shared), _given_on(cluster, step.given)
+    if not small:
+        graph[f"{name}-given"] = given
+        given = f"{name}-given"
+    code = _code_on(cluster, step.code)
+    for k, batch in enumerate(batches):
+        graph[name, k] = (run_batch, batch, code, given, *(held.get(k, k) for k in batch.given))
+    keys = [(name, k) for k in range(len(batches))]
+    wanted = keys if small else _add_in_tasks(graph, keys, batches)
+    graph = HighLevelGraph.from_collections(name, graph)
     if progress is None:
-        found = _sum(work, batches, small=small)
+        found = scheduler(graph, wanted)
     else:
-        with _shown(progress, work, batches, cluster) as work:
-            found = _sum(work, batches, small=small)
-    note_time(kind, found.seconds / len(keys))
-    leaves: list[Any] = found.leaves  # type: ignore[assignment]  # some block has examples
+        counts = {key: len(batch.blocks) for key, batch in zip(keys, batches, strict=True)}
+        found = _shown(progress, scheduler, graph, wanted, counts)
+    parts = sorted((part for parts in found for part in parts), key=lambda part: part.start)
+    whole = joined(parts)
+    note_time(kind, whole.seconds / count)
+    leaves: list[Any] = whole.leaves  # type: ignore[assignment]  # some block has examples
     return leaves
 
 
-def _sum(work: Any, batches: list[Batch], *, small: bool) -> Part:
-    """Add the batches: small ones at once, large ones as parts of the tree that grow."""
-    starts = [batch.start for batch in batches]
-    keys = [(work.name, k) for k in range(len(batches))]
-    size = max(batch.size for batch in batches)
-    graph: dict[Any, Any] = {}
-    while len(keys) > 1 or not graph:
-        size = starts[-1] + 1 if small else _SUMMANDS * size
+def add_some(*several: list[Part]) -> list[Part]:
+    """Return the sums of parts that follow on each other."""
+    return merged(part for parts in several for part in parts)
+
+
+def add_all(*several: list[Part]) -> list[Part]:
+    """Return the sum of all parts."""
+    return [joined(part for parts in several for part in parts)]
+
+
+def _add_in_tasks(graph: dict[Any, Any], keys: list[Any], batches: list[Batch]) -> list[Any]:
+    """Add tasks that add what batches give, which grow as the tree; give the key of the sum."""
+    starts = [batch.blocks[0].number for batch in batches]
+    size = max(len(batch.blocks) for batch in batches)
+    size = 1 << (size - 1).bit_length()
+    while len(keys) > 1:
+        size *= _SUMMANDS
         name = unique_name("sum")
         groups: dict[int, list[Any]] = {}
         for start, key in zip(starts, keys, strict=True):
             groups.setdefault(start // size, []).append(key)
         starts, keys = [k * size for k in groups], [(name, k) for k in range(len(groups))]
         for key, group in zip(keys, groups.values(), strict=True):
-            graph[key] = Task(key, add, *map(TaskRef, group))
-    layers = HighLevelGraph.from_collections(name, graph, dependencies=[work])
-    found: Part = da.Array(layers, name, ((1,),), dtype=object, meta=np.empty(0, object)).compute()
-    return found
+            graph[key] = (add_some if len(groups) > 1 else add_all, *group)
+    return keys
 
 
-@contextmanager
-def _shown(progress: str, work: Any, batches: list[Batch], cluster: Any) -> Iterator[Any]:
-    """Say how many blocks are done while they are computed; give what is being computed."""
-    counts = [len(batch.nodes) for batch in batches]
-    with Progress(progress, wanted=True, total=sum(counts), unit="blocks") as bar:
-        if cluster is not None:
-            distributed = late_import("distributed")
-            work = cluster.persist(work)
-            for future in distributed.as_completed(distributed.futures_of(work)):
-                bar.tick(counts[future.key[1]])
-            yield work
-            return
-
-        left = dict(enumerate(counts))
+def _shown(
+    progress: str, scheduler: Any, graph: dict[Any, Any], wanted: list[Any], counts: dict[Any, int]
+) -> Any:
+    """Run a graph, and say how many blocks are done, by keys of batches."""
+    with Progress(progress, wanted=True, total=sum(counts.values()), unit="blocks") as bar:
 
         def count_blocks(key: Any, *_: Any) -> None:
-            if isinstance(key, tuple) and key[0] == work.name:
-                bar.tick(left.pop(key[1]))
+            bar.tick(counts.get(key, 0))
 
-        with Callback(posttask=count_blocks):
-            yield work
-        bar.tick(sum(left.values()))  # of a task that Dask has joined with the last one
+        if getattr(scheduler, "__self__", None) is None:
+            with Callback(posttask=count_blocks):
+                return scheduler(graph, wanted)
+        distributed = late_import("distributed")
+        batches, sums = scheduler(graph, [list(counts), wanted], sync=False)
+        for future in distributed.as_completed(batches):
+            count_blocks(future.key)
+        return [future.result() for future in sums]
 
 
 # ---- what travels --------------------------------------------------------------------------------
@@ -147,7 +132,7 @@ def _code_on(cluster: Any, code: Code) -> Any:
     On a cluster they stay where they have been used, compiled, and go to each worker once.
     """
     if cluster is None:
-        return in_graph(code)
+        return code
     text = pickle.dumps(code)
     key = f"funcdiff-code-{hashlib.sha256(text).hexdigest()}"
     kept = _codes.setdefault(cluster, OrderedDict())
@@ -166,7 +151,7 @@ def _given_on(cluster: Any, given: Given) -> Any:
     Others go with the graph, of which Dask makes them again when a worker is lost.
     """
     if cluster is None or given.nbytes < _SCATTERED:
-        return in_graph(given)
+        return given
     return cluster.scatter(given, broadcast=True, hash=False)
 
 
@@ -175,8 +160,7 @@ def _threads(cluster: Any) -> int:
     return max(1, os.cpu_count() or 1 if cluster is None else sum(cluster.nthreads().values()))
 
 
-def _places(cluster: Any, keys: set[Any]) -> Mapping[Any, Any]:
-    """Return on which worker what is only on one lies."""
-    holders = cluster.who_has()
-    found = {key: holders.get(key, ()) for key in keys}
-    return {key: where[0] for key, where in found.items() if len(where) == 1}
+def _places(cluster: Any, held: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return a worker on which each of what a cluster has lies."""
+    holders = cluster.who_has(list(held.values()))
+    return {key: holders[key][0] for key in held if holders.get(key)}

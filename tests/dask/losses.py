@@ -32,3 +32,7 @@ def mean(p: Any, X: Any, y: Any) -> Any:
 def not_definite(p: Any, X: Any, y: Any) -> Any:
     shifted = np.eye(2) * (p["bias"] - np.max(X))
     return np.sum(np.linalg.cholesky(shifted)) * np.sum(y)
+
+
+def squares(p: Any, X: Any) -> Any:
+    return np.sum(scores(p, X) ** 2)

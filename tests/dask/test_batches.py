@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,8 +16,11 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.dask import batches
-from funcdiff.dask.parts import Part, joined
+from funcdiff.dask import batches, blocks, totals
+from funcdiff.dask.batches import dealt
+from funcdiff.dask.blocks import Block, Blocks
+from funcdiff.dask.data import Data
+from funcdiff.dask.parts import Part, joined, merged
 from tests.dask.losses import PARAMS, X, Y, total
 from tests.dask.test_sums import Tasks
 
@@ -23,6 +28,7 @@ from tests.dask.test_sums import Tasks
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(batches, "_times", type(batches._times)())
+    monkeypatch.setattr(totals, "_threads", lambda _: 2)
     with dask.config.set(scheduler="synchronous"):
         yield
 
@@ -37,12 +43,16 @@ def tree(numbers: Sequence[float]) -> float:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 13, 31])
 def test_parts_are_added_as_a_tree_however_they_are_cut(count: int) -> None:
-    numbers = list(np.random.default_rng(count).normal(size=count) * 10.0 ** np.arange(count))
+    rng = np.random.default_rng(count)
+    numbers = list(rng.normal(size=count) * 10.0 ** np.arange(count))
     parts = [Part(k, 1, [x]) for k, x in enumerate(numbers)]
-    for length in (1, 2, 4, 8, 32):
-        joins = [joined(parts[k : k + length]) for k in range(0, count, length)]
-        whole = joined([Part(p.start, length, p.leaves) for p in joins])
-        assert whole.leaves == [tree(numbers)]
+    for length in (1, 2, 3, 8, 32):
+        pieces = [merged(parts[k : k + length]) for k in range(0, count, length)]
+        assert joined(part for piece in pieces for part in piece).leaves == [tree(numbers)]
+    where = rng.integers(3, size=count)  # machines
+    pieces = [merged(part for part in parts if where[part.start] == k) for k in range(3)]
+    found = sorted((part for piece in pieces for part in piece), key=lambda part: part.start)
+    assert joined(found).leaves == [tree(numbers)]
     assert tree([1e16, 1.0, 1.0, 1.0]) != functools.reduce(operator.add, [1e16, 1.0, 1.0, 1.0])
 
 
@@ -51,13 +61,22 @@ def test_empty_blocks_add_nothing() -> None:
     assert joined([Part(0, 1, None), Part(1, 1, None)]).leaves is None
 
 
-def test_runs_stay_on_one_machine_and_begin_at_multiples_of_their_length() -> None:
-    a, b, none = {"a"}, {"b"}, set[Any]()
-    assert list(batches._runs([a] * 6, 4)) == [(0, 4), (4, 4)]
-    assert list(batches._runs([a, a, a, b, b, none, b, b], 4)) == [
-        (0, 2), (2, 1), (3, 1), (4, 4)
-    ]  # fmt: skip
-    assert list(batches._runs([a, b, a], 1)) == [(0, 1), (1, 1), (2, 1)]
+def numbers_of(places: Sequence[str], length: int, *, whole: bool) -> list[list[int]]:
+    blocks = [Block(k, [], {}, [k]) for k in range(len(places))]
+    known = {k: place for k, place in enumerate(places) if place != "?"}
+    return [[x.number for x in some] for some in dealt(blocks, length, known, whole=whole)]
+
+
+def test_batches_lie_on_one_machine() -> None:
+    assert numbers_of("abab?aab", 4, whole=False) == [[0, 2, 5, 6], [1, 3, 7], [4]]
+    assert numbers_of("aaaaaaa", 3, whole=False) == [[0, 1, 2], [3, 4, 5, 6]]
+    assert numbers_of("aaaaa", 4, whole=False) == [[0, 1, 2, 3, 4]]
+
+
+def test_batches_with_large_results_are_parts_of_the_tree() -> None:
+    assert numbers_of("aaaaaaa", 5, whole=True) == [[0, 1, 2, 3], [4, 5, 6]]
+    assert numbers_of("aaabbbbb", 4, whole=True) == [[0, 1], [2], [3], [4, 5, 6, 7]]
+    assert numbers_of("aba", 1, whole=True) == [[0], [1], [2]]
 
 
 def names_of_tasks(f: Any, *args: Any) -> list[str]:
@@ -74,12 +93,12 @@ def test_blocks_are_joined_once_it_is_known_that_they_take_no_time() -> None:
     for _ in range(2):
         again = gradient(PARAMS, *data)
         assert again["weights"].tobytes() == first["weights"].tobytes()
-    assert sum("blocks" in name for name in names_of_tasks(gradient, PARAMS, *data)) < 20
+    assert sum("blocks" in name for name in names_of_tasks(gradient, PARAMS, *data)) == 1
 
 
 def test_blocks_that_take_long_are_not_joined() -> None:
     def slowly(block: Any) -> Any:
-        time.sleep(0.015)
+        time.sleep(0.05)
         return block
 
     data = da.from_array(X, chunks=(40, 4)).map_blocks(slowly, dtype=float)
@@ -105,19 +124,41 @@ def test_what_several_blocks_need_is_computed_once() -> None:
         assert calls == [103]
 
 
+def test_each_thread_has_one_batch_of_little_work_and_several_of_more() -> None:
+    def lengths(seconds: float, blocks: Sequence[int] = (1, 5, 100)) -> list[int]:
+        batches.note_time(seconds, seconds)
+        return [batches.length_of(seconds, n, 1e3, threads=2) for n in blocks]
+
+    assert lengths(1e-5) == [1, 5, 100]
+    assert lengths(1e-3) == [1, 5, 50]
+    assert lengths(5e-3, [20, 60, 200, 2000]) == [10, 10, 12, 40]
+    assert lengths(1.0) == [1, 1, 1]
+    assert batches.length_of(1e-5, 100, 5e7, threads=2) == 3  # in memory at once
+    assert [batches.length_of("new", n, 1e3, threads=2) for n in (8, 100)] == [1, 6]
+    assert batches.length_of("new", 100, 1e6, threads=2) == 4
+
+
 def test_times_are_kept_for_so_many_kinds() -> None:
     for k in range(2 * batches._KINDS_KNOWN):
         batches.note_time(k, 1.0)
     assert len(batches._times) == batches._KINDS_KNOWN
     batches.note_time("a", 1e-3)
     batches.note_time("a", 1.0)
-    assert [batches.length_of("a", n, lambda: 2) for n in (1, 5, 100)] == [1, 8, 16]
-    assert batches.length_of("never seen", 100, lambda: 2) == 1
+    assert batches._times["a"] == 1e-3
 
 
-def test_blocks_of_some_work_share_tasks_where_there_are_many_for_each_thread() -> None:
-    batches.note_time("some", 0.02)
-    lengths = [batches.length_of("some", n, lambda: 2) for n in (8, 31, 32, 100, 1000)]
-    assert lengths == [1, 1, 2, 4, 8]
-    batches.note_time("much", 0.2)
-    assert batches.length_of("much", 1000, lambda: 2) == 1
+def test_what_loads_data_is_found_once_and_forgotten_with_them() -> None:
+    data = da.from_array(X, chunks=(10, 4)), da.from_array(Y, chunks=10)
+    found = Blocks.of(Data.of("f", data, {}))
+    assert Blocks.of(Data.of("f", data, {})) is found
+    gradient = fd.dask.grad(total)
+    before = gradient(PARAMS, *data)["weights"]
+    data[0][0] = 0.0  # which Dask does in place
+    assert gradient(PARAMS, *data)["weights"][0] != before[0]
+    kept = weakref.ref(found)
+    del found
+    gc.collect()
+    known = len(blocks._known)
+    del data
+    gc.collect()
+    assert (len(blocks._known), kept()) == (known - 1, None)

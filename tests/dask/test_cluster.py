@@ -20,7 +20,9 @@ from distributed import Client, LocalCluster
 
 import funcdiff as fd
 from funcdiff.dask import totals
-from tests.dask.losses import PARAMS, VECTOR, X, Y, losses, mean, not_definite, scores
+from funcdiff.dask.blocks import Blocks
+from funcdiff.dask.data import Data
+from tests.dask.losses import PARAMS, VECTOR, X, Y, losses, mean, not_definite, scores, squares
 
 pytestmark = pytest.mark.slow
 
@@ -106,15 +108,21 @@ def test_programs_go_to_each_worker_once(client: Any, data: Any) -> None:
     assert_same(f(PARAMS, VECTOR, *data), fd.hvp(mean, (PARAMS, X, Y), (VECTOR,), argnums=0))
 
 
-def test_blocks_that_lie_on_different_workers_are_not_joined(client: Any) -> None:
-    first, second = client.scheduler_info()["workers"]
-    persisted = [client.persist(da.from_array(x[:102], chunks=(1, *x.shape[1:]))) for x in (X, Y)]
-    client.rebalance()
-    f = fd.dask.value_and_grad(mean, reduce="mean")
-    found = {bits(f(PARAMS, *persisted)) for _ in range(6)}
+def test_a_batch_has_blocks_of_one_worker(client: Any) -> None:
+    workers = list(client.scheduler_info()["workers"])
+    pieces = [
+        client.submit(np.array, X[k : k + 1], workers=workers[k % 3 > 0], pure=False)
+        for k in range(102)
+    ]
+    data = da.concatenate([da.from_delayed(x, (1, 4), float) for x in pieces])
+    found = {bits(fd.dask.grad(squares)(PARAMS, data)) for _ in range(6)}
     assert len(found) == 1
-    keys = {key[0] for key in persisted[0].__dask_keys__()}
-    assert set(totals._places(client, keys).values()) <= {first, second}
+    assert_same(fd.dask.grad(squares)(PARAMS, data), fd.grad(squares)(PARAMS, X[:102]))
+    blocks = Blocks.of(Data.of("f", (data,), {}))
+    places = totals._places(client, blocks.held)
+    assert set(places.values()) == set(workers)
+    holders = client.who_has(pieces)
+    assert all(places[x.key] in holders[x.key] for x in pieces)
 
 
 def test_workers_may_have_several_threads(folder: Path) -> None:
