@@ -27,6 +27,7 @@ Every message has three parts: what happened, where, and what to write instead.
 import os
 import sys
 import sysconfig
+from functools import lru_cache
 from types import FrameType
 
 import numpy
@@ -147,9 +148,8 @@ def user_frame(*, or_scipys: bool = False) -> FrameType | None:
 
     With `or_scipys`, it may be SciPy's.
     """
-    ours = _others(or_scipys=or_scipys)
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame, ours):
+    while frame is not None and not is_users_file(frame.f_code.co_filename, or_scipys):
         frame = frame.f_back
     return frame
 
@@ -167,35 +167,23 @@ def is_users(frame: FrameType) -> bool:
     return is_users_file(frame.f_code.co_filename)
 
 
-def is_users_file(file: str) -> bool:
+@lru_cache(maxsize=4096)
+def is_users_file(file: str, or_scipys: bool = False) -> bool:  # noqa: FBT001, FBT002
     """Whether a file is of none of funcdiff, NumPy, SciPy and the standard library."""
-    return _is_users_file(file, _others())
-
-
-def _others(*, or_scipys: bool = False) -> tuple[str, ...]:
-    """Return how the files of funcdiff, NumPy and SciPy begin."""
     skipped = [_OURS, _NUMPYS, "<__array_function__"]
     scipy = getattr(sys.modules.get("scipy"), "__file__", None)
     if scipy is not None and not or_scipys:
         skipped.append(os.path.dirname(scipy))
-    return tuple(skipped)
-
-
-def _is_users(frame: FrameType, others: tuple[str, ...]) -> bool:
-    return _is_users_file(frame.f_code.co_filename, others)
-
-
-def _is_users_file(file: str, others: tuple[str, ...]) -> bool:
     pythons = file.startswith(_PYTHONS) and not file.startswith(_INSTALLED)
-    return not (pythons or file.startswith(others))
+    return not (pythons or file.startswith(tuple(skipped)))
 
 
 def location_of(error: Exception) -> str:
     """Return the place of the user's code from which an error came, through code of others."""
-    found, trace, others = None, error.__traceback__, _others()
+    found, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if _is_users(frame, others) and not installed_package(frame):
+        if is_users(frame) and not installed_package(frame):
             found = trace
         trace = trace.tb_next
     if found is None:
@@ -218,7 +206,7 @@ def is_librarys(error: Exception) -> bool:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     known = isinstance(error, FuncdiffError) or trace is None
-    return not known and not _is_users(trace.tb_frame, _others())  # type: ignore[union-attr]
+    return not known and not is_users(trace.tb_frame)  # type: ignore[union-attr]
 
 
 def installed_package(frame: FrameType) -> str:

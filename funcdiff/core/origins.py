@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from funcdiff.core.atoms import Entry
@@ -60,8 +60,10 @@ class Origin(NamedTuple):
         """
         if self is other:
             return self
-        if UNKNOWN in (self, other):
-            return other if self == UNKNOWN else self
+        if self == UNKNOWN:
+            return other
+        if other == UNKNOWN:
+            return self
         if self.derived == other.derived:
             return Origin(self.name or other.name, self.place or other.place, self.derived)
         return other if self.derived else self
@@ -76,9 +78,23 @@ UNKNOWN: Final = Origin()
 class Reader:
     """Looks on while functions are traced, and notes the lines that run."""
 
-    def place(self) -> Place | None:
-        """Return the line of the user's that runs."""
-        return place_of(user_frame())
+    def __init__(self) -> None:
+        self._lines: dict[tuple[int, int], tuple[CodeType, Origin]] = {}
+
+    def origin(self) -> Origin:
+        """Return the origin of what the line of the user's that runs makes."""
+        frame = user_frame()
+        return UNKNOWN if frame is None else self._line(frame)
+
+    def _line(self, frame: FrameType) -> Origin:
+        """Return the origin of what a frame makes now: the same object for each instruction."""
+        code = frame.f_code
+        key = id(code), frame.f_lasti
+        known = self._lines.get(key)
+        if known is None:
+            place = Place(code.co_filename, frame.f_lineno, code.co_name)
+            known = self._lines[key] = code, Origin(place=place)  # the code: its id stays its own
+        return known[1]
 
     def look_again(self) -> None:
         """Note names that were given since the last line that was recorded."""
@@ -89,12 +105,6 @@ class Reader:
 
 reader: Final[ContextVar[Reader | None]] = ContextVar("funcdiff_reader", default=None)
 """Who looks on, if anybody does."""
-
-
-def place_of(frame: FrameType | None) -> Place | None:
-    """Return the line that a frame runs."""
-    code = frame.f_code if frame is not None else None
-    return Place(code.co_filename, frame.f_lineno, code.co_name) if frame and code else None
 
 
 class Word(NamedTuple):
@@ -137,10 +147,10 @@ class LocatedEntries(list[Entry]):
         """Add an entry: of an equation that is being copied, or of a line of the user's."""
         super().append(entry)
         into, origin = _copied.get()
-        if entry and isinstance(entry[0], ArrayType):
+        if entry and type(entry[0]) is ArrayType:
             origin = UNKNOWN
         elif self._of_user and into is not self:
-            origin = Origin(place=self._reader.place())
+            origin = self._reader.origin()
         self.origins.append(origin)
 
     def named_origins(self, captured: Mapping[int, Any]) -> Origins:
@@ -149,7 +159,8 @@ class LocatedEntries(list[Entry]):
         for number, value in captured.items():
             self.origins[number] = self.origins[number].merged(origin_of(value))
         for number, word in self.words.items():
-            self.origins[number] = self.origins[number]._replace(name=word.text)
+            _, place, derived = self.origins[number]
+            self.origins[number] = Origin(word.text, place, derived)
         return tuple(self.origins)
 
 

@@ -103,7 +103,8 @@ def copying_from(
     if program.origins is None or not eq.results:
         return nullcontext()
     origin, builder = program.origins[eq.results[0].number], current_builder()
-    if derives or not is_copy or len(eq.results) > 1:  # a single result keeps its name
+    keeps = is_copy and not derives and len(eq.results) == 1  # its name
+    if not keeps and (origin.name or (derives and not origin.derived)):
         origin = Origin("", origin.place, origin.derived or derives)
     return Copying(getattr(builder, "entries", None), origin)
 

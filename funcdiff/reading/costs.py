@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
+from funcdiff.core.computed import computed
 from funcdiff.core.liveness import last_uses
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import nested
@@ -143,6 +145,17 @@ def _plural(count: int, word: str) -> str:
 # ---- counting --------------------------------------------------------------------------------
 
 
+Counts: TypeAlias = "dict[Origin, list[Any]]"
+"""Operations, bytes read, bytes written and equations, by where they come from."""
+
+
+def counts_of(program: Program) -> Counts:
+    """Return what a program costs, by where its equations come from."""
+    tally = _Tally(has_peak=False)
+    tally.run(program, 1, UNKNOWN)
+    return tally.rows
+
+
 def cost_of(program: Program) -> Cost:
     """Return the cost of a program."""
     tally = _Tally()
@@ -157,12 +170,14 @@ def cost_of(program: Program) -> Cost:
 
 
 class _Tally:
-    """Counts in the making."""
+    """Counts in the making; without a peak in less time."""
 
-    def __init__(self) -> None:
-        self.rows: dict[Origin, list[Any]] = {}
+    def __init__(self, *, has_peak: bool = True) -> None:
+        self.rows: Counts = {}
+        self._has_peak = has_peak
         self.loops = 0
         self.unknown = 0
+        self._flops: dict[Operation, float] = {}
 
     def run(self, program: Program, times: int, around: Origin) -> int:
         """Add what running a program so many times costs; return its peak in bytes."""
@@ -170,15 +185,25 @@ class _Tally:
         peak = memory.live
         for index, eq in enumerate(program.equations):
             place = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
-            place = around if place.place is None else place._replace(name="")
-            inner = self._tally_nested(eq, times, place)
+            if place.place is None:
+                place = around
+            elif place.name:
+                place = place._replace(name="")
+            op = eq.operation
+            inner = self._tally_nested(eq, times, place) if op.calls_user else None
             if inner is None:
-                self._add(place, times, flops(eq), *memory.traffic(index), 1)
-            peak = max(peak, memory.step(index, inner or 0))
+                count = self._flops.get(op)
+                if count is None:
+                    count = self._flops[op] = flops(eq)
+                self._add(place, times, count, *memory.traffic(index), 1)
+            if self._has_peak:
+                peak = max(peak, memory.step(index, inner or 0))
         return peak
 
     def _add(self, place: Origin, times: int, *counts: float) -> None:
-        row = self.rows.setdefault(place, [0, 0, 0, 0])
+        row = self.rows.get(place)
+        if row is None:
+            row = self.rows[place] = [0, 0, 0, 0]
         for k, count in enumerate(counts):
             row[k] += times * count
 
@@ -207,7 +232,7 @@ class _Tally:
         """Add the branch that moves the most bytes."""
         tallies = []
         for k, (program, count) in enumerate(runs):
-            tally = _Tally()
+            tally = _Tally(has_peak=self._has_peak)
             peak = tally.run(program, count, place) - size_of(program.inputs)
             moved = sum(row[1] + row[2] for row in tally.rows.values())
             tallies.append((moved, k, tally, peak))
@@ -256,14 +281,14 @@ class Memory:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._functions = functions(program, last_uses(program))
+        self._last = last_uses(program)
+        self._functions = functions(program, self._last)
         count = len(program.inputs) + sum(len(eq.results) for eq in program.equations)
         self._owner: list[int] = list(range(count))
         self._stored = [bytes_of(v.type) for v in program.inputs] + [0] * (
             count - len(program.inputs)
         )
         self._follow_views()
-        self._ends = self._last_looks()
         self.live = size_of(program.inputs)
 
     def _follow_views(self) -> None:
@@ -284,9 +309,10 @@ class Memory:
             and self._functions[index] is not eq.operation.function
         )
 
-    def _last_looks(self) -> list[int]:
-        """Return for each owner the last equation that needs its memory."""
-        last = last_uses(self._program)
+    @computed
+    def _ends(self) -> list[int]:
+        """For each owner, the last equation that needs its memory."""
+        last = self._last
         ends = list(last)
         for number, owner in enumerate(self._owner):
             ends[owner] = max(ends[owner], last[number])

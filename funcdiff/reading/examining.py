@@ -1,9 +1,8 @@
-"""Traces a call without running it, for `source` and `cost`, with what is noted on the way."""
+"""Traces a call without running it, with what is noted on the way: for `source`, `cost`, `draw`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, NamedTuple
 
 from funcdiff.api.calls.operands import Operands, on_operands
@@ -46,25 +45,20 @@ class Examined(NamedTuple):
         f: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        notes_of: Callable[[FrameType | None], Notes] = Notes,
     ) -> Examined:
-        """Trace a call of a function; ``notes_of(caller)`` takes the notes.
+        """Trace a call of a function.
 
         Raises
         ------
         InputError
             If something is being traced.
         """
-        if current_builder() is not None:
-            raise InputError(
-                f"source, cost, explain and draw show a call with concrete arrays, but were used "
-                f"at {user_location()} while something is traced. Call them outside."
-            )
+        check_outside()
         invocation = Operands((args, kwargs))
         caller = user_frame()
 
         def examined() -> Examined:
-            with taking_notes(notes_of(caller)) as notes:
+            with taking_notes(Notes(caller)) as notes:
                 guarded = _guarded(f, args, kwargs)
                 if guarded is not None:
                     return cls(as_run(guarded.program), guarded.trace, notes, invocation.xs)
@@ -76,6 +70,15 @@ class Examined(NamedTuple):
             return cls(program, trace, notes, invocation.xs)
 
         return run_isolated(examined)
+
+
+def check_outside() -> None:
+    """Raise InputError if something is being traced."""
+    if current_builder() is not None:
+        raise InputError(
+            f"source, cost, explain and draw show a call with concrete arrays, but were used "
+            f"at {user_location()} while something is traced. Call them outside."
+        )
 
 
 def _guarded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced | None:

@@ -15,12 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.core.origins import LocatedEntries, Place, Reader, Word, place_of, reader
+from funcdiff.core.origins import UNKNOWN, LocatedEntries, Origin, Place, Reader, Word, reader
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import is_users, user_frame
 
 _GENERATED: Final = ("funcdiff", "namedtuple_")
 """Modules of which some code has no file: that of dataclasses and named tuples."""
+_COMPARED: Final = 1024
+"""Elements of an array that is known by what it holds when it is met, and not when it is named."""
 _LARGE: Final = 200
 """Length of a container from which on its parts get no names."""
 
@@ -35,23 +37,26 @@ class Notes(Reader):
     """
 
     def __init__(self, caller: FrameType | None) -> None:
+        super().__init__()
         self.caller = caller
-        self._arrays: dict[Any, str] = {}
-        self._seen: dict[tuple[int, str, int], Any] = {}
+        self._arrays: dict[Any, tuple[str, Any]] = {}
+        self._seen: dict[FrameType, dict[str, Any]] = {}
         self._depths: dict[FrameType, int] = {}  # of the frames that may be running
-        self._last: tuple[FrameType | None, int, int] = None, 0, 0
+        self._last: tuple[FrameType | None, Place | None, int] = None, None, 0
 
-    def place(self) -> Place | None:
-        """Return the line of the user's that runs, and look who holds what was recorded so far."""
+    def origin(self) -> Origin:
+        """Return the origin that the running line gives, and look who holds what was recorded."""
         frame = user_frame()
         if frame is None or frame is self.caller:
-            return None
-        before, line, instruction = self._last
-        self._last = frame, frame.f_lineno, frame.f_lasti
-        if before is not frame or line != frame.f_lineno or instruction > frame.f_lasti:
-            self._meet(frame)  # within a line nothing has been assigned
-            self._look_into(frame)
-        return place_of(frame)
+            return UNKNOWN
+        origin, instruction = self._line(frame), frame.f_lasti
+        before, place, last = self._last
+        if before is not frame or place != origin.place or last > instruction:
+            if frame not in self._depths:
+                self._meet(frame)
+            self._look_into(frame)  # within a line nothing has been assigned
+        self._last = frame, origin.place, instruction
+        return origin
 
     def look_again(self) -> None:
         """Look into all frames once more: what was assigned last is followed by no equation.
@@ -67,6 +72,10 @@ class Notes(Reader):
             frame = frame.f_back
         self._depths = {f: depth for f, depth in self._depths.items() if f in running}
 
+    def forget_frames(self) -> None:
+        """Let go of all frames, which would keep alive what they hold."""
+        self._seen, self._depths, self._last = {}, {}, (None, None, 0)
+
     def _meet(self, frame: FrameType | None) -> None:
         """Remember how deep a frame is, and those of the user's that have called it."""
         new = []
@@ -81,41 +90,49 @@ class Notes(Reader):
 
     def _look_into(self, frame: FrameType) -> None:
         """Note which variables of a frame of the user's hold tracers, or arrays."""
-        module = str(frame.f_globals.get("__name__"))
-        generated = frame.f_code.co_filename == "<string>" and module.startswith(_GENERATED)
-        if frame.f_code.co_name == "<module>" or generated:
-            return
+        seen = self._seen.get(frame)
+        if seen is None:
+            if frame.f_code.co_name == "<module>" or _is_generated(frame):
+                return
+            seen = self._seen[frame] = {}
+            self._look_around(frame)
         depth = self._depths[frame]
-        for word, value in list(frame.f_locals.items()):
-            if not word.startswith("__") and self._is_new(frame, word, value):
-                for path, leaf in _leaves(value):
-                    self._note(depth, word, path, leaf)
-        for word in frame.f_code.co_names:
-            value = frame.f_globals.get(word)
-            if value is not None and self._is_new(frame.f_code, word, value):
-                for path, leaf in _leaves(value):
-                    if not isinstance(leaf, Tracer):
+        for word, value in frame.f_locals.items():
+            if seen.get(word) is not value:
+                seen[word] = value
+                if not word.startswith("__"):
+                    for path, leaf in _leaves(value):
                         self._note(depth, word, path, leaf)
 
-    def _is_new(self, where: Any, word: str, value: Any) -> bool:
-        key = id(where), word, id(value)
-        if key in self._seen:
-            return False
-        self._seen[key] = where, value  # kept: no `id` is given twice
-        return True
+    def _look_around(self, frame: FrameType) -> None:
+        """Note which global arrays the code of a frame of the user's may use."""
+        for word in frame.f_code.co_names:
+            for path, leaf in _leaves(frame.f_globals.get(word)):
+                if not isinstance(leaf, Tracer):
+                    self._note(0, word, path, leaf)
 
     def _note(self, depth: int, word: str, path: str, leaf: Any) -> None:
-        if isinstance(leaf, np.ndarray) and not isinstance(leaf, Tracer):
-            self._arrays.setdefault(content(leaf), short_name(word, path))
-        elif isinstance(leaf, Tracer) and leaf.builder is not None:
+        if not isinstance(leaf, Tracer):
+            if isinstance(leaf, np.ndarray):
+                key = id(leaf) if leaf.size > _COMPARED else content(leaf)
+                self._arrays.setdefault(key, (short_name(word, path), leaf))
+        elif leaf.builder is not None:
             entries, atom = leaf.builder.entries, leaf.atom
-            if isinstance(entries, LocatedEntries) and isinstance(atom, int):
-                found = Word(depth, bool(path), short_name(word, path))
-                entries.words[atom] = min(entries.words.get(atom, found), found, key=_rank)
+            if type(entries) is LocatedEntries and type(atom) is int:
+                known = entries.words.get(atom)
+                if known is None or (depth, bool(path)) < known[:2]:
+                    entries.words[atom] = Word(depth, bool(path), short_name(word, path))
 
     def array_name(self, array: Any) -> str:
-        """Return how the user calls a concrete array, or an empty string."""
-        return self._arrays.get(content(array), "")
+        """Return how the user calls a concrete array, or a copy of it; else an empty string."""
+        x = np.asarray(array)
+        if x.size <= _COMPARED:
+            return self._arrays.get(content(x), ("", None))[0]
+        held = (
+            word for word, y in self._arrays.values()
+            if y.shape == x.shape and y.dtype == x.dtype and content(y) == content(x)
+        )  # fmt: skip
+        return next(held, "")
 
 
 @contextmanager
@@ -126,12 +143,18 @@ def taking_notes(notes: Notes) -> Iterator[Notes]:
         yield notes
     finally:
         reader.reset(token)
+        notes.forget_frames()
 
 
-def content(array: Any) -> tuple[Any, ...]:
+def content(x: Any) -> tuple[Any, ...]:
     """Return what tells arrays of different contents apart."""
-    x = np.asarray(array)
     return x.shape, x.dtype.char, x.tobytes()
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether a frame runs code that is written for a dataclass or a named tuple."""
+    module = str(frame.f_globals.get("__name__"))
+    return frame.f_code.co_filename == "<string>" and module.startswith(_GENERATED)
 
 
 def short_name(word: str, path: str) -> str:
@@ -140,14 +163,12 @@ def short_name(word: str, path: str) -> str:
     >>> short_name("params", "['w1']"), short_name("layers", "[0]['b']"), short_name("p", ".rate")
     ('w1', 'layers_0_b', 'rate')
     """
+    if not path:
+        return word
     inner = path.replace("[", ".").replace("]", "").replace("'", "").lstrip(".")
     if inner.isidentifier() or not inner:
         return inner or word
     return f"{word}_{inner.replace('.', '_')}"
-
-
-def _rank(word: Word) -> tuple[int, bool]:
-    return word.depth, word.is_part
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:

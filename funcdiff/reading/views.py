@@ -9,7 +9,6 @@ from typing import Any, overload
 from funcdiff.api.calls.arguments import check_function
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.transformed import transform
-from funcdiff.api.jit import JittedFunction
 from funcdiff.api.signatures.variables import P
 from funcdiff.core.effects import running
 from funcdiff.core.program import Program
@@ -17,9 +16,8 @@ from funcdiff.core.quiet import quiet
 from funcdiff.reading.costs import Cost, cost_of
 from funcdiff.reading.drawing.picture import Drawing, drawing_of, sizes_of
 from funcdiff.reading.examining import Examined
-from funcdiff.reading.explanation.diagnosis import diagnose
+from funcdiff.reading.explanation.calls import explanation
 from funcdiff.reading.explanation.report import Report
-from funcdiff.reading.explanation.watching import Watching
 from funcdiff.reading.exported import Exported, Target, check_target, exported
 from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.text.module import module
@@ -210,20 +208,7 @@ def explain(f: Callable[P, Any]) -> Callable[P, Report]:
 
     @name_after(f, "explain")
     def explained(*args: P.args, **kwargs: P.kwargs) -> Report:
-        eager: Any = f  # values decide there, as without jit
-        if isinstance(f, JittedFunction) and not f.has_static_parameters:
-            eager = f.__wrapped__
-
-        def diagnosed() -> Report:
-            examined = Examined.of(eager, args, kwargs, Watching)
-            notes, trace = examined.notes, examined.trace
-            assert isinstance(notes, Watching)
-            swept, cost = notes.swept(trace.recording), cost_of(examined.program)
-            arrays = [*examined.operands, *trace.captures]
-            with nullcontext() if trace.calls is None else running(trace.calls):
-                return diagnose(summary_of(f), swept, cost, arrays, notes.array_name)
-
-        return quiet(diagnosed)
+        return quiet(explanation, summary_of(f), f, args, kwargs)
 
     return explained
 

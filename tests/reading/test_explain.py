@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import FrozenInstanceError
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 import funcdiff as fd
-from funcdiff.errors import InputError
+from funcdiff.api.derivatives.programs import gradient_program
+from funcdiff.errors import InputError, LostDerivativeError
 from funcdiff.reading.explanation.report import Report
 from tests.patterns.pattern import Pattern, weights
 from tests.patterns.test_patterns import PATTERNS, of_floats
@@ -272,17 +274,18 @@ def noted(x: Any) -> Any:
 
 
 def test_costs_are_those_of_cost_by_line() -> None:
-    report = fd.explain(fd.grad(noted))(X)
-    assert report.cost == fd.cost(fd.grad(noted))(X)
-    both = fd.cost(fd.value_and_grad(noted))(X)  # the value is looked at, too
-    assert sum(sum(line.flops) for line in report.lines) == both.flops
-    assert sum(sum(line.bytes) for line in report.lines) == both.bytes
-    sums = {line.place.line: line.flops for line in report.lines if line.place}
-    assert sums[noted.__code__.co_firstlineno + 3][0] == 5 * len(X)  # roots and their sum
-    assert all(second >= 0 for line in report.lines for second in line.seconds)
-    assert {line.place.line for line in report.lines if line.place} == {
-        noted.__code__.co_firstlineno + k for k in (2, 3)
-    }
+    first = noted.__code__.co_firstlineno
+    for x in (X, np.abs(X) + 1.0):  # by the program, and on a tape
+        report = fd.explain(fd.grad(noted))(x)
+        value = fd.cost(noted)(x)  # which is looked at, too
+        assert sum(line.flops[0] for line in report.lines) == value.flops
+        assert sum(line.bytes[0] for line in report.lines) == value.bytes
+        sums = {line.place.line: line.flops for line in report.lines if line.place}
+        assert sums.keys() == {first + 2, first + 3}
+        assert sums[first + 2] == (len(X), 2 * len(X))
+        assert sums[first + 3][0] == 5 * len(X)  # roots and their sum
+        assert sums[first + 3][1] >= 4 * len(X)
+        assert all(second >= 0 for line in report.lines for second in line.seconds)
 
 
 def test_expressions_in_advice_mean_what_is_written() -> None:
@@ -369,3 +372,52 @@ def test_a_report_is_immutable_and_says_so_if_all_is_well() -> None:
 def test_explain_is_refused_inside_a_trace() -> None:
     with pytest.raises(InputError, match="while something is traced"):
         fd.grad(lambda x: len(fd.explain(np.sin)(x).faults) * x)(1.0)
+
+
+# ---- on a tape, and by programs ------------------------------------------------------------------
+
+
+def relu_with_waste(x: Any, y: Any) -> Any:
+    first = np.log(1 + 1e-12 * np.abs(x))
+    second = np.log(1 + 1e-12 * np.abs(x)) + np.exp(x)  # computed twice, and not needed
+    del second
+    kept = np.sqrt(y) ** 2
+    return np.sum(fd.nn.relu(x) * kept + first)
+
+
+@pytest.mark.parametrize("x", [np.array([0.0, 1.0]), np.array([0.0, np.nan]), np.array([1.0, 1e9])])
+def test_a_tape_and_a_program_find_the_same(x: Any) -> None:
+    y = np.array([0.0, 2.0])
+    taped = fd.explain(fd.grad(relu_with_waste))(x, y)
+    traced = fd.explain(lambda x, y: fd.grad(relu_with_waste)(x, y))(x, y)
+    assert taped.kinks == traced.kinks
+    assert {*taped.advice} == {*traced.advice}
+    assert (taped.faults, taped.masked) == (traced.faults, traced.masked)
+    sums = [sum(line.flops[0] for line in report.lines) for report in (taped, traced)]
+    assert sums[0] == sums[1]
+
+
+def test_a_report_of_finite_numbers_derives_no_program() -> None:
+    def f(x: Any) -> Any:
+        for k in range(40):
+            x = np.sin(x) * (1.0 + k)
+        return np.sum(x)
+
+    before = len(gradient_program)
+    x = np.ones(3)
+    for _ in range(8):
+        assert not fd.explain(fd.value_and_grad(f))(x).faults
+    assert len(gradient_program) == before
+    assert fd.explain(fd.grad(f))(np.array([np.inf, 1.0, 1.0])).faults
+    assert len(gradient_program) > before
+    assert gc.isenabled()
+
+
+def test_arguments_that_must_be_plain_numbers_are_left_alone() -> None:
+    def f(x: Any, scale: Any, n: Any) -> Any:
+        return np.sum(x**n) * float(scale)
+
+    for function in (fd.grad(f), fd.jit(fd.grad(f), static_argnums=2)):
+        assert str(fd.explain(function)(X, 2.0, 3)).startswith("grad(f): all is well")
+    with pytest.raises(LostDerivativeError, match="float"):
+        fd.explain(fd.grad(f, argnums=1))(X, 2.0, 3)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from funcdiff.backend import checking
-from funcdiff.backend.tape.steps import NeedsProgramError, pull_step, push_step
+from funcdiff.backend.tape.steps import NeedsProgramError, Step, pull_step, push_step
 from funcdiff.core.atoms import Entry, Literal
 from funcdiff.core.collection import pause
 from funcdiff.core.primitive import Operation
@@ -41,6 +41,16 @@ _ALONE: Final = (True,)
 """The one result has a cotangent."""
 
 
+class Observer(Protocol):
+    """Looks on while a tape runs, and sees what the outputs do not need, too."""
+
+    def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
+        """Run the operation that makes a variable, as ``op.run(*operands)`` does."""
+
+    def pull(self, number: int, step: Step) -> Step:
+        """Return what does the same as the derivative of the operation that makes a variable."""
+
+
 class Tape:
     """The values of a recording, and the operations that its derivative goes through.
 
@@ -52,6 +62,8 @@ class Tape:
         By how many of its inputs, the first ones.
     inputs
         Their values, and those of the others.
+    observer
+        Looks on, if anybody does.
 
     Attributes
     ----------
@@ -65,9 +77,15 @@ class Tape:
         Which of them depend on what is differentiated.
     """
 
-    def __init__(self, recording: Recording, count: int, inputs: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        count: int,
+        inputs: Sequence[Any],
+        observer: Observer | None = None,
+    ) -> None:
         self._entries, self._outputs, _ = recording
-        self._count = count
+        self._count, self._observer = count, observer
         self.values: list[Any] = [None] * len(self._entries)
         self._is_active = [False] * len(self._entries)
         self._inputs: list[int] = []
@@ -82,7 +100,7 @@ class Tape:
     def _run(self, inputs: Sequence[Any]) -> None:
         values, is_active = self.values, self._is_active
         given = iter(inputs)
-        needed = needed_variables(self._entries, self._outputs)
+        needed, observer = needed_variables(self._entries, self._outputs), self._observer
         operands: Sequence[Any]
         active: Mask
         for number, entry in enumerate(self._entries):
@@ -95,7 +113,7 @@ class Tape:
                 self._inputs.append(number)
                 self.input_types.append(op)
                 continue
-            if not needed[number]:
+            if not (needed[number] or observer):
                 continue
             if op.calls_user:  # whose effects must happen once, also if something fails
                 raise NeedsProgramError
@@ -106,7 +124,7 @@ class Tape:
             else:
                 operands = [values[r] if type(r) is int else r.array for r in entry[1:]]
                 active = tuple([type(r) is int and is_active[r] for r in entry[1:]])
-            results = op.run(*operands)
+            results = op.run(*operands) if not observer else observer.run(number, op, operands)
             if op.result_count == 1:
                 values[number] = results
                 if True in active and op.result.differentiable:
@@ -133,6 +151,7 @@ class Tape:
                 before = gathered[output]
                 gathered[output] = ct if before is None else before + ct
         ours: set[int] = set()  # whose cotangents are in memory of our own
+        observer = self._observer
         for entry, number, active, operands, results in reversed(self._tape):
             op: Operation = entry[0]
             if op.result_count == 1:
@@ -141,6 +160,8 @@ class Tape:
                     continue
                 gathered[number] = None
                 step = pull_step(op, active, _ALONE)
+                if observer:
+                    step = observer.pull(number, step)
                 cts = step.run(*operands, *results, ct)
             else:
                 after = number + op.result_count
@@ -150,6 +171,8 @@ class Tape:
                     continue
                 gathered[number:after] = [None] * op.result_count
                 step = pull_step(op, active, present)
+                if observer:
+                    step = observer.pull(number, step)
                 cts = step.run(*operands, *results, *(ct for ct in given if ct is not None))
             if step.add is not None:
                 number, type_ = entry[1 + step.places[0]], op.operands[step.places[0]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.origins import Origin, Place
 from funcdiff.core.program import Program
-from funcdiff.reading.costs import Cost, cost_of
+from funcdiff.reading.costs import Counts, counts_of
 from funcdiff.reading.explanation.findings import Advice, Fault, LineCost
 from funcdiff.reading.explanation.phrases import first_of, phrase, phrase_of, value_text
 from funcdiff.reading.explanation.report import Report
@@ -24,7 +24,7 @@ _OPERANDS: Final = 3
 
 
 def diagnose(
-    name: str, swept: Swept, cost: Cost, arrays: Sequence[Any], word_of: Callable[[Any], str]
+    name: str, swept: Swept, arrays: Sequence[Any], word_of: Callable[[Any], str]
 ) -> Report:
     """Sweep a program, and report what is found.
 
@@ -32,8 +32,8 @@ def diagnose(
     ----------
     name
         What is called.
-    swept, cost
-        The program, and what the call costs.
+    swept
+        The program.
     arrays
         Values of its inputs.
     word_of
@@ -46,15 +46,26 @@ def diagnose(
         faults = _faults(run, swept, word_of)
     except SweepError as failure:
         faults = [_failure(failure)]
-    advice = [*sweep.advice.values(), *(_unused(word) for word in swept.unused)]
+    lines = lines_of(counts_of(swept.program), sweep.seconds())
+    return report_of(name, faults, sweep, swept.unused, lines)
+
+
+def report_of(
+    name: str,
+    faults: Sequence[Fault],
+    sweep: Sweep,
+    unused: Sequence[str],
+    lines: Sequence[LineCost],
+) -> Report:
+    """Return a report of what a sweep has found, of arguments without influence, and of costs."""
+    advice = [*sweep.advice.values(), *map(_unused, unused)]
     return Report(
         name,
         tuple(faults),
         tuple(sweep.masked.values()),
         tuple(sweep.kinks.values()),
         tuple(advice),
-        tuple(_lines(cost_of(swept.program), sweep)),
-        cost,
+        tuple(lines),
     )
 
 
@@ -126,24 +137,28 @@ def _failure(failure: SweepError) -> Fault:
 # ---- costs ---------------------------------------------------------------------------------------
 
 
-def _lines(cost: Cost, sweep: Sweep) -> list[LineCost]:
-    """Return what lines of the program that was swept cost, the slowest first."""
+def lines_of(counts: Counts, seconds: Mapping[Origin, float]) -> list[LineCost]:
+    """Return what lines cost, of operations and of time by where they come from, the slowest first.
+
+    What has the same line in different functions is one.
+    """
     places: dict[tuple[str, int] | None, Place | None] = {}
-    counts: dict[tuple[str, int] | None, list[list[float]]] = {}
+    sums: dict[tuple[str, int] | None, list[list[float]]] = {}
 
-    def add(origin: Origin, kind: int, value: float) -> None:
-        key = origin.place and origin.place[:2]  # of one line, in whatever function of it
-        places.setdefault(key, origin.place)
-        counts.setdefault(key, [[0.0, 0.0] for _ in range(3)])[kind][origin.derived] += value
+    def add(origin: Origin, *values: float) -> None:
+        key = origin.place and origin.place[:2]
+        if key not in places:
+            places[key], sums[key] = origin.place, [[0.0, 0.0] for _ in range(3)]
+        for pair, value in zip(sums[key], values, strict=True):
+            pair[origin.derived] += value
 
-    for origin, taken in sweep.seconds().items():
-        add(origin, 0, taken)
-    for row in cost.rows:
-        add(row.origin, 1, row.flops)
-        add(row.origin, 2, row.read + row.written)
+    for origin, taken in seconds.items():
+        add(origin, taken, 0, 0)
+    for origin, (flops, read, written, _) in counts.items():
+        add(origin, 0.0, flops, read + written)
     lines = []
-    for key, (seconds, flops, moved) in counts.items():
+    for key, (times, operations, moved) in sums.items():
         memory = int(moved[0]), int(moved[1])
-        pair = seconds[0], seconds[1]
-        lines.append(LineCost(places[key], pair, (flops[0], flops[1]), memory))
+        pair = times[0], times[1]
+        lines.append(LineCost(places[key], pair, (operations[0], operations[1]), memory))
     return sorted(lines, key=lambda line: -line.total_seconds)

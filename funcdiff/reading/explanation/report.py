@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from funcdiff.reading.costs import Cost
 from funcdiff.reading.explanation.findings import Advice, Fault, Kink, LineCost, Masked
 from funcdiff.reading.explanation.page import document, fragment
 from funcdiff.reading.explanation.sentences import KINDS, marks, summary, table, where
@@ -31,8 +30,6 @@ class Report:
         What to write instead.
     lines
         What lines cost, the slowest first, of the value and the derivative together.
-    cost
-        What the call costs, as `funcdiff.cost` counts it.
     """
 
     name: str
@@ -41,7 +38,6 @@ class Report:
     kinks: tuple[Kink, ...]
     advice: tuple[Advice, ...]
     lines: tuple[LineCost, ...]
-    cost: Cost
 
     def __str__(self) -> str:
         found = marks(self.faults, self.masked, self.kinks, self.advice)

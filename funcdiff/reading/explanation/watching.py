@@ -93,6 +93,11 @@ class Watching(Notes):
                 if x.builder is outer and isinstance(x.atom, int):
                     around.add(x.atom, marks, number)
 
+    @property
+    def has_derivatives(self) -> bool:
+        """Whether something in the outermost function is differentiated."""
+        return bool(self._outermost.values)
+
     def _note_differentiated(self, marks: _Marks, recording: Recording, count: int) -> None:
         """Note what a derivative goes through, and what it is taken by in vain."""
         entries, outputs, origins = recording
@@ -103,36 +108,58 @@ class Watching(Notes):
         pairs = zip(numbers, program.outputs, strict=True)
         marks.active.update(number for number, atom in pairs if atom in reached)
         marks.values.update(ref for ref in outputs if isinstance(ref, int))
-        needed = needed_variables(entries, outputs)
-        for number in range(count):
-            if not needed[number] and entries[number][0].size:
-                word = origins[number].name if origins else ""
-                self._unused[word or f"number {number + 1}"] = None
+        self._unused.update(dict.fromkeys(unused_arguments(recording, count)))
 
-    def swept(self, recording: Recording) -> Swept:
-        """Return the program of the outermost function."""
+    def swept(self, recording: Recording, derivative: Program | None, count: int) -> Swept:
+        """Return the program of the outermost function, or of a derivative of it.
+
+        Parameters
+        ----------
+        recording
+            Of the function.
+        derivative
+            Of the same inputs, if it was differentiated.
+        count
+            By how many of them, the first ones.
+        """
         entries, outputs, origins = recording
-        numbers = _results(entries)
+        numbers, marks = _results(entries), self._outermost
+        if derivative is not None:
+            self._note_differentiated(marks, recording, count)
         token = reader.set(self)  # who looks on, so that names and lines are handed on
         try:
             whole = as_run(program_of(entries, (*outputs, *numbers), origins))
             with Builder("explained", SHARED) as builder:
                 inputs = [builder.input(t) for t in whole.input_types]
-                shared = builder.program(walk(whole, inputs, copy_equation))
+                made = walk(whole, inputs, copy_equation)
+                results, rest = made[: len(outputs)], made[len(outputs) :]
+                if derivative is not None:
+                    results = walk(as_run(derivative), inputs, copy_equation)
+                shared = builder.program([*results, *rest])
         finally:
             reader.reset(token)
         atoms: dict[int, Atom] = dict(zip(_inputs(entries), shared.inputs, strict=True))
-        atoms.update(zip(numbers, shared.outputs[len(outputs) :], strict=True))
-        marks = self._outermost
+        atoms.update(zip(numbers, shared.outputs[len(results) :], strict=True))
         active = frozenset(atoms[n] for n in marks.active)
         if not marks.values:  # nothing is differentiated here, so that all of it may be
             active = frozenset(atoms.values())
         return Swept(
-            replace(shared, outputs=shared.outputs[: len(outputs)]),
+            replace(shared, outputs=shared.outputs[: len(results)]),
             tuple(atoms[n] for n in sorted(marks.values)),
             active,
             tuple(self._unused),
         )
+
+
+def unused_arguments(recording: Recording, count: int) -> tuple[str, ...]:
+    """Return what the user calls those of the first inputs that the outputs do not need."""
+    entries, outputs, origins = recording
+    needed = needed_variables(entries, outputs)
+    return tuple(
+        (origins[number].name if origins else "") or f"number {number + 1}"
+        for number in range(count)
+        if not needed[number] and entries[number][0].size
+    )
 
 
 def _inputs(entries: Sequence[Entry]) -> tuple[int, ...]:

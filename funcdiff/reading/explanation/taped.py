@@ -1,0 +1,230 @@
+"""Explains a call on a tape, as a gradient is computed at first sight: no program is derived.
+
+That does where all numbers are finite and no operation holds a program of its own, as loops do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcdiff.backend.tape.steps import NeedsProgramError, Step
+from funcdiff.backend.tape.tape import Tape, attempt, check_finite
+from funcdiff.core.atoms import Entry, Ref
+from funcdiff.core.dependence import variables_reached
+from funcdiff.core.memo import memoised
+from funcdiff.core.origins import UNKNOWN, Origin
+from funcdiff.core.primitive import Operation
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.types import ArrayType
+from funcdiff.reading.costs import Counts, counts_of
+from funcdiff.reading.explanation.advice import Advisor, advisors
+from funcdiff.reading.explanation.diagnosis import lines_of, report_of
+from funcdiff.reading.explanation.kinks import Looked, has_slope, lookers
+from funcdiff.reading.explanation.report import Report
+from funcdiff.reading.explanation.roots import not_finite
+from funcdiff.reading.explanation.sweep import Sweep
+from funcdiff.reading.explanation.watching import unused_arguments
+
+
+class _Plan(NamedTuple):
+    """What is to be looked at while a recording runs.
+
+    Attributes
+    ----------
+    recording
+        With each operation once, the inputs first.
+    looks
+        By variable, what looks for kinks and gives advice.
+    lines, line_of
+        The lines, and which of them makes a variable.
+    counts
+        What it costs.
+    unused
+        What the user calls arguments that the result does not depend on.
+    """
+
+    recording: Recording
+    looks: dict[int, tuple[Looked | None, Advisor | None]]
+    lines: tuple[Origin, ...]
+    line_of: tuple[int, ...]
+    counts: Counts
+    unused: tuple[str, ...]
+
+
+def explained(
+    name: str, recording: Recording, arrays: Sequence[Any], count: int | None
+) -> Report | None:
+    """Return the report of a recording, or of the gradient of its first output.
+
+    None if that takes the program.
+
+    Parameters
+    ----------
+    name
+        What is called.
+    recording
+        What was traced, with names and lines.
+    arrays
+        The values of its inputs.
+    count
+        In how many of them it is differentiated, the first ones; None if it is not.
+    """
+    plan = _plan(recording, count)
+    watch = None if plan is None else attempt(_watched, plan, arrays, count)
+    if plan is None or watch is None:
+        return None
+    counts, seconds = watch.costs()
+    return report_of(name, (), watch.sweep, plan.unused, lines_of(counts, seconds))
+
+
+def _watched(plan: _Plan, arrays: Sequence[Any], count: int | None) -> _Watch:
+    if any(not_finite(np.asarray(x)) is not None for x in arrays):
+        raise NeedsProgramError
+    watch = _Watch(plan)
+    tape = Tape(plan.recording, count or 0, arrays, watch)
+    if count is not None:
+        y = tape.outputs[0]
+        check_finite(tape.pull([np.ones(np.shape(y), y.dtype)[()]]))
+    return watch
+
+
+@memoised
+def _plan(recording: Recording, count: int | None) -> _Plan | None:
+    """Return what is to be looked at; None if operations hold programs, or are the user's."""
+    if any(entry and type(entry[0]) is Operation and entry[0].calls_user for entry in recording[0]):
+        return None
+    shared = _shared(recording)
+    entries, _, origins = shared
+    assert origins is not None
+    program = program_of(entries, tuple(range(len(entries))), origins)
+    looks = _looks(program, count)
+    lines: dict[Origin, int] = {}
+    plain = [Origin(place=origin.place, derived=origin.derived) for origin in origins]
+    line_of = tuple([lines.setdefault(origin, len(lines)) for origin in plain])
+    unused = unused_arguments(recording, count or 0)
+    return _Plan(shared, looks, tuple(lines), line_of, counts_of(program), unused)
+
+
+def _shared(recording: Recording) -> Recording:
+    """Return the recording with the inputs first, and what is computed twice computed once.
+
+    Operations that only hand values on are left out.
+    """
+    entries, outputs, origins = recording
+    assert origins is not None
+    inputs = [k for k, entry in enumerate(entries) if entry and type(entry[0]) is ArrayType]
+    numbers: dict[int, Ref] = {old: new for new, old in enumerate(inputs)}
+    kept: list[Entry] = [entries[k] for k in inputs]
+    known: list[Origin] = [origins[k] for k in inputs]
+    found: dict[Entry, int] = {}
+
+    def renamed(refs: Sequence[Ref]) -> list[Ref]:
+        return [numbers[ref] if type(ref) is int else ref for ref in refs]
+
+    for old, entry in enumerate(entries):
+        if not entry or type(entry[0]) is ArrayType:
+            continue
+        op: Operation = entry[0]
+        entry = (op, *renamed(entry[1:]))
+        made: Sequence[Ref] = entry[1 : 1 + op.result_count]
+        if not op.primitive.facts.hands_on:
+            new = found.setdefault(entry, len(kept))
+            made = range(new, new + op.result_count)
+            if new == len(kept):
+                kept += [entry, *(() for _ in made[1:])]
+                known += [UNKNOWN for _ in made]
+        for k, ref in enumerate(made, old):
+            numbers[k] = ref
+            if type(ref) is int:
+                known[ref] = known[ref].merged(origins[k])
+    return tuple(kept), tuple(renamed(outputs)), tuple(known)
+
+
+def _looks(program: Program, count: int | None) -> dict[int, tuple[Looked | None, Advisor | None]]:
+    """Return what looks for kinks that a derivative goes through, and what gives advice."""
+    by = [count is None or k < count for k in range(len(program.inputs))]
+    active = None if count is None else variables_reached(program, by, has_slope)
+    origins, kinks, advice = program.origins, lookers(program), advisors(program)
+    assert origins is not None
+    found = {}
+    for index in kinks.keys() | advice.keys():
+        eq = program.equations[index]
+        matters = active is None or not active.isdisjoint(eq.operands)
+        number = eq.results[0].number
+        looks = kinks.get(index) if matters and not origins[number].derived else None
+        found[number] = looks, advice.get(index)
+    return found
+
+
+class _Watch:
+    """Times operations and looks at what they compute; the observer of a tape."""
+
+    def __init__(self, plan: _Plan) -> None:
+        self.sweep = Sweep()
+        self._plan, self._line_of = plan, plan.line_of
+        self._forward, self._backward = ([0.0] * len(plan.lines) for _ in range(2))
+        self._pulled: list[tuple[int, Program]] = []
+
+    def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
+        """Run an operation, and look at the results."""
+        start = perf_counter()
+        results = op.run(*operands)
+        self._forward[self._line_of[number]] += perf_counter() - start
+        ys = (results,) if op.result_count == 1 else results
+        if not op.primitive.facts.view:
+            for y in ys:
+                if not_finite(y) is not None:
+                    raise NeedsProgramError
+        looks, advises = self._plan.looks.get(number, (None, None))
+        if looks is not None and (kink := looks(operands, ys)) is not None:
+            self.sweep.add_kink(kink)
+        if advises is not None and (advice := advises(operands, ys)) is not None:
+            self.sweep.advice.setdefault((advice.place, advice.about), advice)
+        return results
+
+    def pull(self, number: int, step: Step) -> Step:
+        """Return a derivative that is timed."""
+        line = self._line_of[number]
+        self._pulled.append((line, step.program))
+        taken = self._backward
+
+        def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*xs: Any) -> Any:
+                start = perf_counter()
+                ys = function(*xs)
+                taken[line] += perf_counter() - start
+                return ys
+
+            return run
+
+        add = step.add and timed(step.add)
+        return Step(step.program, timed(step.run), step.places, step.adds, add)
+
+    def costs(self) -> tuple[Counts, dict[Origin, float]]:
+        """Return counts and seconds by where they come from."""
+        lines, counts = self._plan.lines, {at: list(row) for at, row in self._plan.counts.items()}
+        seconds = {
+            origin: taken for origin, taken in zip(lines, self._forward, strict=True) if taken
+        }
+        derived = [Origin(place=origin.place, derived=True) for origin in lines]
+        for line, program in self._pulled:
+            row = counts.setdefault(derived[line], [0, 0, 0, 0])
+            for k, count in enumerate(_counts_of_step(program)):
+                row[k] += count
+        for origin, taken in zip(derived, self._backward, strict=True):
+            if taken:
+                seconds[origin] = seconds.get(origin, 0.0) + taken
+        return counts, seconds
+
+
+@lru_cache(maxsize=4096)
+def _counts_of_step(program: Program) -> tuple[float, ...]:
+    """Return what the derivative of an operation costs: operations, bytes and equations."""
+    rows = counts_of(program).values()
+    return tuple(sum(row[k] for row in rows) for k in range(4))
