@@ -11,7 +11,7 @@ import functools
 import inspect
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,7 +20,22 @@ import numpy as np
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import elementwise, gradient, products
 from funcdiff.api.derivatives.linearization import linearize
+from funcdiff.api.signatures.typed import typed_as
+from funcdiff.api.signatures.variables import Differentiable, P
 from funcdiff.autograd.conventions import conjugated, floating, pulled
+from funcdiff.autograd.signatures import (
+    Argnum,
+    Gradient,
+    GradientAndAux,
+    HessianProduct,
+    JacobianProduct,
+    MakeHvp,
+    MakeJvp,
+    MakeVjp,
+    Matrix,
+    Tangent,
+    ValueAndGradient,
+)
 from funcdiff.autograd.spaces import vspace
 from funcdiff.core.late import late
 from funcdiff.errors import OutputError, user_location
@@ -31,7 +46,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Function = Callable[..., Any]
 Product = Callable[[Any], Any]
-Argnum = int | Sequence[int]
 
 
 def _positions(argnum: Argnum) -> int | tuple[int, ...]:
@@ -76,6 +90,7 @@ def _scalar_and_axes(fun: Function) -> Function:
     return scalar
 
 
+@typed_as[MakeVjp]()
 @transform
 def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(vjp, value)``.
@@ -100,6 +115,7 @@ def make_vjp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, 
     return make
 
 
+@typed_as[MakeJvp]()
 @transform
 def make_jvp(fun: Function, argnum: Argnum = 0) -> Callable[..., Callable[[Any], tuple[Any, Any]]]:
     """Return a function that returns ``jvp``, and ``jvp(tangent)`` is ``(value, J·tangent)``."""
@@ -118,6 +134,7 @@ def _pushed(fun: Function, positions: Any, args: Any, kwargs: Any, tangent: Any)
     return products.jvp(fun, args, floating(ts), argnums=positions, **kwargs)
 
 
+@typed_as[Gradient]()
 @transform
 def grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the gradient of a function with one real result.
@@ -153,6 +170,7 @@ def grad(fun: Function, argnum: Argnum = 0) -> Function:
     return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
 
 
+@typed_as[ValueAndGradient]()
 @transform
 def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(value, gradient)``, as `grad` does."""
@@ -166,6 +184,7 @@ def value_and_grad(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any
     return computed
 
 
+@typed_as[GradientAndAux]()
 @transform
 def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes ``(gradient, aux)`` of a function that returns a pair.
@@ -188,6 +207,7 @@ def grad_and_aux(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Any, 
     return computed
 
 
+@typed_as[Gradient]()
 @transform
 def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the sums of the columns of the Jacobian of a real function.
@@ -199,6 +219,7 @@ def elementwise_grad(fun: Function, argnum: Argnum = 0) -> Function:
     return named(lambda *args, **kwargs: conjugated(found(*args, **kwargs)))
 
 
+@typed_as[Tangent]()
 @transform
 def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     """Return a function that computes the derivative in the direction of ones, in forward mode."""
@@ -211,6 +232,7 @@ def deriv(fun: Function, argnum: Argnum = 0) -> Function:
     return computed
 
 
+@typed_as[Matrix]()
 @transform
 def jacobian(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the Jacobian, of shape ``output + input``.
@@ -245,12 +267,14 @@ def _rows(vjp: Function, y: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(np.stack(rows) if rows else np.zeros(0), space.shape + shape)
 
 
+@typed_as[Matrix]()
 @transform
 def hessian(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the Hessian, of shape ``output + input + input``."""
     return _composed(fun, "hessian", argnum, jacobian(jacobian(fun, argnum), argnum))
 
 
+@typed_as[Gradient]()
 @transform
 def holomorphic_grad(fun: Function, argnum: int = 0) -> Function:
     """Return a function that computes the complex derivative of a holomorphic function."""
@@ -265,17 +289,20 @@ def holomorphic_grad(fun: Function, argnum: int = 0) -> Function:
     return computed
 
 
-def grad_named(fun: Function, argname: str) -> Function:
+def grad_named(fun: Callable[P, Differentiable], argname: str) -> Callable[P, Any]:
     """Return the `grad` of a function by a positional parameter of that name."""
-    return grad(fun, inspect.getfullargspec(fun).args.index(argname))
+    found: Callable[P, Any] = grad(fun, inspect.getfullargspec(fun).args.index(argname))
+    return found
 
 
+@typed_as[MakeHvp]()
 @transform
 def make_hvp(fun: Function, argnum: Argnum = 0) -> Callable[..., tuple[Product, Any]]:
     """Return a function that returns ``(hvp, gradient)``; ``hvp(v)`` is the Hessian times `v`."""
     return _composed(fun, "make_hvp", argnum, make_vjp(grad(fun, argnum), argnum))
 
 
+@typed_as[HessianProduct]()
 @transform
 def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     """Return a function of ``(*args, tensor)`` that computes the Hessian times a tensor.
@@ -296,6 +323,7 @@ def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     return product
 
 
+@typed_as[JacobianProduct]()
 @transform
 def tensor_jacobian_product(fun: Function, argnum: int = 0) -> Function:
     """Return a function of ``(*args, tensor)`` that computes a tensor times the Jacobian."""
@@ -317,8 +345,8 @@ def _half_squares(y: Any) -> Any:
 
 @transform
 def make_ggnvp(
-    f: Function, g: Function = _half_squares, f_argnum: int = 0
-) -> Callable[..., Product]:
+    f: Callable[P, Any], g: Function = _half_squares, f_argnum: int = 0
+) -> Callable[P, Product]:
     """Return a function that returns the product with the Gauss-Newton matrix of ``g(f(x))``.
 
     Parameters
@@ -346,7 +374,7 @@ def _gauss_newton(push: Product, hvp: Product, pull: Product, v: Any) -> Any:
 
 
 @transform
-def multigrad_dict(fun: Function) -> Callable[..., OrderedDict[str, Any]]:
+def multigrad_dict(fun: Callable[P, Differentiable]) -> Callable[P, OrderedDict[str, Any]]:
     """Return a function that computes gradients by all arguments, in a dict by parameter name."""
     signature = inspect.signature(fun)
 

@@ -28,7 +28,13 @@ ACCEPTED = (
     accepted_nn,
     accepted_rules,
 )
-REJECTED = ("rejected.py", "rejected_containers.py", "rejected_import_line.py", "rejected_rules.py")
+REJECTED = (
+    "rejected.py",
+    "rejected_autograd.py",
+    "rejected_containers.py",
+    "rejected_import_line.py",
+    "rejected_rules.py",
+)
 ERROR = re.compile(r"[^:]*:(?P<line>\d+): error: (?P<message>.*)  \[(?P<code>[\w-]+)\]$")
 PAGE = HERE.parents[1] / "docs" / "types.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
