@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from zlib import crc32
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests.numpy import agreement
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
-settings.register_profile("quick", settings.get_profile("slow"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("slow"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("slow"), max_examples=200)
 settings.register_profile("by hand", settings.get_profile("slow"), max_examples=5000)
 
@@ -22,8 +22,9 @@ os.environ["FUNCDIFF_CHECK"] = "1"
 # processes share the cores: threads of the products of small matrices would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# tens of thousands of tests keep many objects: looking through them all less often saves a third
-gc.set_threshold(200_000, 20, 100)
+# derived programs are many objects that stay, and few of them cycles: looking through a large
+# heap again and again took a sixth of all time
+gc.set_threshold(4_000_000, 20, 100)
 
 
 def by_default(config: pytest.Config) -> bool:
@@ -84,6 +85,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Let the collector of garbage never look through the tests themselves."""
     gc.freeze()
+
+
+@pytest.fixture
+def collect() -> Callable[[], int]:
+    """Collect garbage of what the test makes, and not look through all that is kept before it."""
+    gc.freeze()
+    return gc.collect
 
 
 def pytest_sessionfinish() -> None:

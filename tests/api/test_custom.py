@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from functools import cache
@@ -267,7 +266,9 @@ def test_nondiff_argnums_out_of_range_raise() -> None:
 # ---- opaque functions ----------------------------------------------------------------------------
 
 
-def test_functions_given_to_an_opaque_function_are_forgotten() -> None:
+def test_functions_given_to_an_opaque_function_are_forgotten(
+    collect: Callable[[], int],
+) -> None:
     apply: Any = fd.primitive(lambda f, x: f(x), result=lambda f, x: x, nondiff_argnums=0)
     apply.defjvp(lambda f, primals, tangents: (apply(f, *primals), f(*tangents)))
     before, alive = len(entered), []
@@ -282,12 +283,14 @@ def test_functions_given_to_an_opaque_function_are_forgotten() -> None:
     assert [scaled(float(k)) for k in range(200)] == list(range(200))
     assert apply(np.sin, 0.5) == fd.vmap(lambda x: apply(np.sin, x))(np.array([0.5]))
     fd.clear_caches()
-    gc.collect()
+    collect()
     assert sum(ref() is not None for ref in alive) < 100
     assert len(entered) < before + 100
 
 
-def test_a_program_keeps_the_opaque_function_that_it_calls() -> None:
+def test_a_program_keeps_the_opaque_function_that_it_calls(
+    collect: Callable[[], int],
+) -> None:
     apply: Any = fd.primitive(lambda f, x: f(x), nondiff_argnums=0)
     program = fd.trace(lambda x: apply(lambda y: 3 * y, x))(1.0)
     for _ in range(100):
@@ -295,11 +298,11 @@ def test_a_program_keeps_the_opaque_function_that_it_calls() -> None:
     text = str(program)
     copied = fd.parse(text)
     fd.clear_caches()
-    gc.collect()
+    collect()
     assert fd.evaluate(program, [2.0]) == fd.evaluate(copied, [2.0]) == [6.0]
     del program, copied  # a program that has run keeps it, too
     fd.clear_caches()
-    gc.collect()
+    collect()
     copied = fd.parse(text)
     with pytest.raises(ProgramError, match="which is not known in this process, or not any more"):
         fd.evaluate(copied, [2.0])

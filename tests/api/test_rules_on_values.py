@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -319,7 +318,9 @@ def test_a_pullback_that_has_to_be_derived_of_another_value_raises() -> None:
 
 
 @pytest.mark.usefixtures("once")
-def test_rules_and_residuals_are_forgotten_with_the_derivative() -> None:
+def test_rules_and_residuals_are_forgotten_with_the_derivative(
+    collect: Callable[[], int],
+) -> None:
     class Factors:
         pass
 
@@ -335,10 +336,10 @@ def test_rules_and_residuals_are_forgotten_with_the_derivative() -> None:
     for _ in range(5):
         fd.grad(lambda x: np.sum(f(x)))(X)
     _, f_vjp = fd.vjp(f, X)
-    gc.collect()
+    collect()
     assert [r() is None for r in alive] == [True] * 5 + [False]
     del f_vjp
-    gc.collect()
+    collect()
     assert alive[-1]() is None
 
 

@@ -16,9 +16,14 @@ EACH = [pytest.param(m, id=f"{m.path}: {m.breaks}") for m in MUTANTS]
 
 @together
 @pytest.mark.parametrize("mutant", EACH)
-def test_a_planted_mistake_has_one_place_and_leaves_a_module_that_compiles(mutant: Planted) -> None:
+def test_a_planted_mistake_has_one_place(mutant: Planted) -> None:
+    assert (ROOT / "funcdiff" / mutant.path).read_text().count(mutant.old) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", EACH)
+def test_a_planted_mistake_leaves_another_module_that_compiles(mutant: Planted) -> None:
     right = (ROOT / "funcdiff" / mutant.path).read_text()
-    assert right.count(mutant.old) == 1
     wrong = right.replace(mutant.old, mutant.new)
     compile(wrong, mutant.path, "exec")
     assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(right))

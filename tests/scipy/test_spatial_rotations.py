@@ -217,7 +217,7 @@ MIXED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(x, marks=pytest.mark.slow) if x == "motions" else x for x in MIXED]
+    "name", [x if x == "together" else pytest.param(x, marks=pytest.mark.slow) for x in MIXED]
 )
 def test_plain_rotations_may_stand_beside_traced_ones(name: str) -> None:
     def traced_alone(v: Any) -> Any:
