@@ -112,14 +112,11 @@ def _plan(recording: Recording, count: int | None) -> _Plan | None:
 
 
 def _shared(recording: Recording) -> Recording:
-    """Return the recording with the inputs first, and what is computed twice computed once.
-
-    Operations that only hand values on are left out.
-    """
+    """Return the recording with the inputs first, and what is computed twice computed once."""
     entries, outputs, origins = recording
     assert origins is not None
     inputs = [k for k, entry in enumerate(entries) if entry and type(entry[0]) is ArrayType]
-    numbers: dict[int, Ref] = {old: new for new, old in enumerate(inputs)}
+    numbers = {old: new for new, old in enumerate(inputs)}
     kept: list[Entry] = [entries[k] for k in inputs]
     known: list[Origin] = [origins[k] for k in inputs]
     found: dict[Entry, int] = {}
@@ -132,17 +129,14 @@ def _shared(recording: Recording) -> Recording:
             continue
         op: Operation = entry[0]
         entry = (op, *renamed(entry[1:]))
-        made: Sequence[Ref] = entry[1 : 1 + op.result_count]
-        if not op.primitive.facts.hands_on:
-            new = found.setdefault(entry, len(kept))
-            made = range(new, new + op.result_count)
-            if new == len(kept):
-                kept += [entry, *(() for _ in made[1:])]
-                known += [UNKNOWN for _ in made]
+        new = found.setdefault(entry, len(kept))
+        made = range(new, new + op.result_count)
+        if new == len(kept):
+            kept += [entry, *(() for _ in made[1:])]
+            known += [UNKNOWN for _ in made]
         for k, ref in enumerate(made, old):
             numbers[k] = ref
-            if type(ref) is int:
-                known[ref] = known[ref].merged(origins[k])
+            known[ref] = known[ref].merged(origins[k])
     return tuple(kept), tuple(renamed(outputs)), tuple(known)
 
 
