@@ -1,29 +1,44 @@
 """Mistakes planted by hand, each of which changes results, and which default test notices it.
 
-    python -m tests.mutation.planted [--only N ...] [--stages N]
+    python -m tests.mutation.planted [--only N ...] [--stages N] [--record]
 
-The work is done in a copy of the tree, which is thrown away.  Of the default tests, those likeliest
-to notice run first, then those of the folder, then all.  A survivor is a missing test.
+Each mistake is planted into a process forked from one that has collected the default tests.  Those
+run there that call the function with the mistake, according to a record made once, the likeliest to
+notice first.  What cannot be planted so, or survives, is planted into a copy of the tree and run in
+new processes.  A survivor there is a missing test.  A test that fails without the mistake too does
+not count.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import json
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, TypeAlias
 
+import pytest
+
+from tests.mutation.forking import Suite, changed, collected
+from tests.mutation.mistakes_in_backend import BACKEND
 from tests.mutation.mistakes_in_calls import API, NUMPY
 from tests.mutation.mistakes_in_guards import GUARDS
 from tests.mutation.mistakes_in_memory import MEMORY
-from tests.mutation.mistakes_in_programs import BACKEND, PASSES, REST
+from tests.mutation.mistakes_in_programs import PASSES, REST
 from tests.mutation.mistakes_in_sparsity import SPARSITY
 from tests.mutation.mistakes_in_tapes import TAPE
 from tests.mutation.mutants import Planted
 from tests.mutation.run import ROOT, copied, first_failure
 
 MUTANTS: Final = (*PASSES, *BACKEND, *NUMPY, *API, *REST, *GUARDS, *TAPE, *SPARSITY, *MEMORY)
+
+RECORD: Final = ROOT / ".pytest_cache" / "touching.json"
+"""Which tests call which functions; only the order of tests depends on it."""
+
+_SECONDS: Final = 240
+"""How long the tests of a stage may take in a process of their own."""
+
+Touching: TypeAlias = dict[str, dict[str, float]]
 
 NEAR: Final[dict[str, list[str]]] = {
     "passes": ["tests/passes", "tests/semantics/test_masks.py", "tests/semantics/test_kinks.py",
@@ -55,19 +70,38 @@ def stages_of(mutant: Planted) -> list[list[str]]:
     return [*([[str(own)]] if (ROOT / own).exists() else []), *special, NEAR[folder], NEXT, []]
 
 
-def outcomes(numbers: list[int], stages: int) -> Iterator[tuple[int, str, float]]:
-    """Yield the number of each mutant, the test that notices it or "", and the seconds."""
-    with copied() as where:
-        for k in numbers:
-            mutant = MUTANTS[k]
-            target = where / "funcdiff" / mutant.path
-            right = target.read_text()
-            target.write_text(right.replace(mutant.old, mutant.new))
-            start, found = monotonic(), ""
-            for tests in stages_of(mutant)[:stages]:
-                found = found or first_failure(tests, where, None)
-            target.write_text(right)
-            yield k, found, monotonic() - start
+def noticed_by_forks(suite: Suite, mutant: Planted, touching: Touching) -> str:
+    """Return the first test that fails with a mistake, and passes without it, or ""."""
+    exchange = changed(str(ROOT / "funcdiff" / mutant.path), mutant.old, mutant.new)
+    if not exchange.whole:
+        return ""
+    seconds = {t: s for name in exchange.names for t, s in touching.get(name, {}).items()}
+    stages = [tuple(tests) for tests in stages_of(mutant)[:-1]]
+
+    def rank(test: pytest.Item) -> tuple[int, float]:
+        stage = next((k for k, s in enumerate(stages) if test.nodeid.startswith(s)), len(stages))
+        return stage, seconds.get(test.nodeid, 0.0)
+
+    tests = sorted((t for t in suite.tests if not seconds or t.nodeid in seconds), key=rank)
+    while (found := suite.first_failure(tests, exchange.codes)) is not None:
+        if suite.first_failure(tests[: tests.index(found) + 1], {}) is not found:
+            return found.nodeid
+        tests.remove(found)
+    return ""
+
+
+def noticed_anew(where: Path, mutant: Planted, stages: int) -> str:
+    """Return the test that notices a mistake in a copy of the tree, in new processes, or ""."""
+    target = where / "funcdiff" / mutant.path
+    right = target.read_text()
+    for tests in stages_of(mutant)[:stages]:
+        target.write_text(right.replace(mutant.old, mutant.new))
+        found = first_failure(tests, where, _SECONDS)
+        target.write_text(right)
+        named = [found.split(maxsplit=1)[1]] if "::" in found else tests
+        if found and not first_failure(named, where, _SECONDS):
+            return found
+    return ""
 
 
 def main() -> None:
@@ -75,15 +109,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="+", type=int, help="numbers of mutants")
     parser.add_argument("--stages", type=int, default=4, help="leave out wider runs of tests")
+    parser.add_argument("--record", action="store_true", help="ask anew which tests call what")
     given = parser.parse_args()
-    alive = []
-    for k, found, seconds in outcomes(given.only or [*range(len(MUTANTS))], given.stages):
-        mutant = MUTANTS[k]
-        print(f"{k:3} {seconds:5.0f} s  {mutant.path}: {mutant.breaks}", flush=True)
-        print(f"             {found or 'SURVIVES'}", flush=True)
-        if not found:
-            alive.append(k)
-    print(f"\n{len(alive)} survive{''.join(f' {k}' for k in alive)}")
+    left = given.only or [*range(len(MUTANTS))]
+
+    def work(suite: Suite) -> None:
+        if given.record or not RECORD.exists():
+            RECORD.parent.mkdir(exist_ok=True)
+            paths = {str(ROOT / "funcdiff" / mutant.path) for mutant in MUTANTS}
+            RECORD.write_text(json.dumps(suite.touching(paths)))
+        touching = json.loads(RECORD.read_text())
+        for k in [*left]:
+            start, found = monotonic(), noticed_by_forks(suite, MUTANTS[k], touching)
+            if found:
+                left.remove(k)
+                report(k, found, monotonic() - start)
+
+    collected(work)
+    with copied() as where:
+        for k in [*left]:
+            start, found = monotonic(), noticed_anew(where, MUTANTS[k], given.stages)
+            if found:
+                left.remove(k)
+            report(k, found or "SURVIVES", monotonic() - start)
+    print(f"\n{len(left)} survive{''.join(f' {k}' for k in left)}")
+
+
+def report(k: int, found: str, seconds: float) -> None:
+    """Print what notices a mistake."""
+    mutant = MUTANTS[k]
+    print(f"{k:3} {seconds:5.1f} s  {mutant.path}: {mutant.breaks}\n{'':13}{found}", flush=True)
 
 
 if __name__ == "__main__":
