@@ -36,8 +36,7 @@ from funcdiff.api.signatures.variables import (
     Csc,
     Csr,
     Differentiable,
-    DifferentiableAndAux,
-    DifferentiableValue,
+    DifferentiableOrPair,
     First,
     Format,
     Mode,
@@ -206,16 +205,16 @@ class Matrices(Function, Generic[K, S, F, M]):
 
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
-        *, has_aux: No = False, mode: M = ..., chunk_size: int | None = None,
-        progress: bool = False, holomorphic: bool = False
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, Array]: ...
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, tuple[Any, ...]], argnums: First = None, *,
+        has_aux: No = False, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
+        holomorphic: bool = False, sparse: bool = False, format: Format = None, sparsity: Any = None
+    ) -> Any: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
-        *, has_aux: Yes, mode: M = ..., chunk_size: int | None = None, progress: bool = False,
-        holomorphic: bool = False
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, Array]: ...
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        argnums: First = None, *, has_aux: bool = False, mode: M = ...,
+        chunk_size: int | None = None, progress: bool = False, holomorphic: bool = False
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, Array]: ...
     @overload
     def __call__(
         self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
@@ -224,16 +223,10 @@ class Matrices(Function, Generic[K, S, F, M]):
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, Array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
-        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Csr = None, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, csr_array]: ...
-    @overload
-    def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
-        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Csr = None, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, csr_array]: ...
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
+        sparse: Yes, format: Csr = None, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csr_array]: ...
     @overload
     def __call__(
         self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
@@ -242,16 +235,10 @@ class Matrices(Function, Generic[K, S, F, M]):
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csr_array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
-        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Csc, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, csc_array]: ...
-    @overload
-    def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
-        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Csc, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, csc_array]: ...
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
+        sparse: Yes, format: Csc, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, csc_array]: ...
     @overload
     def __call__(
         self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,
@@ -260,16 +247,10 @@ class Matrices(Function, Generic[K, S, F, M]):
     ) -> Derived[K, Concatenate[ArrayArg, P], ScalarOrPair, ArrayArg, csc_array]: ...
     @overload
     def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableValue], argnums: First = None,
-        *, has_aux: No = False, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Coo, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableValue, Coordinates]: ...
-    @overload
-    def __call__(
-        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableAndAux], argnums: First = None,
-        *, has_aux: Yes, mode: M = ..., holomorphic: bool = False, sparse: Yes,
-        format: Coo, sparsity: Any = None
-    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableAndAux, Coordinates]: ...
+        self: Jacobians[K, M], f: OfFirst[ArrayArg, P, DifferentiableOrPair],
+        argnums: First = None, *, has_aux: bool = False, mode: M = ..., holomorphic: bool = False,
+        sparse: Yes, format: Coo, sparsity: Any = None
+    ) -> Derived[K, Concatenate[ArrayArg, P], DifferentiableOrPair, Coordinates]: ...
     @overload
     def __call__(
         self: Hessians[K], f: OfFirst[ArrayArg, P, ScalarOrPair], argnums: First = None, *,

@@ -46,7 +46,9 @@ DifferentiableValue = TypeVar("DifferentiableValue", bound=Differentiable)
 Scalar = TypeVar("Scalar", bound=RealScalar)
 ScalarAndAux = TypeVar("ScalarAndAux", bound=tuple[RealScalar, Any])
 ScalarOrPair = TypeVar("ScalarOrPair", bound=ComplexScalar | tuple[ComplexScalar, Any])
-DifferentiableAndAux = TypeVar("DifferentiableAndAux", bound=tuple[Differentiable, Any])
+DifferentiableOrPair = TypeVar(
+    "DifferentiableOrPair", bound=Differentiable | tuple[Differentiable, Any]
+)
 
 Argnums = int | Sequence[int]
 """Which positional arguments are differentiated."""
