@@ -40,18 +40,10 @@ class Executable:
 
     Variables live in slots; a slot is used again once its value is dead, which is also what
     frees the value.
-
-    Parameters
-    ----------
-    program
-        The program.
-    patience
-        How many times as often as usual it has to come back.
     """
 
-    def __init__(self, program: Program, *, patience: int = 1) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = as_run(program)
-        self._patience = patience
         self._runs = 0
         self._compiled: Callable[..., list[Any]] | None = None
         self._steps: list[Step] = []
@@ -71,7 +63,7 @@ class Executable:
                     raise
                 return self.interpret(*arrays)  # which raises again, and says where
         self._runs += 1
-        if self._runs > promotion.after * self._patience:
+        if self._runs > promotion.after:
             self.promote()
         return self.interpret(*arrays)
 

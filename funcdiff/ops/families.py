@@ -262,6 +262,11 @@ def symmetric(
     return primitive
 
 
+def assertion(name: str, check: Callable[..., Any]) -> Primitive[Params]:
+    """Declare what returns a tangent, or its cotangent, unless `check` of all operands raises."""
+    return symmetric(name, Params, impl=lambda _p: check, facts=DIAGONAL)
+
+
 def multilinear(
     name: str,
     params: type[P],

@@ -90,7 +90,7 @@ def test_a_solver_is_forgotten_with_the_programs_that_call_it() -> None:
     del solver
     assert evaluate(calling(named), [3.0, 1.0]) == [3.0]
     unknown = calling(str(entered.enter("shift", solve)))
-    with pytest.raises(errors.ProgramError, match=r"solver 'shift.*' of f, which is not known"):
+    with pytest.raises(errors.ProgramError, match=r"solver 'shift.*', which is not known"):
         evaluate(unknown, [3.0, 1.0])
     assert kept == calling(named)
 

@@ -75,6 +75,13 @@ def test_logarithms_of_sums_are_off_by_two_units_at_most(dtype: Any) -> None:
         np.testing.assert_allclose(found[cancels], exact[cancels], atol=2 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("product", [lambda x, y: -x * y, lambda x, y: x * -y])
+def test_of_a_negated_product_either_factor_may_be_the_negated_one(product: Any) -> None:
+    x, y = np.array([1.0, -2.0, 3.0]), np.array([0.5, 2.0, 4.0])
+    found = computed(lambda x, y: fd.nn.sigmoid(product(x, y)), x, y)
+    np.testing.assert_allclose(found, fd.nn.sigmoid(product(x, y)), rtol=1e-15)
+
+
 @pytest.mark.parametrize("n", [2.0, 0.5, -1.0, 1.5, 5.0])
 def test_other_powers_stay_with_numpy(n: float) -> None:
     program = fd.trace(lambda x: x**n)(np.ones(3))

@@ -28,7 +28,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, ProgramError
 from funcdiff.ops.user.custom_known import KnownTangent
 from funcdiff.ops.user.integral import Integral, integrate
-from funcdiff.ops.user.opaque import Opaque, function_of
+from funcdiff.ops.user.opaque import Opaque, entered
 from funcdiff.ops.user.replay import Replay
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.text.control import STATEMENTS
@@ -92,7 +92,7 @@ def outside(program: Program) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for eq in equations(program):
         if isinstance(eq.params, Opaque):
-            names[identifier(eq.params.name)] = one_by_one(function_of(eq.params).run)
+            names[identifier(eq.params.name)] = one_by_one(entered[eq.params.name].run)
         if isinstance(eq.params, KnownTangent):
             word = f"{eq.params.name}_{'cotangent' if eq.params.transposed else 'tangent'}"
             names[word] = eq.operation.function

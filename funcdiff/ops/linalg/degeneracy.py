@@ -20,7 +20,7 @@ from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import real_part
 from funcdiff.ops.elementwise.logic import logical_and
 from funcdiff.ops.elementwise.mathematics import cos, div, sub
-from funcdiff.ops.families import DIAGONAL, constant_op, linear, symmetric
+from funcdiff.ops.families import DIAGONAL, assertion, constant_op, linear, symmetric
 from funcdiff.ops.linalg.matrices import diagonal, in_basis, matmul, per_column, per_row, square
 from funcdiff.ops.structure.structural import convert, iota, select
 from funcdiff.space import Maybe, add, mul, zeros
@@ -310,9 +310,7 @@ def _require_no_ties(t: Any, same: Any) -> Any:
     return t
 
 
-simple_spectrum_p: Final = symmetric(
-    "simple_spectrum", Params, impl=lambda _p: _require_no_ties, facts=DIAGONAL
-)
+simple_spectrum_p: Final = assertion("simple_spectrum", _require_no_ties)
 
 
 def simple_spectrum(t: Tracer, same: Tracer) -> Tracer:

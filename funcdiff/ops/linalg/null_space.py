@@ -15,7 +15,7 @@ from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, T
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import NotDifferentiableError
-from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.families import assertion
 from funcdiff.ops.linalg.degeneracy import GAUGE, Gauge, checked_cotangent, is_significant
 from funcdiff.space import instantiate
 
@@ -107,9 +107,7 @@ def _require_full_rank(x: Any, zero: Any) -> Any:
     return x
 
 
-full_rank_p: Final = symmetric(
-    "full_rank", Params, impl=lambda _p: _require_full_rank, facts=DIAGONAL
-)
+full_rank_p: Final = assertion("full_rank", _require_full_rank)
 
 
 def full_rank(x: Tracer, zero: Tracer) -> Tracer:
@@ -132,9 +130,7 @@ def _require_vanishing(t: Any, values: Any, zero: Any) -> Any:
     return t
 
 
-vanish_on_kernel_p: Final = symmetric(
-    "vanish_on_kernel", Params, impl=lambda _p: _require_vanishing, facts=DIAGONAL
-)
+vanish_on_kernel_p: Final = assertion("vanish_on_kernel", _require_vanishing)
 
 
 def vanish_on_kernel(t: Tracer, values: Tracer, zero: Tracer) -> Tracer:

@@ -23,7 +23,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType, real_dtype
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.ops.elementwise.complex import conj, real_part
-from funcdiff.ops.families import DIAGONAL, symmetric
+from funcdiff.ops.families import assertion
 from funcdiff.ops.linalg.matrices import adjoint, factorizable, hermitian, matmul, square, triangle
 from funcdiff.ops.linalg.singular import svdvals, svdvals_p
 from funcdiff.space import Maybe, add, mul, neg, reduce_sum, sum_tangents
@@ -48,9 +48,7 @@ def _of_constant_rank(t: Any, s: Any, tolerance: Any) -> Any:
     return t
 
 
-constant_rank_p: Final = symmetric(
-    "constant_rank", Params, impl=lambda _p: _of_constant_rank, facts=DIAGONAL
-)
+constant_rank_p: Final = assertion("constant_rank", _of_constant_rank)
 
 
 def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:

@@ -12,6 +12,8 @@ from itertools import count
 from typing import Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from funcdiff.errors import ProgramError
+
 T = TypeVar("T")
 
 _NUMBERED: Final = re.compile(r"\.\d+\Z")
@@ -28,9 +30,11 @@ class Name(str, Generic[T]):
 
 
 class Entered(Generic[T]):
-    """The code that is in use, by name."""
+    """The code that is in use, by name; messages say what it is, and what to do where it is not."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str, cure: str) -> None:
+        self._what: Final = what
+        self._cure: Final = cure
         self._living: Final[WeakValueDictionary[str, Name[T]]] = WeakValueDictionary()
         self._given: Final[dict[str, Iterator[int]]] = {}
 
@@ -47,7 +51,11 @@ class Entered(Generic[T]):
         self._living[str(unique)] = unique  # a copy: the key must not keep the value
         return unique
 
-    def find(self, name: str) -> T | None:
-        """Return the code of that name, or None if nobody holds the name any more."""
+    def __getitem__(self, name: str) -> T:
         found = self._living.get(name)
-        return None if found is None else found.code
+        if found is None:
+            raise ProgramError(
+                f"a program needs {self._what} {name!r}, which is not known in this process, or "
+                f"not any more. {self._cure}"
+            )
+        return found.code

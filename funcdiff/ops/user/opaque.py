@@ -17,7 +17,7 @@ from funcdiff.core.effects import called_once
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
-from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
+from funcdiff.errors import NotDifferentiableError, OutputError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 from funcdiff.ops.user.named_code import Entered
@@ -34,7 +34,10 @@ class Function(NamedTuple):
     batch: Callable[..., Sequence[Any]] | None
 
 
-entered: Final[Entered[Function]] = Entered()
+entered: Final[Entered[Function]] = Entered(
+    "the opaque function",
+    "Import the module that declares it with fd.primitive, and trace the program there.",
+)
 """Opaque functions by name."""
 
 
@@ -62,25 +65,7 @@ def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:
 
 
 def _opaque_impl(p: Opaque) -> Callable[..., Any]:
-    return several(lambda *xs: called_once(p, xs, lambda: _call(p, function_of(p), xs)))
-
-
-def function_of(p: Opaque) -> Function:
-    """Return the function that was entered.
-
-    Raises
-    ------
-    ProgramError
-        If it was not, in this process, or nobody holds its name any more.
-    """
-    found = entered.find(p.name)
-    if found is None:
-        raise ProgramError(
-            f"a program calls the opaque function {p.name!r}, which is not known in this "
-            "process, or not any more. Import the module that declares it with fd.primitive, and "
-            "trace the program there."
-        )
-    return found
+    return several(lambda *xs: called_once(p, xs, lambda: _call(p, entered[p.name], xs)))
 
 
 def _call(p: Opaque, function: Function, xs: Sequence[Any]) -> Sequence[Any]:
@@ -136,7 +121,7 @@ def _display_name(p: Opaque) -> str:
 
 
 def _opaque_batch(p: Opaque, size: int, xs: Tracers, batched: Sequence[bool]) -> Tracers:
-    if not p.batches and function_of(p).batch is not None:
+    if not p.batches and entered[p.name].batch is not None:
         xs, batched = align(size, xs, batched), (True,) * len(xs)
     return opaque(Opaque(p.name, p.results, ((size, tuple(batched)), *p.batches)), xs)
 

@@ -20,7 +20,7 @@ from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import NotDifferentiableError, OutputError, ProgramError
+from funcdiff.errors import NotDifferentiableError, OutputError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 from funcdiff.ops.user.named_code import Entered
@@ -48,7 +48,9 @@ class Maker(Protocol):
         """Return how they come about, for the derivative."""
 
 
-entered: Final[Entered[Maker]] = Entered()
+entered: Final[Entered[Maker]] = Entered(
+    "the solver", "Trace the function again, there where it is defined."
+)
 """Makers by name."""
 
 Step: TypeAlias = tuple[str, Mask, Mask]
@@ -88,25 +90,8 @@ class Replay(Params):
 # ---- values --------------------------------------------------------------------------------------
 
 
-def maker_of(p: Replay) -> Maker:
-    """Return the maker that was entered.
-
-    Raises
-    ------
-    ProgramError
-        If it was not, in this process, or nobody holds its name any more.
-    """
-    found = entered.find(p.maker)
-    if found is None:
-        raise ProgramError(
-            f"a program calls the solver {p.maker!r}, which is not known in this process any more. "
-            "Trace the function again, there where it is defined."
-        )
-    return found
-
-
 def _run(p: Replay, operands: Sequence[Any]) -> list[Any]:
-    maker = maker_of(p)
+    maker = entered[p.maker]
     if p.steps:
         plan = maker.plan(operands[: p.operands])
         program = _changed(plan.program, len(plan.fixed), p.steps)

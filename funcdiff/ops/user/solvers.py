@@ -16,7 +16,7 @@ from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, 
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import OutputError, ProgramError
+from funcdiff.errors import OutputError
 from funcdiff.ops.families import several
 from funcdiff.ops.user.looped_batch import Batches, batched_types, map_batches
 from funcdiff.ops.user.named_code import Entered
@@ -32,7 +32,9 @@ The program is a function of `known`, which come first among its inputs, and of 
 """
 
 
-entered: Final[Entered[Run]] = Entered()
+entered: Final[Entered[Run]] = Entered(
+    "the solver", "Trace the function again, there where its solver is defined."
+)
 """Solvers by name."""
 
 
@@ -117,14 +119,8 @@ def _impl(p: Problem) -> Callable[..., Any]:
 
 
 def _solve(p: Problem, operands: Sequence[Any]) -> list[Any]:
-    run = entered.find(p.solver)
-    if run is None:
-        raise ProgramError(
-            f"a program calls the solver {p.solver!r} of {p.name}, which is not known in this "
-            "process any more. Trace the function again, there where its solver is defined."
-        )
     first = known(p)
-    results = run(p.name, p.program, operands[:first], operands[first:])
+    results = entered[p.solver](p.name, p.program, operands[:first], operands[first:])
     kept = [np.asarray(y)[()] for y in results[: p.unknowns + len(p.aux)]]
     found = tuple(ArrayType(y.shape, y.dtype) for y in kept)
     if found != _results(p):

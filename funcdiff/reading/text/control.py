@@ -26,7 +26,7 @@ from funcdiff.ops.user.custom_tangent import pushed_forward, tangent_p
 from funcdiff.ops.user.integral import Integral, integral_p
 from funcdiff.ops.user.linear_solve import LinearSolve, linear_solve_p
 from funcdiff.ops.user.looped_batch import Batch, Batches
-from funcdiff.ops.user.opaque import Opaque, function_of, opaque_p
+from funcdiff.ops.user.opaque import Opaque, entered, opaque_p
 from funcdiff.ops.user.replay import Replay, replay_p
 from funcdiff.ops.user.root import Root, root_p
 from funcdiff.ops.user.solvers import known
@@ -240,7 +240,7 @@ def _stack_examples(
 
 def _opaque(b: Body, eq: Equation) -> None:
     p = eq.params_as(Opaque)
-    if p.batches and function_of(p).batch is not None:
+    if p.batches and entered[p.name].batch is not None:
         raise ProgramError(
             f"{p.name} cannot be written as NumPy code: it has a function of its own for batches "
             "(fd.primitive(..., batch=...)). Write the program of one example, and call it in a "

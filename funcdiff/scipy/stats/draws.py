@@ -18,7 +18,7 @@ import numpy as np
 from funcdiff.core.builder import bind
 from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.types import FLOAT, INT, ArrayType
-from funcdiff.errors import ConcreteValueError, ProgramError, user_location
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy.border.promotion import array, shape_of
 from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.user.named_code import Entered
@@ -35,7 +35,9 @@ class Source:
     state: Any
 
 
-sources: Final = Entered[Source]()
+sources: Final = Entered[Source](
+    "the generator", "A program that was stored has none: trace the function again."
+)
 """States of generators of random numbers, from which a draw starts."""
 
 
@@ -108,13 +110,7 @@ def _implementation(p: Draw) -> Callable[..., Any]:
 
 def _state_of(p: Draw) -> Any:
     """Return a state of its own, so that each run draws the same."""
-    source = sources.find(p.source)
-    if source is None:
-        raise ProgramError(
-            f"the random numbers named {p.source!r} are not in use here: a program that was "
-            "stored has no generator. Trace the function again."
-        )
-    return copy.deepcopy(source.state)
+    return copy.deepcopy(sources[p.source].state)
 
 
 def _dtype(p: Draw) -> np.dtype[Any]:
