@@ -11,6 +11,7 @@ from scipy import integrate as plain
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError
 from funcdiff.scipy import integrate
+from funcdiff.scipy.integrate import initial_value
 
 TOLERANCE = {"RK23": 1e-7, "RK45": 1e-10, "DOP853": 1e-11, "Radau": 1e-8, "BDF": 1e-8}
 ACCURACY = {"RK23": 1e-4, "RK45": 1e-7, "DOP853": 1e-7, "Radau": 1e-5, "BDF": 1e-4}
@@ -115,6 +116,29 @@ def test_an_oscillator_at_given_times(method: str) -> None:
     batch = fd.vmap(fd.grad(lambda w: np.sum(swing(w, times))))(np.array([1.3, 0.7]))
     wanted = [np.sum(-np.sin(w * times) * times) for w in (1.3, 0.7)]
     np.testing.assert_allclose(batch, wanted, atol=3 * ACCURACY[method])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.thinned(6)
+def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(x: Any) -> Any:
+        found = integrate.solve_ivp(
+            lotka_volterra, (0, 1 + x[0]), START * x[1], method, args=(*RATES[:3], x[1]),
+            dense_output=True, events=lambda _t, y, *_p: y[0] - 2.3,
+        )  # fmt: skip
+        return np.sum(found.y**2) + found.t_events[0][0] + np.sum(found.sol(0.7))
+
+    results = []
+    for few in (initial_value._FEW, 0):
+        monkeypatch.setattr(initial_value, "_FEW", few)
+        monkeypatch.setattr(initial_value, "_entered", {})
+        monkeypatch.setattr(initial_value, "_problems", {})
+        x = np.array([0.3, 1.1])
+        results.append([fd.grad(call)(x), fd.hessian(call)(x)])
+    for together, alone in zip(*results, strict=True):
+        np.testing.assert_allclose(together, alone, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)

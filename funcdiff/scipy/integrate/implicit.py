@@ -19,21 +19,42 @@ from funcdiff.ops.user.root import Root, root
 from funcdiff.ops.user.solvers import entered
 from funcdiff.scipy.integrate.closures import closure, rate_of
 from funcdiff.scipy.integrate.steps import Row
+from funcdiff.transforms.vmap import mapped
 
 _ITERATIONS: Final = 12
+_NEAR: Final = float(np.finfo(float).eps) ** 0.75
 _KNOWN: Final = entered.enter("known_solution", lambda _name, _program, _known, values: values)
 
 
-def implicit(equation: Callable[[Any], Any], solution: Any) -> Any:
+def implicit(equation: Callable[[Any], Any], solution: Any, solver: str = "") -> Any:
     """Return the solution of ``equation(x) = 0``, as a function of what the equation contains.
 
-    The unknown may be a container.
+    The unknown may be a container.  The solver of linear equations has a name; none factorizes.
     """
     x = unknowns(solution, "a solution")
     program, captures = trace_equation(equation, x, "an implicit equation")
-    p = Root("an implicit equation", program, len(x.leaves), _KNOWN, (), (), False, "")
+    p = Root("an implicit equation", program, len(x.leaves), _KNOWN, (), (), False, solver)
     found = root(p, as_tracers([*captures, *x.leaves]))
     return pytree.unflatten(x.structure, found)
+
+
+class _Steps:
+    """A function of captures and of what differs between steps, for one step or for all at once."""
+
+    def __init__(self, f: Callable[..., Any], captures: Sequence[ArrayType], *own: ArrayType):
+        with without_recording():
+            made = closure(f, *captures, *own)
+        self._program, self._constants = made.program, made.captures
+        self._known = len(self._constants) + len(captures)
+
+    def __call__(self, *xs: Any) -> Any:
+        return executable(self._program)(*self._constants, *xs)[0]
+
+    def together(self, steps: int, *xs: Any) -> Any:
+        """Return the results of all steps, of arrays with their axis in front."""
+        every = [*self._constants, *xs]
+        flags = [k >= self._known for k in range(len(every))]
+        return executable(mapped(self._program, steps, flags))(*every)[0]
 
 
 class Stepper:
@@ -48,12 +69,6 @@ class Stepper:
         count = len(rate.inputs) - 2
         number, state = rate.input_types[count:]
         captures = rate.input_types[:count]
-
-        def program(f: Callable[..., Any], *own: ArrayType) -> Callable[..., Any]:
-            with without_recording():
-                made = closure(f, *captures, *own)
-            execute = executable(made.program)
-            return lambda *xs: execute(*made.captures, *xs)
 
         def start(*xs: Any) -> Any:
             *_, t, y, h = xs
@@ -79,10 +94,10 @@ class Stepper:
         parts = unknown if state.dtype == real else unknown.with_shape((2, *unknown.shape))
         row = [carry, number, number, *matrices]
         self._state = state
-        self._start = program(start, number, state, number)
-        self._equation = program(equation, *row, parts.with_dtype(real))
-        self._slope = program(slope, *row, parts.with_dtype(real))
-        self._advance = program(advance, *row, unknown)
+        self._start = _Steps(start, captures, number, state, number)
+        self._equation = _Steps(equation, captures, *row, parts.with_dtype(real))
+        self._slope = _Steps(slope, captures, *row, parts.with_dtype(real))
+        self._advance = _Steps(advance, captures, *row, unknown)
 
     def solutions(
         self,
@@ -91,29 +106,68 @@ class Stepper:
         y: Any,
         rows: Sequence[tuple[Any, ...]],
         guess: Callable[[int, Any, Any], Any],
-    ) -> list[Any]:
-        """Return the solutions of all steps; ``guess(k, carry, matrices)`` is near that of a step.
+    ) -> list[tuple[Any, Any]]:
+        """Return carries and solutions of all steps; ``guess(k, carry, matrices)`` is near one.
 
         Rows are ``(t, h, *matrices)``.
         """
         found: list[Any] = []
         if not rows:
             return found
-        (carry,) = self._start(*captures, t, y, rows[0][1])
+        carry = self._start(*captures, t, y, rows[0][1])
         for k, row in enumerate(rows):
             u = _parts(np.asarray(guess(k, carry, row[2:]), self._state.dtype))
             before = np.inf
             for _ in range(_ITERATIONS):
-                (r,) = self._equation(*captures, carry, *row, u)
-                (j,) = self._slope(*captures, carry, *row, u)
+                r = self._equation(*captures, carry, *row, u)
+                j = self._slope(*captures, carry, *row, u)
                 change = np.linalg.solve(j.reshape(u.size, u.size), r.ravel()).reshape(u.shape)
                 size = float(np.max(np.abs(change), initial=0.0))
                 if not size < before:
                     break
                 u, before = u - change, size
-            found.append(_whole(u, self._state))
-            (carry,) = self._advance(*captures, carry, *row, found[-1])
+            z = _whole(u, self._state)
+            carry = self._advance(*captures, carry, *row, z)
+            found.append((carry, z))
         return found
+
+    def together(
+        self,
+        captures: Sequence[Any],
+        t: Any,
+        y: Any,
+        rows: Sequence[tuple[Any, ...]],
+        guess: Callable[[int, Any, Any], Any],
+        link: Callable[..., Any],
+    ) -> tuple[Any, Any]:
+        """Return the same, stacked, by Newton's iteration for all steps at once, of real states.
+
+        ``link(first, columns, solutions, carries, missed)`` returns by how much carries change that
+        miss the results of the steps before by `missed`.
+        """
+        first = carry = self._start(*captures, t, y, rows[0][1])
+        found = []
+        for k, row in enumerate(rows):
+            z = np.asarray(guess(k, carry, row[2:]), self._state.dtype)
+            carry = self._advance(*captures, carry, *row, z)
+            found.append((carry, z))
+        carries, zs = map(np.stack, zip(*found, strict=True))
+        columns = [np.stack(column) for column in zip(*rows, strict=True)]
+        count, previous = len(rows), np.inf
+        for _ in range(_ITERATIONS):
+            at = [*captures, np.concatenate([first[None], carries[:-1]]), *columns]
+            r = self._equation.together(count, *at, zs).reshape(count, -1, 1)
+            j = self._slope.together(count, *at, zs).reshape(count, r.shape[1], -1)
+            zs = zs - np.linalg.solve(j, r).reshape(zs.shape)
+            missed = self._advance.together(count, *at, zs) - carries
+            change = link(first, columns, zs, carries, missed)
+            size = float(np.max(np.abs(change), initial=0.0))
+            if not size < previous:
+                break
+            carries, previous = carries + change, size
+            if size < _NEAR * float(np.max(np.abs(carries), initial=0.0)):
+                break  # rounding errors are left
+        return carries, zs
 
 
 def _parts(x: Any) -> Any:

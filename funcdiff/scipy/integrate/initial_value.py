@@ -22,13 +22,26 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.replay import Plan, entered
+from funcdiff.scipy.integrate.chains import before, chain, correction
+from funcdiff.scipy.integrate.chains import solve as solve_chain
 from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
 from funcdiff.scipy.integrate.implicit import Stepper, implicit
 from funcdiff.scipy.integrate.solving import Given, Settings, Solution, solve
-from funcdiff.scipy.integrate.steps import METHODS, Bdf, Row, bdf_change, bdf_matrices
+from funcdiff.scipy.integrate.steps import (
+    METHODS,
+    Bdf,
+    Result,
+    Row,
+    RungeKutta,
+    bdf_change,
+    bdf_matrices,
+)
 
 _KEPT: Final = 8
 """Solutions that are kept for the derivatives that are asked for next."""
+
+_FEW: Final = 24
+"""Numbers that a state may have whose slopes are computed for all steps at once."""
 
 _IN_MEMORY: Final = 1 << 20
 """Numbers that the stages of all steps may have before they are computed twice instead."""
@@ -39,6 +52,9 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
+    steps, times
+        Rounded up, so that a program serves for many numbers of steps: behind the last one stand
+        steps of length 0, and the last time again.
     ending
         The terminal event that does, -1 if none.
     reaches_end
@@ -60,6 +76,19 @@ class Layout(NamedTuple):
     last_order: int
     method: str
     is_twin: bool
+
+
+def rounded(count: int) -> int:
+    """Return a number that is not less, with four binary digits before the zeros at its end."""
+    unit = 1 << max(0, count.bit_length() - 4)
+    return -(-count // unit) * unit
+
+
+def _extended(x: Any, count: int, axis: int = 0) -> Any:
+    """Return an array with its last entry along an axis repeated up to a length."""
+    widths = [(0, 0)] * x.ndim
+    widths[axis] = 0, count - x.shape[axis]
+    return np.pad(x, widths, mode="edge")
 
 
 class Problem:
@@ -104,7 +133,7 @@ class Problem:
     def layout(self, operands: Sequence[Any]) -> Layout:
         """Return the shapes of a solution."""
         result, steps, method, is_twin = self.solution(operands)
-        events = result.t_events or []
+        events, times = result.t_events or [], len(result.t)
         end = float(operands[self._end])
         passes_end = is_twin and float(operands[self._end - 1]) == end
         reaches_end = passes_end or (bool(steps) and steps[-1][1] == end)
@@ -113,8 +142,9 @@ class Problem:
             direction = np.sign(steps[-1][1] - steps[-1][0])
             ending = int(np.argmax([direction * t[-1] if len(t) else -np.inf for t in events]))
         return Layout(
-            len(steps), len(result.t), tuple(map(len, events)), ending, reaches_end, passes_end,
-            steps[-1][2] if steps else 0, method, is_twin,
+            rounded(len(steps)), times if self.settings.evaluates else rounded(times - 1) + 1,
+            tuple(map(len, events)), ending, reaches_end, passes_end,
+            steps[-1][2] if len(steps) > 1 else 0, method, is_twin,
         )  # fmt: skip
 
     @property
@@ -125,8 +155,10 @@ class Problem:
         """Return times, states, those of the events and counts; polynomials by the program."""
         found = self.solution(operands).result
         state = np.asarray(operands[self._end - 2])
-        values = [np.asarray(found.t, FLOAT), np.asarray(found.y, state.dtype)]
-        values[1] = values[1].reshape(state.size, len(found.t))
+        times = self.layout(operands).times
+        y = np.asarray(found.y, state.dtype).reshape(state.size, len(found.t))
+        values = [np.asarray(found.t, FLOAT), y]
+        values = [_extended(x, times, -1) if times else x for x in values]
         for t, y in zip(found.t_events or (), found.y_events or (), strict=True):
             values += [
                 np.asarray(t, FLOAT),
@@ -154,8 +186,9 @@ class Problem:
         return Plan(made.program, [*made.captures, *fixed])
 
     def _fixed(self, operands: Sequence[Any]) -> list[Any]:
-        """Return, as `_Fixed` has them: nodes, places of times and of events, solutions, counts."""
+        """Return nodes, places of times and of events, counts, and what the steps are given."""
         given, solution = self.given(operands), self.solution(operands)
+        layout = self.layout(operands)
         found, steps, start = solution.result, solution.steps, float(given.t0)
         ends = np.array([step[1] for step in steps])
         forward = not len(ends) or ends[-1] >= start
@@ -164,31 +197,65 @@ class Problem:
             sign = 1 if forward else -1
             return np.minimum(np.searchsorted(sign * ends, sign * times), len(ends) - 1)
 
-        fixed, shown = [np.append(0.0, ends - start)], np.asarray(found.t, FLOAT)
+        shown = np.asarray(found.t, FLOAT)
+        shown = _extended(shown, layout.times) if len(shown) else shown
+        fixed = [_extended(np.append(0.0, ends - start), layout.steps + 1), np.array(len(steps))]
+        fixed.append(np.arange(layout.times) >= len(found.t) - 1)
         fixed += [places(shown)] if self.settings.evaluates or solution.is_twin else []
         fixed += [shown - start] if solution.is_twin and not self.settings.evaluates else []
         for times in found.t_events or ():
             fixed += [places(np.asarray(times, FLOAT)), np.asarray(times, FLOAT)]
         fixed.append(np.array([found.nfev, found.njev, found.nlu, found.status]))
-        return [*fixed, *self._equations(given, solution)]
+        return [*fixed, *self._equations(given, solution, layout.steps)]
 
-    def _equations(self, given: Given, solution: Solution) -> list[Any]:
-        """Return solutions and matrices of the steps of an implicit method, stacked."""
+    def _equations(self, given: Given, solution: Solution, count: int) -> list[Any]:
+        """Return states after so many steps, then solutions and matrices of an implicit method."""
         method: Any = METHODS[solution.method]()
-        if not hasattr(method, "residual"):
+        steps = [*solution.steps, *solution.steps[-1:] * (count - len(solution.steps))]
+        if not steps:
             return []
-        steps = solution.steps
+        if isinstance(method, RungeKutta):
+            return [np.stack([step[4] for step in steps])]
         nodes = np.append(float(given.t0), [step[1] for step in steps])
         lengths, y0 = np.diff(nodes), np.asarray(given.y0)
         matrices: tuple[Any, ...] = ()
         if isinstance(method, Bdf):
-            ratios = np.append(1.0, lengths[1:] / lengths[:-1])
-            matrices = bdf_matrices([s[2] for s in steps], [s[3] for s in steps], ratios)
+            rest = lengths[1:] == 0
+            ratios = np.where(rest, 1.0, lengths[1:] / np.where(rest, 1.0, lengths[:-1]))
+            orders, behind = ([step[k] for step in steps] for k in (2, 3))
+            matrices = bdf_matrices(orders, behind, np.append(1.0, ratios))
         rows = list(zip(nodes[:-1], lengths, *matrices, strict=True))
-        found = self._stepper(method, y0, matrices).solutions(
-            given.rate, np.float64(given.t0), y0, rows, lambda k, *at: steps[k][4](*at)
-        )
-        return [np.stack(found), *matrices]
+        stepper = self._stepper(method, y0, matrices)
+        start = given.rate, np.float64(given.t0), y0, rows, lambda k, *at: steps[k][4](*at)
+        if not _is_small(count, method.types(y0.size)[0].with_dtype(y0.dtype)):
+            return [*map(np.stack, zip(*stepper.solutions(*start), strict=True)), *matrices]
+
+        def link(first: Any, columns: Any, zs: Any, states: Any, missed: Any) -> Any:
+            t, h, *others = columns
+            known = [*given.rate, first, t, h, zs, *others, states]
+            program = self._link(method, [*known, missed])
+            return solve_chain("", program.program, [*program.captures, *known], [missed])[0]
+
+        return [*stepper.together(*start, link), *matrices]
+
+    def _link(self, method: Any, like: Sequence[Any]) -> Closure:
+        """Return the linear system of all steps at once, for arrays like these."""
+        types = tuple(ArrayType(np.shape(x), np.asarray(x).dtype) for x in like)
+        key = type(method), types
+        if key not in self._programs:
+            count = len(self.settings.rate.inputs) - 2
+
+            def system(*xs: Any) -> Any:
+                first, *rows, states, changes = xs[count:]
+                step = _resuming(method, rate_of(self.settings.rate, xs[:count]))
+                return correction(
+                    lambda *at: _state(step(*at).carry), first, (*rows,), states, changes
+                )
+
+            with without_recording():
+                self._programs[key] = closure(system, *types)
+        found: Closure = self._programs[key]
+        return found
 
     def _stepper(self, method: Any, y0: Any, matrices: Sequence[Any]) -> Stepper:
         key = type(method), y0.shape, y0.dtype
@@ -202,9 +269,9 @@ class Problem:
     def _replayed(self, layout: Layout, fixed: Sequence[Any], given: Given) -> list[Any]:
         """Take the steps again; return what `results` returns."""
         rest = iter(fixed)
-        nodes = given.t0 + next(rest)
+        nodes, count, is_last = given.t0 + next(rest), next(rest), next(rest)
         if layout.reaches_end and not layout.passes_end:
-            nodes = np.concatenate([nodes[:-1], given.t1[None]])
+            nodes = np.where(np.arange(layout.steps + 1) >= count, given.t1, nodes)
         lengths = nodes[1:] - nodes[:-1]
         evaluates = self.settings.evaluates
         places = next(rest) if evaluates or layout.is_twin else None
@@ -212,9 +279,10 @@ class Problem:
         events = [(next(rest), next(rest)) for _ in self.settings.events]
         counts = next(rest)
         rows = list(rest)
-        if layout.last_order and layout.steps > 1:
-            last = bdf_change(layout.last_order, lengths[-1] / lengths[-2])
-            rows[1] = np.concatenate([rows[1][:-1], last[None]])
+        if layout.last_order:
+            last = bdf_change(layout.last_order, lengths[count - 1] / lengths[count - 2])
+            ends_there = np.arange(layout.steps) == count - 1
+            rows[2] = np.where(ends_there[:, None, None], last, rows[2])
         ys, between = self._stepped(layout, nodes, lengths, tuple(rows), given)
         before = ys[:-1]
 
@@ -235,14 +303,15 @@ class Problem:
             states = at(where, roots) if times.shape[0] else before[:0]
             found += [roots, states]
         ends, ys = nodes if shown is None else given.t0 + shown, ys.T
-        if layout.ending >= 0:
-            last, state = found[2 * layout.ending][-1:], found[2 * layout.ending + 1][-1]
-            ends = np.concatenate([ends[:-1], last])
-            ys = np.concatenate([ys[:, :-1], state[:, None]], axis=1)
+        if evaluates:
+            ends = given.times[: layout.times]
+        elif layout.ending >= 0:
+            last, state = found[2 * layout.ending][-1], found[2 * layout.ending + 1][-1]
+            ends = np.where(is_last, last, ends)
+            ys = ys if layout.is_twin else np.where(is_last, state[:, None], ys)
         elif layout.reaches_end:
-            ends = np.concatenate([ends[:-1], given.t1[None]])
+            ends = np.where(is_last, given.t1, ends)
         if places is not None:
-            ends = given.times[: layout.times] if evaluates else ends
             ys = at(places, ends).T
         dense = [nodes[:-1], lengths, before, between] if self.settings.dense else []
         return [array(x) for x in (ends, ys, *found, *dense, counts)]
@@ -257,19 +326,51 @@ class Problem:
         interpolates = layout.is_twin or p.evaluates or p.dense or p.events
         if not layout.steps:
             return y0[None], None
+        known, *own = rest
+        rows = nodes[:-1], lengths, *own
+        first = method.start(f, nodes[0], y0, lengths[0])
+        step = _resuming(method, f)
+        if _is_small(layout.steps, ArrayType(known.shape[1:], known.dtype)):
+            origin = _state(first)
+            states = chain(lambda *at: _state(step(*at).carry), origin, rows, known)
+            ys, between = states[:, 0] if states.ndim > 2 else states, ()
+            if interpolates:
+                between = vmap(lambda *at: step(*at).between)(before(origin, states), rows)
+            return np.concatenate([y0[None], ys]), between
 
         def body(carry: Any, row: Any) -> Any:
-            t, h, *given = row
-            solution = given[0] if given else ()
-            result = method.step(f, carry, Row(t, h, solution, tuple(given[1:])), implicit)
+            result = step(carry, row)
             return result.carry, (result.y, result.between if interpolates else ())
 
         size = layout.steps * max(1, y0.shape[0]) * 16
-        (_, (ys, between)) = scan(
-            body, method.start(f, nodes[0], y0, lengths[0]), (nodes[:-1], lengths, *rest),
-            checkpoint=size > _IN_MEMORY,
-        )  # fmt: skip
+        (_, (ys, between)) = scan(body, first, rows, checkpoint=size > _IN_MEMORY)
         return np.concatenate([y0[None], ys]), between
+
+
+def _resuming(method: Any, f: Callable[..., Any]) -> Callable[[Any, Any], Result]:
+    """Return what takes a step from a carry, or from its state alone."""
+
+    def step(carry: Any, row: Any) -> Result:
+        t, h, *given = row
+        if isinstance(method, RungeKutta) and not isinstance(carry, tuple):
+            carry = method.start(f, t, carry, h)
+        solution = given[0] if given else ()
+        result: Result = method.step(f, carry, Row(t, h, solution, tuple(given[1:])), implicit)
+        return result
+
+    return step
+
+
+def _state(carry: Any) -> Any:
+    """Return what the rest of a carry follows from."""
+    return carry[0] if isinstance(carry, tuple) else carry
+
+
+def _is_small(steps: int, state: ArrayType) -> bool:
+    """Return whether the slopes of all steps are computed at once, of real states."""
+    return (
+        state.dtype.kind == "f" and 0 < state.size <= _FEW and (steps * state.size**2 <= _IN_MEMORY)
+    )
 
 
 def _roots(g: Callable[[Any, Any], Any], at: Callable[..., Any], places: Any, times: Any) -> Any:

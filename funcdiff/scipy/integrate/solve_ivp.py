@@ -25,7 +25,7 @@ from funcdiff.scipy.integrate.closures import (
     untraced,
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
-from funcdiff.scipy.integrate.initial_value import Problem, maker_of, whole
+from funcdiff.scipy.integrate.initial_value import Problem, maker_of, rounded, whole
 from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Event, Settings
 from funcdiff.scipy.integrate.steps import METHODS
@@ -233,10 +233,10 @@ class _Shapes:
 
     def results(self, operands: Sequence[Any]) -> list[Any]:
         """Return the numbers of steps, coefficients, times and events, and the status."""
-        layout = self._problem.layout(operands)
-        status = self._problem.solution(operands).result.status
-        terms = METHODS[layout.method].terms
-        return [np.array([layout.steps, terms, layout.times, *layout.events, status])]
+        result, steps, method, _ = self._problem.solution(operands)
+        events = [len(t) for t in result.t_events or ()]
+        counts = [len(steps), METHODS[method].terms, len(result.t), *events, result.status]
+        return [np.array(counts)]
 
     def plan(self, operands: Sequence[Any]) -> Any:  # noqa: ARG002
         """Never asked for: counts have no derivative."""
@@ -269,19 +269,22 @@ def _result(settings: Settings, operands: Sequence[Any]) -> Any:
     evaluates = settings.evaluates
     state = operands[-4 if evaluates else -3].type
     (n,) = state.shape
-    types = [ArrayType((times,), FLOAT), state.with_shape((n, times))]
+    shown = times if evaluates else rounded(times - 1) + 1
+    types = [ArrayType((shown,), FLOAT), state.with_shape((n, shown))]
     for count in events:
         types += [ArrayType((count,), FLOAT), state.with_shape((count, n))]
     if settings.dense:
-        types += [ArrayType((steps,), FLOAT)] * 2
-        types += [state.with_shape((steps, *rest)) for rest in ((n,), (terms, n))]
+        count = rounded(steps)
+        types += [ArrayType((count,), FLOAT)] * 2
+        types += [state.with_shape((count, *rest)) for rest in ((n,), (terms, n))]
     types.append(ArrayType((4,), INT))
     p = Replay(maker_of(settings, whole), len(operands), 0, tuple(types), (), ())
     t, y, *found = _fresh(replay(p, operands))
-    counts = found.pop()
+    t, y, counts = t[:times], y[:, :times], found.pop()
     sol = None
     if settings.dense:
-        *found, starts, lengths, before, between = found
+        found, parts = found[:-4], [x[:steps] for x in found[-4:]]
+        starts, lengths, before, between = parts
     kinds = len(events)
     if settings.dense:
         ending = starts[-1:] + lengths[-1:] if evaluates else t[-1:]

@@ -192,11 +192,14 @@ def _recording(name: str, steps: list[Any]) -> Any:
 
 
 def _near(solver: Any, name: str) -> Any:
-    """Return a function of a carry and matrices: what is near the solution of the last step."""
+    """Return the state after the last step; of an implicit method what is near its solution.
+
+    That is a function of a carry and matrices.
+    """
     if name == "Radau":
         stages = solver.Z.copy()
         return lambda _carry, _matrices: stages
     state = solver.y.copy()
     if name == "BDF":
         return lambda carry, matrices: state - matrices[1] @ (matrices[0] @ carry)
-    return None
+    return state
