@@ -37,6 +37,11 @@ def trace(f: Callable[P, Any]) -> Callable[P, Program]:
         Of the arguments of `f`, returning a `Program` whose inputs are the numeric leaves of the
         arguments, in order; then the arrays that `f` closes over.
 
+    Raises
+    ------
+    InputError
+        If `f` is no function; when called, if an argument holds what cannot be traced.
+
     Examples
     --------
     >>> import numpy as np
@@ -74,6 +79,11 @@ def stop_gradient(x: X) -> X:
     -------
     any
         The same values.
+
+    Raises
+    ------
+    PytreeError
+        If a container cannot be taken apart, as by `pytree.flatten`.
 
     Examples
     --------

@@ -195,6 +195,13 @@ def origin_of(x: Any) -> Origin:
     return found if word is None else found._replace(name=word.text)
 
 
+def give_name(x: Any, text: str) -> None:
+    """Call a traced value what the user says that it is called, if anybody reads it."""
+    entries = getattr(getattr(x, "builder", None), "entries", None)
+    if isinstance(entries, LocatedEntries) and isinstance(x.atom, int) and text.isidentifier():
+        entries.words[x.atom] = Word(0, is_part=False, text=text)
+
+
 def note(x: Any, origin: Origin) -> None:
     """Let a traced value come from where something else does, too."""
     entries = x.builder.entries if isinstance(x, Tracer) and x.builder is not None else None

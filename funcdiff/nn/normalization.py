@@ -134,6 +134,13 @@ def logsumexp(x: Any, axis: Axes = None, *, b: Any = None, keepdims: bool = Fals
         Of the dtype of `x` and `b`; integers become float64.  NaN where the sum is negative, and
         -∞ where there is nothing to sum or all entries are -∞.
 
+    Raises
+    ------
+    TypeError
+        If `x` does not hold numbers.
+    ValueError
+        If an axis is out of range, or `b` does not broadcast with `x`.
+
     References
     ----------
     P. Blanchard, D. J. Higham, N. J. Higham, "Accurately Computing the Log-Sum-Exp and Softmax

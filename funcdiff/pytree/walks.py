@@ -127,7 +127,7 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     Raises
     ------
     PytreeError
-        If the number of leaves is not ``structure.leaf_count``.
+        If the number of leaves is not ``structure.leaf_count``, or it is no structure.
 
     Examples
     --------
@@ -136,6 +136,7 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     >>> pytree.unflatten(structure, [10, 20, 30])
     {'w': 10, 'b': [20, 30]}
     """
+    _check_structure(structure, "unflatten")
     given = list(leaves)
     if len(given) != structure.leaf_count:
         raise PytreeError(
@@ -143,6 +144,15 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
             "were given. Give one leaf for each `*`, in the order in which `flatten` lists them."
         )
     return given[0] if structure is LEAF else _rebuild(structure, iter(given))
+
+
+def _check_structure(structure: Any, name: str) -> None:
+    """Refuse a tree that was given for its structure."""
+    if not isinstance(structure, Structure):
+        raise PytreeError(
+            f"pytree.{name} takes the structure of a tree first, but an object of class "
+            f"{type(structure).__name__} was given. Give what flatten(tree) returns second."
+        )
 
 
 def assembler(structure: Structure) -> Callable[[list[Any]], Any]:
@@ -276,6 +286,11 @@ def flatten_with_paths(tree: Any) -> tuple[list[tuple[str, Any]], Structure]:
     structure : Structure
         As `flatten` returns it.
 
+    Raises
+    ------
+    PytreeError
+        As by `flatten`.
+
     Examples
     --------
     >>> from funcdiff import pytree
@@ -326,12 +341,18 @@ def paths(structure: Structure) -> list[str]:
         ``structure.leaf_count`` paths: ``[2]`` for a place in a sequence or a child of a
         registered class, ``['key']`` for a key, ``.name`` for a field.
 
+    Raises
+    ------
+    PytreeError
+        If it is no structure.
+
     Examples
     --------
     >>> from funcdiff import pytree
     >>> pytree.paths(pytree.flatten({"layers": [1.0, (2.0,)]})[1])
     ["['layers'][0]", "['layers'][1][0]"]
     """
+    _check_structure(structure, "paths")
     kind = structure._kind
     if kind is None:
         return [""]

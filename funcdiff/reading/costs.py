@@ -28,6 +28,7 @@ from funcdiff.ops.user.custom_rules import Custom, Tangent
 from funcdiff.ops.user.custom_tangent import pushed_forward
 from funcdiff.reading.flops import flops
 from funcdiff.reading.labels import comment, origin_of
+from funcdiff.reading.tables import Cell, table_html
 
 ELSEWHERE: Final = "elsewhere"
 """What stands for the line where it is not known."""
@@ -55,7 +56,7 @@ class Row:
     equations: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cost:
     """What a call costs, counted, not measured.
 
@@ -93,20 +94,36 @@ class Cost:
         return self.read + self.written
 
     def __str__(self) -> str:
-        head = ("flops", "read", "written", "equations", "line")
-        table = [head, *(_cells(row, row.place) for row in self.rows), _cells(self, "total")]
+        table = [_HEAD, *self._rows()]
         widths = [max(len(line[k]) for line in table) for k in range(4)]
         lines = []
         for line in table:
             numbers = [cell.rjust(w) for cell, w in zip(line[:4], widths, strict=True)]
             lines.append("  ".join([*numbers, line[4]]))
-        lines.append(f"peak memory {bytes_text(self.peak)}")
+        return "\n".join([*lines, *self._remarks()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it."""
+        rows = [[*(Cell(x, is_number=True) for x in row[:4]), Cell(row[4])] for row in self._rows()]
+        return table_html(", ".join(self._remarks()), _HEAD, rows)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [*(_cells(row, row.place) for row in self.rows), _cells(self, "total")]
+
+    def _remarks(self) -> list[str]:
+        remarks = [f"peak memory {bytes_text(self.peak)}"]
         if self.loops:
-            lines.append(f"of {_plural(self.loops, 'loop')} of unknown length one iteration counts")
+            loops = _plural(self.loops, "loop")
+            remarks.append(f"of {loops} of unknown length one iteration counts")
         if self.unknown:
             calls = _plural(self.unknown, "call")
-            lines.append(f"{calls} of functions that cannot be looked into count as nothing")
-        return "\n".join(lines)
+            remarks.append(f"{calls} of functions that cannot be looked into count as nothing")
+        return remarks
+
+
+_HEAD: Final = ("flops", "read", "written", "equations", "line")
 
 
 def _cells(row: Row | Cost, place: str) -> tuple[str, ...]:

@@ -116,6 +116,15 @@ def test_without_a_tracer_the_answer_is_plain_numpys() -> None:
         np.testing.assert_array_equal(ours, plain)
 
 
+def test_too_few_numbers_are_refused_as_numpy_does() -> None:
+    def f(x: Any) -> Any:
+        return fnp.fromiter([x, x], float, 3).sum()
+
+    for function in (f, fd.grad(f)):
+        with pytest.raises(ValueError, match="iterator too short: Expected 3"):
+            function(1.0)
+
+
 @pytest.mark.parametrize(
     "f",
     [

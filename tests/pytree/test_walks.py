@@ -306,6 +306,12 @@ def test_a_wrong_number_of_leaves_is_refused(count: int) -> None:
         pytree.unflatten(structure_of([1, (2, 3)]), range(count))
 
 
+@pytest.mark.parametrize("call", [pytree.paths, lambda tree: pytree.unflatten(tree, [1.0])])
+def test_a_tree_in_the_place_of_its_structure_is_refused(call: Any) -> None:
+    with pytest.raises(PytreeError, match=r"of class list was given. Give what flatten\(tree\)"):
+        call([1.0])
+
+
 def test_map_applies_the_function_to_matching_leaves() -> None:
     tree = {"w": 1, "b": [2, None]}
     assert pytree.map(lambda x, y, z: x + y * z, tree, tree, tree) == {"w": 2, "b": [6, None]}

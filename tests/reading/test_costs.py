@@ -189,6 +189,14 @@ def test_the_table_is_aligned() -> None:
     assert peak.startswith("peak memory ")
 
 
+def test_costs_show_as_their_table_in_a_terminal_and_in_a_notebook() -> None:
+    cost = fd.cost(lambda x: fd.while_loop(lambda s: s < 9.0, lambda s: s * 2.0, x))(1.0)
+    assert repr(cost) == str(cost)
+    page = cost._repr_html_()
+    assert page.count("<tr>") == len(cost.rows) + 2
+    assert "peak memory 24 B, of 1 loop of unknown length one iteration counts" in page
+
+
 def test_a_function_that_cannot_be_looked_into_is_said() -> None:
     def ordered(x: Any) -> Any:
         return np.sort(x)

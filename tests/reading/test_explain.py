@@ -365,6 +365,7 @@ def test_a_report_is_immutable_and_says_so_if_all_is_well() -> None:
     report = fd.explain(noted)(np.ones(2))
     assert isinstance(report, Report)
     assert str(report).startswith("noted: all is well")
+    assert repr(report) == str(report)
     with pytest.raises(FrozenInstanceError):
         report.name = ""  # type: ignore[misc]
 

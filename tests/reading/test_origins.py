@@ -154,6 +154,15 @@ def test_what_is_assigned_last_has_its_name_without_a_profiler() -> None:
     assert profilers == [None, None]
 
 
+def test_a_tapped_value_has_the_name_of_the_tap() -> None:
+    def f(x: Any) -> Any:
+        both = fd.tap("hidden", (np.sin(x), np.cos(x)))
+        return np.sum(fd.tap("last", np.exp(both[0] * both[1]))) + np.sum(fd.tap("no name", x))
+
+    assert {"hidden", "hidden_1", "last"} <= names(read(f, X))
+    assert {"d_hidden", "d_hidden_1"} <= names(read(fd.grad(f), X))
+
+
 def test_arrays_of_modules_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Any] = []
 

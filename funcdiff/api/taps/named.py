@@ -18,6 +18,7 @@ from funcdiff.api.calls.transformed import transform
 from funcdiff.api.signatures.variables import P, RealScalar, X
 from funcdiff.api.taps.programs import Named, gradients_program, values_program
 from funcdiff.core.builder import current_builder
+from funcdiff.core.origins import give_name
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, OutputError, user_location
 from funcdiff.numpy.border.promotion import array, as_number, is_weak
@@ -92,9 +93,9 @@ def tap(name: str, x: X) -> X:
 def _tap_leaf(leaf: Any, p: Tap) -> Any:
     """Return a leaf named, on the memory of the leaf, as it is where nothing is recorded."""
     x = array(leaf)
-    if is_weak(leaf):
-        return as_number(tap_op(x, p))
-    return views.view(x, tap_op(x, p), lambda same: same)
+    y = tap_op(x, p)
+    give_name(y, f"{p.name}_{p.leaf}" if p.leaf else p.name)
+    return as_number(y) if is_weak(leaf) else views.view(x, y, lambda same: same)
 
 
 @transform

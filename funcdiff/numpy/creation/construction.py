@@ -97,6 +97,11 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> An
     array
         NumPy's own if nothing in `a` is traced.
 
+    Raises
+    ------
+    ValueError
+        As by `array`.
+
     Examples
     --------
     >>> import funcdiff.numpy as fnp
@@ -132,6 +137,11 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     array
         NumPy's own if nothing in `a` is traced.
 
+    Raises
+    ------
+    ValueError
+        As by `array`.
+
     Examples
     --------
     >>> import funcdiff.numpy as fnp
@@ -162,6 +172,11 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **key
     -------
     array
         NumPy's own if no function is being traced.
+
+    Raises
+    ------
+    ValueError
+        If the value does not broadcast to the shape.
 
     Examples
     --------
@@ -279,6 +294,11 @@ def arange(*bounds: Any, **keywords: Any) -> Any:
     array
         A vector; NumPy's own if no bound is traced.
 
+    Raises
+    ------
+    ValueError, ZeroDivisionError
+        If the step is 0, as NumPy says it.
+
     Examples
     --------
     >>> import funcdiff as fd
@@ -323,6 +343,11 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) 
     array
         A vector; NumPy's own if no number is traced.
 
+    Raises
+    ------
+    ValueError
+        If the iterable gives fewer numbers than `count`.
+
     Examples
     --------
     >>> import funcdiff.numpy as fnp
@@ -332,4 +357,6 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: Any = -1, **keywords: Any) 
     if current_builder() is None:
         return np.fromiter(iter, dtype, count, **keywords)
     items = list(iter if count < 0 else islice(iter, count))
+    if len(items) < count:  # which NumPy says
+        items = [0 for _ in items]
     return array(items, dtype) if is_traced(items) else np.fromiter(items, dtype, count, **keywords)

@@ -11,7 +11,7 @@ from funcdiff.reading.explanation.page import document, fragment
 from funcdiff.reading.explanation.sentences import KINDS, marks, summary, table, where
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """What `explain` finds out about a call.
 
@@ -49,6 +49,8 @@ class Report:
                 parts += [f"  {where(mark.place)}"] if mark.place else []
                 parts.append(f"    {mark.sentence}")
         return "\n".join([*parts, "", *table(self.lines)])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the page as a notebook shows it."""

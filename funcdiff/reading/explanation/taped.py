@@ -6,7 +6,6 @@ That does where all numbers are finite and no operation holds a program of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -75,7 +74,7 @@ def explained(
     count
         In how many of them it is differentiated, the first ones; None if it is not.
     """
-    plan = _plan(recording, count)
+    plan = report_plan(recording, count)
     watch = None if plan is None else attempt(_watched, plan, arrays, count)
     if plan is None or watch is None:
         return None
@@ -95,7 +94,7 @@ def _watched(plan: _Plan, arrays: Sequence[Any], count: int | None) -> _Watch:
 
 
 @memoised
-def _plan(recording: Recording, count: int | None) -> _Plan | None:
+def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     """Return what is to be looked at; None if operations hold programs, or are the user's."""
     if any(entry and type(entry[0]) is Operation and entry[0].calls_user for entry in recording[0]):
         return None
@@ -209,7 +208,7 @@ class _Watch:
         derived = [Origin(place=origin.place, derived=True) for origin in lines]
         for line, program in self._pulled:
             row = counts.setdefault(derived[line], [0, 0, 0, 0])
-            for k, count in enumerate(_counts_of_step(program)):
+            for k, count in enumerate(counts_of_step(program)):
                 row[k] += count
         for origin, taken in zip(derived, self._backward, strict=True):
             if taken:
@@ -217,8 +216,8 @@ class _Watch:
         return counts, seconds
 
 
-@lru_cache(maxsize=4096)
-def _counts_of_step(program: Program) -> tuple[float, ...]:
+@memoised
+def counts_of_step(program: Program) -> tuple[float, ...]:
     """Return what the derivative of an operation costs: operations, bytes and equations."""
     rows = counts_of(program).values()
     return tuple(sum(row[k] for row in rows) for k in range(4))
