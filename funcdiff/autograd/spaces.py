@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -38,7 +39,7 @@ class VSpace:
         alone = self._structure is pytree.LEAF
         self.shape: Any = self._shapes[0] if alone else self._shapes
         self.dtype: Any = self._dtypes[0] if alone else self._dtypes
-        self.size = sum(len(basis) * int(np.prod(shape)) for basis, shape in self._parts())
+        self.size = sum(len(basis) * math.prod(shape) for basis, shape in self._parts())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VSpace) and vars(self) == vars(other)

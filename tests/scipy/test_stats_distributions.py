@@ -14,6 +14,7 @@ from scipy.stats._distr_params import distcont, distdiscrete
 import funcdiff as fd
 from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import stats
+from funcdiff.scipy.stats.frames import Distribution
 from tests.scipy.agreement import assert_agrees
 from tests.together import together
 
@@ -233,6 +234,28 @@ def test_parameters_are_broadcast_batched_and_compiled() -> None:
     assert_agrees(
         "scipy.stats", lambda s, x, a, c: s.gamma(a, scale=c).cdf(x), x, a, scale, order=1
     )
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "ppf"])
+def test_a_method_is_recorded_once_and_decides_nothing_by_the_values_it_met(method: str) -> None:
+    plain, ran = Distribution._parameters, []
+
+    def watched(*args: Any) -> Any:
+        ran.append(args)
+        return plain(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Distribution, "_parameters", watched)
+        for x, shape, loc, scale in [
+            (0.5, 2.0, 0.9, 1.5), (0.9, 2.0, 0.4, 1.5), (0.5, 2.0, 0.9, -1.0), (0.5, -2.0, 0.9, 1.0)
+        ]:  # fmt: skip
+            ours, theirs = (
+                functools.partial(getattr(s.weibull_max, method), loc=loc, scale=scale)
+                for s in (stats, scipy.stats)
+            )
+            found, _ = fd.jvp(ours, (x, shape), (1.0, 0.0))
+            np.testing.assert_allclose(found, theirs(x, shape), rtol=1e-12)
+    assert len(ran) == 1
 
 
 def test_lists_of_traced_numbers_are_arrays() -> None:

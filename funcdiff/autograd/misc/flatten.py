@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
@@ -40,7 +41,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     leaves, structure = pytree.flatten(value)
     order = [*_by_keys(pytree.unflatten(structure, range(len(leaves))))]
     shapes = [np.shape(leaves[k]) for k in order]
-    ends = [*accumulate(int(np.prod(shape)) for shape in shapes)]
+    ends = [*accumulate(math.prod(shape) for shape in shapes)]
     vector = np.concatenate([np.ravel(leaves[k]) for k in order]) if order else np.zeros(0)
 
     return vector, partial(_unflatten, structure, order, ends, shapes)

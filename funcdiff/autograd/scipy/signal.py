@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ def _arranged(x: Any, convolved: Sequence[int], summed: Sequence[int]) -> tuple[
     shape = np.shape(x)
     others = [k for k in range(len(shape)) if k not in {*convolved, *summed}]
     kept = [shape[k] for k in others]
-    sizes = [int(np.prod(kept)), int(np.prod([shape[k] for k in summed]))]
+    sizes = [math.prod(kept), math.prod(shape[k] for k in summed)]
     moved = np.transpose(x, (*others, *summed, *convolved))
     return np.reshape(moved, (*sizes, *([shape[k] for k in convolved] or [1]))), kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from operator import index as as_int
 from typing import Any
 
@@ -107,8 +108,8 @@ def _reversed_axes(x: Tracer) -> Tracer:
 
 def _complete(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
     """Fill in the -1 of a target shape."""
-    size = int(np.prod(shape, dtype=int))
-    rest = int(np.prod([n for n in target if n != -1], dtype=int))
+    size = math.prod(shape)
+    rest = math.prod(n for n in target if n != -1)
     holes = target.count(-1)
     if holes == 1 and rest and size % rest == 0:
         target = tuple(size // rest if n == -1 else n for n in target)

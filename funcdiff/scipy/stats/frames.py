@@ -9,7 +9,7 @@ hold both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from math import comb
 from typing import Any, TypeVar, cast
 
@@ -17,8 +17,11 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.builder import current_builder
-from funcdiff.core.types import FLOAT
+from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.program import Program
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import FLOAT, ArrayType
+from funcdiff.core.walk import inline
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.creation.construction import is_traced
@@ -49,6 +52,36 @@ def _joined(value: Any) -> Any:
     return funcdiff.numpy.array(value) if joins else value
 
 
+def _recorded(function: F) -> F:
+    """Let a method of arrays be recorded once for arguments of some types."""
+
+    @lru_cache(maxsize=1024)
+    def program(
+        key: str, positional: int, names: tuple[str, ...], types: tuple[ArrayType, ...]
+    ) -> tuple[Program, list[Any]] | None:
+        with Builder(function.__name__) as builder:
+            xs = list(map(builder.input, types))
+            named = dict(zip(names, xs[positional:], strict=True))
+            try:
+                y = function(distribution(key), *xs[:positional], **named)
+            except Exception:  # the call itself is to say what is wrong
+                return None
+            return builder.program([array(y)]), builder.captures
+
+    @wraps(function)
+    def inlined(self: Any, *args: Any, **kwds: Any) -> Any:
+        values = [*args, *kwds.values()]
+        if not all(isinstance(x, (Tracer, np.ndarray, np.generic, float, int)) for x in values):
+            return function(self, *args, **kwds)
+        xs = list(map(array, values))
+        found = program(self._key, len(args), tuple(kwds), tuple(x.type for x in xs))
+        if found is None:
+            return function(self, *args, **kwds)
+        return inline(found[0], [*xs, *map(array, found[1])])[0]
+
+    return cast(F, inlined)
+
+
 def _method_of_value(name: str) -> Callable[..., Any]:
     """Return a method of a value in standard form, such as the distribution function."""
 
@@ -57,7 +90,7 @@ def _method_of_value(name: str) -> Callable[..., Any]:
         return np.where(valid, method(self._key, name, x, *shapes), self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name
-    return for_traced(compute)
+    return for_traced(_recorded(compute))
 
 
 def _quantile(name: str) -> Callable[..., Any]:
@@ -67,7 +100,7 @@ def _quantile(name: str) -> Callable[..., Any]:
         return np.where((scale > 0) & (loc == loc), standard * scale + loc, self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name
-    return for_traced(compute)
+    return for_traced(_recorded(compute))
 
 
 class Distribution(Holder):
@@ -215,6 +248,7 @@ class Continuous(Distribution):
     _logpdf: Any
 
     @for_traced
+    @_recorded
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the density; zero, with zero slopes, outside of the support."""
         shapes, x, scale, valid = self._standardized(x, args, kwds)
@@ -222,6 +256,7 @@ class Continuous(Distribution):
         return self._inside(value, 0.0, x, shapes, valid)
 
     @for_traced
+    @_recorded
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of the density."""
         shapes, x, scale, valid = self._standardized(x, args, kwds)
@@ -229,10 +264,11 @@ class Continuous(Distribution):
         return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
 
     def _inside(self, value: Any, outside: float, x: Any, shapes: Any, valid: Any) -> Any:
-        valid = valid & self._argcheck(*shapes) & ~np.isnan(x)
-        inside = self._support_mask(x, *shapes)
+        if shapes:
+            valid = valid & (self._argcheck(*shapes) != 0)
         value = np.where(np.isinf(x), stop_gradient(value), value)  # flat there, whatever it is
-        return np.where(valid, np.where(inside, value, outside), self.badvalue)
+        inside = np.where(self._support_mask(x, *shapes), value, outside)
+        return np.where(valid & ~np.isnan(x), inside, self.badvalue)
 
 
 class Discrete(Distribution):
