@@ -169,16 +169,31 @@ def _definition(code: CodeType) -> ast.FunctionDef | None:
     """Return the definition of a function in its file; None if there is none."""
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno - 1
     try:
-        block = getblock(lines[first:])
-        # methods stand indented
-        tree = ast.parse(f"if True:\n{''.join(block)}" if block[0][0].isspace() else "".join(block))
+        tree = _parsed(lines[first : _last_line(code)]) or _parsed(getblock(lines[first:]))
     except (SyntaxError, IndexError):
+        return None
+    if tree is None:
         return None
     (node,) = tree.body
     before = first - isinstance(node, ast.If)
     node = node.body[0] if isinstance(node, ast.If) else node
     is_its = isinstance(node, ast.FunctionDef) and node.name == code.co_name
     return ast.increment_lineno(node, before) if is_its else None  # type: ignore[return-value]
+
+
+def _parsed(block: list[str]) -> ast.Module | None:
+    """Return the tree of some lines; None if they are not whole."""
+    is_method = "".join(block)[:1].isspace()  # methods stand indented
+    try:
+        return ast.parse("if True:\n" * is_method + "".join(block)) if block else None
+    except SyntaxError:
+        return None
+
+
+def _last_line(code: CodeType) -> int:
+    """Return the last line that does something: a bracket may still be closed on the next."""
+    inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return max([0, *inner, *(end for _, end, _, _ in code.co_positions() if end)])
 
 
 class _Change(ast.NodeTransformer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 import warnings
 from typing import Any
 
@@ -13,13 +15,31 @@ from scipy.stats._axis_nan_policy import _axis_nan_policy_factory
 
 import funcdiff as fd
 from funcdiff.scipy import signal, stats
-from funcdiff.scipy.adaptation import ANSWERS
+from funcdiff.scipy.adaptation import ANSWERS, _definition
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.testing import check_grads
 from tests.scipy.agreement import assert_agrees
 
 PLACES = np.array([0.0, 1.0, 3.0])
 VALUES = np.array([1.0, 4.0, 2.0])
+
+
+# fmt: off
+def closed_below(x: Any) -> Any:
+    return (
+        x + 1
+    )  # a line without an instruction
+# fmt: on
+
+
+def test_definitions_are_found_whole() -> None:
+    for function in (closed_below, coefficients, CubicHermiteSpline.__init__, inspect.getsource):
+        found = _definition(function.__code__)
+        expected = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        assert found is not None
+        assert ast.dump(found) == ast.dump(expected)
+        assert found.lineno == function.__code__.co_firstlineno
+    assert _definition(eval("lambda x: x").__code__) is None
 
 
 def coefficients(x: Any, y: Any) -> Any:
