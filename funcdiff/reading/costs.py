@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.computed import computed
 from funcdiff.core.liveness import last_uses
+from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
 from funcdiff.core.primitive import Operation
@@ -166,8 +167,9 @@ Counts: TypeAlias = "dict[Origin, list[Any]]"
 """Operations, bytes read, bytes written and equations, by where they come from."""
 
 
+@memoised
 def counts_of(program: Program) -> Counts:
-    """Return what a program costs, by where its equations come from."""
+    """Return what a program costs, by where its equations come from; not to be changed."""
     tally = _Tally(has_peak=False)
     tally.run(program, 1, UNKNOWN)
     return tally.rows

@@ -12,6 +12,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.evaluate import executable
 from funcdiff.core.liveness import last_uses
+from funcdiff.core.memo import memoised
 from funcdiff.core.origins import UNKNOWN, Origin
 from funcdiff.core.overwriting import functions
 from funcdiff.core.program import Equation, Program
@@ -110,28 +111,13 @@ class Run:
         )
 
     def _prepare(self, active: frozenset[Atom] | None) -> list[_Step]:
-        program, last = self.program, last_uses(self.program)
-        dying: list[list[int]] = [[] for _ in program.equations]
-        for number, index in enumerate(last):
-            if 0 <= index < len(dying):
-                dying[index].append(number)
-        advice, kinks = advisors(program), lookers(program)
-        steps = []
-        pairs = zip(program.equations, functions(program, last), strict=True)
-        for k, (eq, function) in enumerate(pairs):
-            origin = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
-            facts = eq.primitive.facts
-            if facts.nested is not None:
-                function = facts.nested(eq.params, lambda inner: self._sweep.run(inner).nested)
-            matters = active is None or not active.isdisjoint(eq.operands)
-            looks = kinks.get(k) if matters and not origin.derived else None
-            origin = origin._replace(name="")
-            steps.append(
-                _Step(
-                    eq, function, facts.nested is not None, facts.view or facts.rearranges,
-                    tuple(dying[k]), origin, looks, advice.get(k),
-                )
-            )  # fmt: skip
+        steps = list(steps_of(self.program, active))
+        for k, step in enumerate(steps):
+            if step.nested:
+                nested = step.eq.primitive.facts.nested
+                assert nested is not None
+                run = nested(step.eq.params, lambda inner: self._sweep.run(inner).nested)
+                steps[k] = step._replace(function=run)
         return steps
 
     @cached_property
@@ -226,6 +212,32 @@ class Run:
             made_at = origin_of(self.program, made[0].variable).place
             masked = Masked(place, branch, made_at, int(np.count_nonzero(flags)))
             self._sweep.masked.setdefault((place, branch), masked)
+
+
+@memoised
+def steps_of(program: Program, active: frozenset[Atom] | None) -> tuple[_Step, ...]:
+    """Return what is to be done for each equation, but for those that hold programs."""
+    last = last_uses(program)
+    dying: list[list[int]] = [[] for _ in program.equations]
+    for number, index in enumerate(last):
+        if 0 <= index < len(dying):
+            dying[index].append(number)
+    advice, kinks = advisors(program), lookers(program)
+    steps = []
+    for k, (eq, function) in enumerate(
+        zip(program.equations, functions(program, last), strict=True)
+    ):
+        origin = origin_of(program, eq.results[0]) if eq.results else UNKNOWN
+        facts = eq.primitive.facts
+        matters = active is None or not active.isdisjoint(eq.operands)
+        looks = kinks.get(k) if matters and not origin.derived else None
+        steps.append(
+            _Step(
+                eq, function, facts.nested is not None, facts.view or facts.rearranges,
+                tuple(dying[k]), origin._replace(name=""), looks, advice.get(k),
+            )
+        )  # fmt: skip
+    return tuple(steps)
 
 
 def _is_choice(step: _Step) -> bool:

@@ -107,7 +107,7 @@ def report_plan(recording: Recording, count: int | None) -> _Plan | None:
     plain = [Origin(place=origin.place, derived=origin.derived) for origin in origins]
     line_of = tuple([lines.setdefault(origin, len(lines)) for origin in plain])
     unused = unused_arguments(recording, count or 0)
-    return _Plan(shared, looks, tuple(lines), line_of, counts_of(program), unused)
+    return _Plan(shared, looks, tuple(lines), line_of, counts_of.__wrapped__(program), unused)
 
 
 def _shared(recording: Recording) -> Recording:

@@ -16,6 +16,7 @@ from funcdiff.api.calls.arguments import as_tracers, type_of
 from funcdiff.core.atoms import Atom, Entry
 from funcdiff.core.builder import Builder, current_builder
 from funcdiff.core.dependence import variables_reached
+from funcdiff.core.memo import memoised
 from funcdiff.core.origins import reader
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
@@ -100,15 +101,10 @@ class Watching(Notes):
 
     def _note_differentiated(self, marks: _Marks, recording: Recording, count: int) -> None:
         """Note what a derivative goes through, and what it is taken by in vain."""
-        entries, outputs, origins = recording
-        numbers = [*_inputs(entries), *_results(entries)]
-        program = program_of(entries, tuple(numbers), origins)
-        by = [k < count for k in range(len(program.inputs))]
-        reached = variables_reached(program, by, has_slope)
-        pairs = zip(numbers, program.outputs, strict=True)
-        marks.active.update(number for number, atom in pairs if atom in reached)
-        marks.values.update(ref for ref in outputs if isinstance(ref, int))
-        self._unused.update(dict.fromkeys(unused_arguments(recording, count)))
+        active, unused = differentiated(recording, count)
+        marks.active.update(active)
+        marks.values.update(ref for ref in recording[1] if isinstance(ref, int))
+        self._unused.update(dict.fromkeys(unused))
 
     def swept(self, recording: Recording, derivative: Program | None, count: int) -> Swept:
         """Return the program of the outermost function, or of a derivative of it.
@@ -122,33 +118,57 @@ class Watching(Notes):
         count
             By how many of them, the first ones.
         """
-        entries, outputs, origins = recording
+        entries = recording[0]
         numbers, marks = _results(entries), self._outermost
         if derivative is not None:
             self._note_differentiated(marks, recording, count)
         token = reader.set(self)  # who looks on, so that names and lines are handed on
         try:
-            whole = as_run(program_of(entries, (*outputs, *numbers), origins))
-            with Builder("explained", SHARED) as builder:
-                inputs = [builder.input(t) for t in whole.input_types]
-                made = walk(whole, inputs, copy_equation)
-                results, rest = made[: len(outputs)], made[len(outputs) :]
-                if derivative is not None:
-                    results = walk(as_run(derivative), inputs, copy_equation)
-                shared = builder.program([*results, *rest])
+            shared = written_beside(recording, derivative)
         finally:
             reader.reset(token)
+        results = len(shared.outputs) - len(numbers)
         atoms: dict[int, Atom] = dict(zip(_inputs(entries), shared.inputs, strict=True))
-        atoms.update(zip(numbers, shared.outputs[len(results) :], strict=True))
+        atoms.update(zip(numbers, shared.outputs[results:], strict=True))
         active = frozenset(atoms[n] for n in marks.active)
         if not marks.values:  # nothing is differentiated here, so that all of it may be
             active = frozenset(atoms.values())
         return Swept(
-            replace(shared, outputs=shared.outputs[: len(results)]),
+            replace(shared, outputs=shared.outputs[:results]),
             tuple(atoms[n] for n in sorted(marks.values)),
             active,
             tuple(self._unused),
         )
+
+
+@memoised
+def written_beside(recording: Recording, derivative: Program | None) -> Program:
+    """Return a program of what a recording returns, or a derivative of it, and of all its values.
+
+    While a reader looks on, it has names and lines.
+    """
+    entries, outputs, origins = recording
+    whole = as_run(program_of(entries, (*outputs, *_results(entries)), origins))
+    with Builder("explained", SHARED) as builder:
+        inputs = [builder.input(t) for t in whole.input_types]
+        made = walk(whole, inputs, copy_equation)
+        results, values = made[: len(outputs)], made[len(outputs) :]
+        if derivative is not None:
+            results = walk(as_run(derivative), inputs, copy_equation)
+        return builder.program([*results, *values])
+
+
+@memoised
+def differentiated(recording: Recording, count: int) -> tuple[frozenset[int], tuple[str, ...]]:
+    """Return what a derivative by the first inputs goes through, and which of them are unused."""
+    entries, _, origins = recording
+    numbers = [*_inputs(entries), *_results(entries)]
+    program = program_of(entries, tuple(numbers), origins)
+    by = [k < count for k in range(len(program.inputs))]
+    reached = variables_reached(program, by, has_slope)
+    pairs = zip(numbers, program.outputs, strict=True)
+    active = frozenset(number for number, atom in pairs if atom in reached)
+    return active, unused_arguments(recording, count)
 
 
 def unused_arguments(recording: Recording, count: int) -> tuple[str, ...]:
