@@ -112,6 +112,7 @@ class Distribution(Holder):
     _parse_args_stats: Any
     _argcheck: Any
     _get_support: Any
+    _support_mask: Any
     badvalue: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -144,6 +145,13 @@ class Distribution(Holder):
     logsf = _method_of_value("logsf")
     ppf = _quantile("ppf")
     isf = _quantile("isf")
+
+    def _inside(self, value: Any, outside: float, x: Any, shapes: Any, valid: Any) -> Any:
+        if shapes:
+            valid = valid & (self._argcheck(*shapes) != 0)
+        value = np.where(np.isinf(x), stop_gradient(value), value)  # flat there, whatever it is
+        inside = np.where(self._support_mask(x, *shapes), value, outside)
+        return np.where(valid & ~np.isnan(x), inside, self.badvalue)
 
     @for_traced
     def stats(self, *args: Any, **kwds: Any) -> Any:
@@ -243,7 +251,6 @@ def _floating(x: Any) -> Any:
 class Continuous(Distribution):
     """The methods of `scipy.stats.rv_continuous`."""
 
-    _support_mask: Any
     _pdf: Any
     _logpdf: Any
 
@@ -263,19 +270,31 @@ class Continuous(Distribution):
         value = density(self._key, "logpdf", [x, *shapes])
         return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
 
-    def _inside(self, value: Any, outside: float, x: Any, shapes: Any, valid: Any) -> Any:
-        if shapes:
-            valid = valid & (self._argcheck(*shapes) != 0)
-        value = np.where(np.isinf(x), stop_gradient(value), value)  # flat there, whatever it is
-        inside = np.where(self._support_mask(x, *shapes), value, outside)
-        return np.where(valid & ~np.isnan(x), inside, self.badvalue)
-
 
 class Discrete(Distribution):
     """The methods of `scipy.stats.rv_discrete`."""
 
-    pmf = _method_of_value("pmf")
-    logpmf = _method_of_value("logpmf")
+    _nonzero: Any
+
+    @for_traced
+    @_recorded
+    def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """Return the probabilities of whole numbers; zero elsewhere."""
+        return self._mass("pmf", 0.0, k, args, kwds)
+
+    @for_traced
+    @_recorded
+    def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
+        """Return the logarithms of the probabilities."""
+        return self._mass("logpmf", -np.inf, k, args, kwds)
+
+    def _mass(self, name: str, outside: float, k: Any, args: Any, kwds: Any) -> Any:
+        shapes, k, _, valid = self._standardized(k, args, kwds)
+        k = stop_gradient(k)  # they are steps in it
+        with np.errstate(all="ignore"):
+            value = density(self._key, name, [k, *shapes])
+        value = np.where(self._nonzero(k, *shapes), value, outside)
+        return self._inside(value, outside, k, shapes, valid)
 
 
 # ---- frozen --------------------------------------------------------------------------------------

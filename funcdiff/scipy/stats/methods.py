@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -93,14 +93,19 @@ _SMOOTH: Final = ("nbinom", "erlang")
 """Distributions that take real numbers for shape parameters that are declared to be integers."""
 
 
+@cache
+def _are_whole(distribution: str) -> tuple[bool, ...]:
+    """Return which shape parameters SciPy takes whole numbers for only."""
+    infos = scipys(distribution)._shape_info()
+    return tuple(bool(info.integrality) and distribution not in _SMOOTH for info in infos)
+
+
 def _refuse_whole_numbers(p: Method, ts: Tangents) -> None:
     """Raise where a parameter has a tangent that SciPy takes whole numbers for only."""
-    plain = scipys(p.distribution)
-    if p.distribution in _SMOOTH:
-        return
-    infos = plain._shape_info()
-    for info, t in zip(infos, ts[len(ts) - len(infos) :], strict=True):
-        if info.integrality and t is not None:
+    infos = scipys(p.distribution)._shape_info()
+    moving = ts[len(ts) - len(infos) :]
+    for info, t, is_whole in zip(infos, moving, _are_whole(p.distribution), strict=True):
+        if is_whole and t is not None:
             raise NotDifferentiableError(
                 f"scipy.stats.{p.distribution}.{p.method} was differentiated in its parameter "
                 f"{info.name} at {user_location()}, which is a whole number. Keep it out of the "
@@ -126,9 +131,12 @@ def _is_inside(distribution: str, xs: Sequence[Any]) -> Any:
 
 
 def density(distribution: str, name: str, xs: Sequence[Tracer]) -> Any:
-    """Return f or ln f, of which only the value is known if it is compiled."""
-    has_formula = "_pdf" in formulas.get(distribution, {})
-    found = None if has_formula else evaluate(distribution, f"_{name}", *xs)
+    """Return a density or its logarithm, of which only the value is known if it is compiled."""
+    stated, leaf = formulas.get(distribution, {}), f"_{name}"
+    base = leaf.replace("log", "")
+    is_compiled = leaf in stated or (base in stated and not has_own(distribution, leaf))
+    is_compiled |= any(_are_whole(distribution))  # which the operation refuses to differentiate
+    found = None if is_compiled else evaluate(distribution, leaf, *xs)
     return method(distribution, name, *xs) if found is None else found
 
 

@@ -40,6 +40,9 @@ python -m pip install -e ".[bench,scipy]"
 python -m tests.benchmarks.workloads --write
 ```
 
+[What SciPy's functions cost](scipy.md#what-it-costs), beside those of `jax.scipy`, is measured by
+`python -m tests.benchmarks.scipy_functions`.
+
 A cell is the other's time divided by funcdiff's: **2.0 means that funcdiff takes half the time**,
 and a cell below {goal:g} is marked with ▼, because there funcdiff is slower. All workloads are
 shown, and those that a contestant cannot run are listed at the end with the reason.
