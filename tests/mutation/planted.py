@@ -98,8 +98,8 @@ def noticed_anew(where: Path, mutant: Planted, stages: int) -> str:
         target.write_text(right.replace(mutant.old, mutant.new))
         found = first_failure(tests, where, _SECONDS)
         target.write_text(right)
-        named = [found.split(maxsplit=1)[1]] if "::" in found else tests
-        if found and not first_failure(named, where, _SECONDS):
+        kind, _, named = found.partition(" ")
+        if kind in ("FAILED", "ERROR") and not first_failure([named], where, _SECONDS):
             return found
     return ""
 
