@@ -91,11 +91,11 @@ def stop_gradient(x: X) -> X:
     >>> fd.grad(lambda x: x * fd.stop_gradient(x))(3.0)
     np.float64(3.0)
     """
-    stopped: X = pytree.map(_stopped, x)
+    stopped: X = pytree.map(_stop_leaf, x)
     return stopped
 
 
-def _stopped(leaf: Any) -> Any:
+def _stop_leaf(leaf: Any) -> Any:
     if isinstance(leaf, Tracer):
         y = structural.stop_gradient(leaf)
         return type(leaf)(y.builder, y.atom, y.type)  # an array, a scalar or a number, as it was

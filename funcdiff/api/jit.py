@@ -36,7 +36,7 @@ from funcdiff.api.compiling.guarded import (
 )
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
-from funcdiff.api.compiling.straight import Straight, rebuilt, shortcut
+from funcdiff.api.compiling.straight import Straight, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.decisions import Rolling
 from funcdiff.backend.checking import with_check
@@ -103,12 +103,12 @@ class JittedFunction(ByParts, Generic[P, R]):
                 return returned
         kind = self._statics.kind(args, kwargs)
         found = self._programs.get(kind.key)
-        trace = self._recorded(args, kwargs, kind) if found is None else None
+        trace = self._try_to_record(args, kwargs, kind) if found is None else None
         if trace is not None and not trace.decisions:
             found = self._compile(trace, args, kwargs, kind)
         if isinstance(found, Straight):
             results = found([*kind.operands, *found.trace.captures])
-            result: R = rebuilt(found.trace, results)
+            result: R = rebuild_results(found.trace, results)
             return result
         if current_builder() is not None:  # what decides is known there, if anywhere
             return self._function(*args, **kwargs)
@@ -120,7 +120,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Run a function that decides by values; with a trace of this call, if there is one."""
         found = self._programs.get(kind.key)
         if not isinstance(found, Guarded):
-            found = self._keep(kind, self._guarded())
+            found = self._keep(kind, self._new_guards())
         signature, _ = self._signature(args, kwargs)
         if signature is not None:
 
@@ -202,10 +202,12 @@ class JittedFunction(ByParts, Generic[P, R]):
 
     # ---- tracing ---------------------------------------------------------------------------
 
-    def _guarded(self) -> Guarded:
+    def _new_guards(self) -> Guarded:
         return Guarded(FunctionName(self._function), Rolling, native=self._native)
 
-    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind) -> Trace | None:
+    def _try_to_record(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
+    ) -> Trace | None:
         """Trace the function; None where that needs values that only a trace outside may have."""
         if current_builder() is None:
             return self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
@@ -218,7 +220,7 @@ class JittedFunction(ByParts, Generic[P, R]):
                 raise
             for builder, before in zip(enclosing, refused, strict=True):
                 builder.refused = before
-            self._keep(kind, self._guarded())
+            self._keep(kind, self._new_guards())
             return None
 
     def _record(

@@ -59,7 +59,7 @@ class Examined(NamedTuple):
 
         def examined() -> Examined:
             with taking_notes(Notes(caller)) as notes:
-                guarded = _guarded(f, args, kwargs)
+                guarded = _guarded_trace(f, args, kwargs)
                 if guarded is not None:
                     return cls(as_run(guarded.program), guarded.trace, notes, invocation.xs)
                 trace = record(
@@ -81,7 +81,9 @@ def check_outside() -> None:
         )
 
 
-def _guarded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced | None:
+def _guarded_trace(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Traced | None:
     """Return the trace of a compiled function that decides by values; None of any other."""
     if not isinstance(f, JittedFunction) or f.has_static_parameters:
         return None

@@ -62,7 +62,7 @@ def _function(source: str, name: str) -> Callable[..., Any]:
     return function
 
 
-def exported(
+def export_call(
     f: Callable[..., Any], target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Exported:
     """Return a call of a function, written for a library."""

@@ -18,7 +18,7 @@ from funcdiff.reading.drawing.picture import Drawing, drawing_of, sizes_of
 from funcdiff.reading.examining import Examined
 from funcdiff.reading.explanation.calls import explanation
 from funcdiff.reading.explanation.report import Report
-from funcdiff.reading.exported import Exported, Target, check_target, exported
+from funcdiff.reading.exported import Exported, Target, check_target, export_call
 from funcdiff.reading.interfaces import interface, summary_of
 from funcdiff.reading.text.module import module
 
@@ -125,7 +125,7 @@ def export(f: Callable[P, Any], target: Target) -> Callable[P, Exported]:
 
     @name_after(f, "export", target=target)
     def written(*args: P.args, **kwargs: P.kwargs) -> Exported:
-        return exported(f, target, args, kwargs)
+        return export_call(f, target, args, kwargs)
 
     return written
 

@@ -99,7 +99,7 @@ def _may_share(a: Any, b: Any) -> bool:
     return isinstance(a, Tracer) or isinstance(b, Tracer) or np.may_share_memory(a, b)
 
 
-def _changed_by(change: str, x: Any, y: Any) -> Any:
+def _change_in_place(change: str, x: Any, y: Any) -> Any:
     """Return what ``x /= y`` leaves in `x`: of a plain array and a traced one, another array."""
     is_other = isinstance(x, np.ndarray) and isinstance(y, Tracer) and not isinstance(x, Tracer)
     found = getattr(operator, change if is_other else f"i{change}")(x, y)
@@ -123,7 +123,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "int_of": _int,
     "typed_of": _typed,
     "set_flags_of": _set_flags,
-    "changed_by": _changed_by,
+    "changed_by": _change_in_place,
 }
 """What the changed code calls, by name."""
 
@@ -139,11 +139,11 @@ _ANSWERED: Final = {
 
 def adapted_code(plain: FunctionType) -> CodeType:
     """Return the code of a function, in which these questions are answered."""
-    return _adapted(plain.__code__, plain.__qualname__.split(".")[-2:][0])
+    return _adapt(plain.__code__, plain.__qualname__.split(".")[-2:][0])
 
 
 @lru_cache(maxsize=1024)
-def _adapted(code: CodeType, owner: str) -> CodeType:
+def _adapt(code: CodeType, owner: str) -> CodeType:
     function = _definition(code)
     if function is None:
         return code

@@ -46,7 +46,7 @@ class at:  # noqa: N801 (its name in SciPy's library)
         """Return the same with an index."""
         return at(self.x, index)
 
-    def _changed(self, change: Callable[[Any, Any], Any], value: Any) -> Any:
+    def _copy_with(self, change: Callable[[Any, Any], Any], value: Any) -> Any:
         x = funcdiff.numpy.asarray(self.x)
         if _is_mask(self.index) and np.ndim(value) == 0:
             mask = np.reshape(self.index, np.shape(self.index) + (1,) * (x.ndim - self.index.ndim))
@@ -57,23 +57,23 @@ class at:  # noqa: N801 (its name in SciPy's library)
 
     def set(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] = value``."""
-        return self._changed(lambda _old, new: new, value)
+        return self._copy_with(lambda _old, new: new, value)
 
     def add(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] += value``."""
-        return self._changed(operator.add, value)
+        return self._copy_with(operator.add, value)
 
     def subtract(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] -= value``."""
-        return self._changed(operator.sub, value)
+        return self._copy_with(operator.sub, value)
 
     def multiply(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] *= value``."""
-        return self._changed(operator.mul, value)
+        return self._copy_with(operator.mul, value)
 
     def divide(self, value: Any, **_options: Any) -> Any:
         """Return ``x[i] /= value``."""
-        return self._changed(operator.truediv, value)
+        return self._copy_with(operator.truediv, value)
 
 
 def _is_mask(index: Any) -> bool:

@@ -63,7 +63,7 @@ def borrow(plain: Any) -> Any:
         return replacement_of(plain) or plain
     if id(plain) not in _borrowed:
         _borrowed[id(plain)] = plain, plain  # while it is made: it may refer to itself
-        _borrowed[id(plain)] = plain, replacement_of(plain) or _made(plain)
+        _borrowed[id(plain)] = plain, replacement_of(plain) or _borrow(plain)
     return _borrowed[id(plain)][1]
 
 
@@ -142,7 +142,7 @@ def copy_of(plain: Any) -> Any:
     """Return a function or class of SciPy's in a scope for traced arrays, covered or not."""
     key = -id(plain)
     if key not in _borrowed:
-        _borrowed[key] = plain, _made(plain)
+        _borrowed[key] = plain, _borrow(plain)
     return _borrowed[key][1]
 
 
@@ -257,7 +257,7 @@ _KNOWN: Final[dict[str, Any]] = {
 """Names by which SciPy's code asks which library an array is of, or checks its values."""
 
 
-def _made(plain: Any) -> Any:
+def _borrow(plain: Any) -> Any:
     if isinstance(plain, type):
         return _class(plain)
     if isinstance(plain, FunctionType):
@@ -345,7 +345,7 @@ def _blank(plain: Any, *args: Any) -> Any:
     return kind.__new__(kind, *args)
 
 
-def _watched(name: str, member: Any) -> Any:
+def _watch(name: str, member: Any) -> Any:
     """Return a method that is called from outside, in which equal numbers are looked at."""
     is_public = not name.startswith("_") or name in ("__init__", "__call__")
     if not isinstance(member, FunctionType) or not is_public:
@@ -369,7 +369,7 @@ class _LateMethod:
         self._owner, self._name = owner, name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        found = _watched(self._name, _function(self._plain, self._cells))
+        found = _watch(self._name, _function(self._plain, self._cells))
         if vars(self._owner).get(self._name) is self:
             setattr(self._owner, self._name, found)
         return found.__get__(instance, owner)

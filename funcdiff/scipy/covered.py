@@ -73,7 +73,7 @@ def covers(
 
     def enter(function: F) -> F:
         for name in names or (function.__name__,):
-            chosen = _chosen(module, name, function, closures=closures, joins=joins)
+            chosen = _choose(module, name, function, closures=closures, joins=joins)
             cover(module, name, chosen, note=note)
         return cast(F, chosen)
 
@@ -87,7 +87,7 @@ def cover(module: str, name: str, found: Any, *, note: str = "") -> None:
         notes[module, name] = note
 
 
-def _chosen(
+def _choose(
     module: str, name: str, ours: Callable[..., Any], *, closures: bool, joins: bool
 ) -> Any:
     """Return a function that is SciPy's where nothing is traced."""
@@ -99,8 +99,8 @@ def _chosen(
         ):
             return getattr(load(module, name), name)(*args, **kwargs)
         kinds = (list, tuple) if joins and not closures else (list,)
-        named = {k: _joined(v, kinds) for k, v in kwargs.items()}
-        return ours(*[_joined(x, kinds) for x in args], **named)
+        named = {k: _join(v, kinds) for k, v in kwargs.items()}
+        return ours(*[_join(x, kinds) for x in args], **named)
 
     chosen.__name__ = chosen.__qualname__ = name
     return chosen
@@ -115,7 +115,7 @@ def holds_traced(value: Any) -> bool:
     return isinstance(value, Tracer | Holder)
 
 
-def _joined(value: Any, kinds: tuple[type, ...]) -> Any:
+def _join(value: Any, kinds: tuple[type, ...]) -> Any:
     joins = type(value) in kinds and is_traced(value) and _is_regular(value)
     return array(value) if joins else value
 
@@ -201,7 +201,7 @@ def namespace(
             plain = load(module)
             if not hasattr(plain, name):
                 raise _missing(module, name)
-            found = _passed_through(module, name, getattr(plain, name))
+            found = _pass_through(module, name, getattr(plain, name))
         setattr(sys.modules[ours], name, found)
         return found
 
@@ -229,7 +229,7 @@ def _missing(module: str, name: str) -> AttributeError:
     )
 
 
-def _passed_through(module: str, name: str, plain: Any) -> Any:
+def _pass_through(module: str, name: str, plain: Any) -> Any:
     """Return what is not covered: SciPy's own, which refuses traced arrays if it is a function."""
     ours = f"{opened[module]}.{name}"
     if isinstance(plain, ModuleType) and find_spec(ours) is not None:

@@ -63,15 +63,15 @@ def run_watched(call: Callable[[], Any], owner: Any = None) -> Any:
         with _as(_Watch([], differ=True)), np.errstate(all="ignore"):
             again = _real_where(found, (call(), _attributes(owner)))
             if is_known_to_hold(lambda: _agree(found, again)):
-                return _kept(again, owner)
+                return _with_attributes(again, owner)
     except FuncdiffError:
         forgive()
     except Exception:  # SciPy's own
-        return _kept(found, owner)
+        return _with_attributes(found, owner)
     unknown: Any = sum(zero_without_slope(np.where(*pair, 0)) for pair in watch.met)
     leaves, _, rebuild = _flat(found)
     shown = [x + unknown.astype(array(x).dtype) if _is_inexact(x) else x for x in leaves]
-    return _kept(rebuild(shown), owner)
+    return _with_attributes(rebuild(shown), owner)
 
 
 def _flat(value: Any, *around: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]]:
@@ -119,7 +119,7 @@ def _set_attributes(owner: Any, attributes: dict[str, Any]) -> None:
         setattr(owner, name, value)
 
 
-def _kept(found: tuple[Any, dict[str, Any]], owner: Any) -> Any:
+def _with_attributes(found: tuple[Any, dict[str, Any]], owner: Any) -> Any:
     """Return a result, with the attributes of the owner as they were with it."""
     _set_attributes(owner, found[1])
     return found[0]

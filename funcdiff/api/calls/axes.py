@@ -53,7 +53,7 @@ def _children(
     if kind is None or other is None or not (kind.cls is other.cls or sequences):
         raise InputError(
             f"{name}{path} {axes!r} does not fit {values}{path}, which is "
-            f"{_described(tree)}, at {user_location()}. Give an int, None, or a container like a "
+            f"{_description(tree)}, at {user_location()}. Give an int, None, or a container like a "
             "prefix of the value."
         )
     children, aux = kind.to_children(tree)
@@ -76,7 +76,7 @@ def _children(
     return list(zip(kind.entries(aux, len(outer)), inner, outer, strict=True))
 
 
-def _described(tree: Any) -> str:
+def _description(tree: Any) -> str:
     structure = pytree.flatten(tree)[1]
     return f"a {type(tree).__name__}" if structure is pytree.LEAF else str(structure)
 

@@ -85,12 +85,12 @@ class Selection:
         if self._every:
             return tuple(range(len(args)))
         places: tuple[int | str, ...] = (
-            *(self._numbered(k, args, kwargs) for k in self._numbers),
-            *(self._named(name, args, kwargs) for name in self._names),
+            *(self._place_of_number(k, args, kwargs) for k in self._numbers),
+            *(self._place_of_name(name, args, kwargs) for name in self._names),
         )
         if len(set(places)) != len(places):
             raise InputError(
-                f"{self._chosen} chooses an argument of {self.name} twice, at "
+                f"{self._choice} chooses an argument of {self.name} twice, at "
                 f"{user_location()}. Choose each once."
             )
         return places
@@ -104,11 +104,11 @@ class Selection:
         return Argument(self, place)
 
     @property
-    def _chosen(self) -> str:
+    def _choice(self) -> str:
         parts = [f"argnums={self._argnums!r}"] if self._numbers else []
         return " with ".join([*parts, *([f"argnames={self._argnames!r}"] if self._names else [])])
 
-    def _numbered(self, k: int, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
+    def _place_of_number(self, k: int, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
         count = len(args)
         if -count <= k < count:
             return k % count
@@ -128,7 +128,7 @@ class Selection:
             f"positional argument{'s' * (count != 1)}, at {user_location()}. {cure}"
         )
 
-    def _named(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
+    def _place_of_name(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> int | str:
         if name in kwargs:
             return name
         if self._parameters is None:

@@ -45,7 +45,7 @@ class ByParts:
     def __reduce__(self) -> str | tuple[Any, ...]:
         name = getattr(self.__wrapped__, "__qualname__", "")
         module = sys.modules.get(self.__module__ or "")
-        if module is not None and _found(module, name) is self:
+        if module is not None and _attribute(module, name) is self:
             return str(name)
         make, args, kwargs = self._parts()
         return functools.partial(make, **kwargs) if kwargs else make, args, self._state()
@@ -70,7 +70,7 @@ class ByParts:
         return self if instance is None else functools.partial(self, instance)
 
 
-def _found(owner: Any, name: str) -> Any:
+def _attribute(owner: Any, name: str) -> Any:
     """Return what has a qualified name in a module, if that is anything."""
     for part in name.split("."):
         owner = getattr(owner, part, None)

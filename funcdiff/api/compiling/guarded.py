@@ -17,7 +17,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import operand
 from funcdiff.api.calls.tracing import Trace, copy_arrays, run
-from funcdiff.api.compiling.straight import rebuilt
+from funcdiff.api.compiling.straight import rebuild_results
 from funcdiff.backend.branches.running import Runner
 from funcdiff.backend.branches.tree import Leaf, Tree
 from funcdiff.backend.checking import is_asked_for
@@ -232,7 +232,7 @@ class Guarded:
             arrival = None  # it raises again below, and says where
         if arrival is not None:
             self.hits += 1
-            return rebuilt(ways[arrival.leaf].trace, arrival.results)
+            return rebuild_results(ways[arrival.leaf].trace, arrival.results)
         failure: Exception | None = None
         if self._loops is not None:
             try:
@@ -257,7 +257,7 @@ class Guarded:
         self._keep(way)
         if self._looks and len(self._known[0]) >= _FEW:
             self._loops = {}
-        return rebuilt(trace, returned[: len(trace.outputs)])
+        return rebuild_results(trace, returned[: len(trace.outputs)])
 
     def _run(self, trace: Trace, program: Program, operands: Sequence[Any]) -> list[Any]:
         return run(program, [*map(operand, operands), *trace.captures], trace)
@@ -279,14 +279,14 @@ class Guarded:
             if not holds:  # this call goes on otherwise than the loops that were known
                 trace = record(None)
                 returned = self._run(trace, program_of_trace(trace), operands)
-            return rebuilt(trace, returned[: len(trace.outputs)])
+            return rebuild_results(trace, returned[: len(trace.outputs)])
         iterations = {key: tuple(paths) for key, paths in (self._loops or {}).items()}
         if not iterations:
             self._loops, self._looks = None, False  # there are none to be found
         elif iterations != self._iterations:  # begin anew
             self._iterations, self._known = iterations, ((), None)
         self._keep(way._replace(is_rolled=bool(iterations)))
-        return rebuilt(trace, returned[:count])
+        return rebuild_results(trace, returned[:count])
 
     def _keep(self, way: _Way) -> None:
         """Graft a way that is new, unless it is one too many."""

@@ -44,7 +44,7 @@ class Straight(NamedTuple):
             raise error
 
 
-def rebuilt(trace: Trace, results: Sequence[Any]) -> Any:
+def rebuild_results(trace: Trace, results: Sequence[Any]) -> Any:
     """Return results as the traced function returns them."""
     return rebuild(trace.structure, trace.numeric, results, trace.others)
 

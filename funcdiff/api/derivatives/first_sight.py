@@ -60,11 +60,11 @@ def gradient(
         if not holomorphic:
             cts = list(map(_conjugate, cts))
         return [
-            *filled(cts, tape.input_types[:count]),
+            *fill_zeros(cts, tape.input_types[:count]),
             *(tape.outputs if wants_value else tape.outputs[1:]),
         ]
 
-    return checked(
+    return verify_results(
         attempt(by_tape), lambda: gradient_program(trace.recording, count, **kind)[0], operands
     )
 
@@ -173,7 +173,7 @@ class LinearMap:
         found = self._kind.by_tape(tape, vectors)
         found = found[: len(found) if self._kind is PULLBACK else self._size[1]]
         check_finite(found)
-        completed = filled(found, self._types[: len(found)])
+        completed = fill_zeros(found, self._types[: len(found)])
         return copy_aliased(completed, [*vectors, *tape.values])
 
     @computed
@@ -209,9 +209,9 @@ def pushforward(
         pushed = tape.push(tangents)[:results]
         check_finite(pushed)
         types = [y.type for y in trace.outputs[:results]]
-        return [*tape.outputs, *filled(pushed, types)]
+        return [*tape.outputs, *fill_zeros(pushed, types)]
 
-    return checked(
+    return verify_results(
         attempt(by_tape),
         lambda: jvp_program(trace.recording, len(tangents), results),
         [*operands, *tangents],
@@ -227,7 +227,7 @@ def is_new(
     return not comes_back(trace.recording, programs, args, tuple(kwargs.values()))
 
 
-def checked(
+def verify_results(
     results: list[Any] | None, program: Callable[[], Program | None], operands: Sequence[Any]
 ) -> list[Any] | None:
     """Return results that share no memory, compared with those of the program if that is asked."""
@@ -240,7 +240,7 @@ def checked(
     return copy_aliased(results, operands)
 
 
-def filled(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+def fill_zeros(xs: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     """Return tangents or cotangents with zeros in the place of None."""
     pairs = zip(xs, types, strict=True)
     return [np.zeros(t.shape, t.dtype)[()] if x is None else x for x, t in pairs]

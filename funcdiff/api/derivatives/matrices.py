@@ -122,7 +122,7 @@ def sparse_blocks(sparse: Sparse, inputs: Inputs, trace: Trace, *, wants_value: 
                 "(fd.ravel_pytree), or leave it out: patterns are found."
             )
         own = jacobian_patterns(trace.recording, count, results, given)
-        pattern = _checked(as_pattern(sparse.pattern), own)
+        pattern = _check_pattern(as_pattern(sparse.pattern), own)
     of = (trace.recording, count, results, given)
     by_columns = sparse.format == "csc"
     plan = followed_plan(*of, by_columns=by_columns, pattern=pattern)
@@ -204,12 +204,12 @@ def matrix(pattern: Pattern, data: Any, format_: str) -> Any:
     shape = pattern.shape[::-1] if format_ == "csc" else pattern.shape
     if type(data) is np.ndarray:
         return kind((data, pattern.columns.copy(), pattern.pointers), shape=shape)
-    made = late_import("funcdiff.scipy.sparse.arrays").made
+    made = late_import("funcdiff.scipy.sparse.arrays").sparse_array
     numbers = np.arange(1, len(pattern.rows) + 1)
     return made(kind((numbers, pattern.columns, pattern.pointers), shape=shape), data)
 
 
-def _checked(given: Pattern, found: Patterns) -> Pattern:
+def _check_pattern(given: Pattern, found: Patterns) -> Pattern:
     """Return the pattern that the caller gave, if it can be that of the Jacobian.
 
     Where not every element could be followed, the caller may know better.

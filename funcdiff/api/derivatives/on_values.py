@@ -57,7 +57,7 @@ def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> 
     on_values
         "pull" or "push".
     """
-    found = _unwrapped(compute, on_values)
+    found = _unwrap_errors(compute, on_values)
     if found.trace.rule_calls is None:
         return found
     decided = _are_finite(found.trace, found.results[found.derivatives])
@@ -74,7 +74,7 @@ def with_rules_on_values(compute: Callable[[str], Computed], on_values: str) -> 
     return traced
 
 
-def _unwrapped(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def _unwrap_errors(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return what a function returns; an error of a rule comes out as it was raised."""
     try:
         return function(*args, **kwargs)
@@ -134,18 +134,18 @@ class RulesPullback:
         self._expected = copy_arrays(self.outputs)
         calls: Sequence[Any] = trace.rule_calls or ()
         if any(call.is_refused for call in calls):
-            self._traced  # noqa: B018  (which raises now, if the derivative needs that rule)
+            self._traced_pullback  # noqa: B018  (which raises now, if the derivative needs that rule)
 
     def __call__(self, cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs for those of all results."""
         if any(isinstance(ct, Tracer) for ct in cts):
-            return self._traced(cts)
-        found = _unwrapped(self._pull, cts)
+            return self._traced_pullback(cts)
+        found = _unwrap_errors(self._pull, cts)
         decided = _are_finite(self._trace, found)
         if decided and not _is_to_be_compared(self._trace):
             return found
         try:
-            traced = self._traced(cts)
+            traced = self._traced_pullback(cts)
         except InternalError:
             raise
         except Exception:  # as above
@@ -155,7 +155,7 @@ class RulesPullback:
         return traced
 
     @computed
-    def _traced(self) -> LinearMap:
+    def _traced_pullback(self) -> LinearMap:
         """The pullback with the rules traced."""
         trace = self._again(self._point)
         pull = LinearMap(PULLBACK, trace, self._count, [*self._point, *trace.captures])

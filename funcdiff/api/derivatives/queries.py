@@ -100,7 +100,9 @@ def depends_on(
         for k, count in enumerate(counts):
             before, after = sum(counts[:k]), sum(counts[k + 1 :]) + len(trace.captures)
             flags = (False,) * before + (True,) * count + (False,) * after
-            answers = (_moved_by if derivative else _reached_from)(trace.recording, flags)
+            answers = (_which_have_tangents if derivative else _which_depend)(
+                trace.recording, flags
+            )
             found.append(rebuild(trace.structure, trace.numeric, answers, others))
         return selection.of(tuple(found))
 
@@ -108,12 +110,12 @@ def depends_on(
 
 
 @memoised
-def _reached_from(recording: Recording, flags: Mask) -> list[bool]:
+def _which_depend(recording: Recording, flags: Mask) -> list[bool]:
     return dependent(simplify(program_of(*recording)), flags)
 
 
 @memoised
-def _moved_by(recording: Recording, flags: Mask) -> list[bool]:
+def _which_have_tangents(recording: Recording, flags: Mask) -> list[bool]:
     """Return for each output whether its tangent is more than a structural zero."""
     program = simplify(program_of(*recording))
     pairs = zip(program.input_types, flags, strict=True)

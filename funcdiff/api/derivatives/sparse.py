@@ -124,7 +124,7 @@ def followed_plan(
     """
     try:
         derivative = _derivative(recording, count, results, given)
-        return _followed(derivative, by_columns=by_columns, pattern=pattern)
+        return _plan_by_entries(derivative, by_columns=by_columns, pattern=pattern)
     except UnknownImageError:
         return None
 
@@ -156,14 +156,14 @@ def product_plan(
     entries = sum(place.nnz for place in patterns)
     if 2 * entries <= sum(prod(place.shape) for place in patterns):
         coloring = cheapest(_whole(patterns, xs, ys), mode, symmetric=symmetric)
-        return _compressed(derivative, patterns, coloring, by_columns=by_columns)
+        return _plan_compressed(derivative, patterns, coloring, by_columns=by_columns)
     forward = is_forward(xs, ys, mode)
     size = sum(t.size for t in (xs if forward else ys))
     if fits(derivative.linear, size, entries):
         dense = jacobian_program(recording, count, results, mode, wants_value=True)
         return _read(derivative, dense, patterns, by_columns=by_columns)
     one_by_one = (pushed if forward else pulled)(_whole(patterns, xs, ys), np.arange(size))
-    return _compressed(derivative, patterns, one_by_one, by_columns=by_columns)
+    return _plan_compressed(derivative, patterns, one_by_one, by_columns=by_columns)
 
 
 class Patterns(NamedTuple):
@@ -213,7 +213,7 @@ def mixing_place(recording: Recording, count: int, results: int, given: Given) -
 # ---- entries that are followed -------------------------------------------------------------------
 
 
-def _followed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
+def _plan_by_entries(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Plan:
     """Compute every entry outright."""
     program, split = derivative.program, derivative.split
     sizes = [x.size for x in derivative.xs]
@@ -225,7 +225,7 @@ def _followed(derivative: _Derivative, *, by_columns: bool, pattern: Any) -> Pla
         found = images.run(derivative.linear)
         for y, parts in zip(derivative.ys, found, strict=True):
             for block, n in zip(block_entries(parts, sizes), sizes, strict=True):
-                turned = [_turned(part) for part in block] if by_columns else block
+                turned = [_transpose(part) for part in block] if by_columns else block
                 shape = (n, y.size) if by_columns else (y.size, n)
                 place = pattern_of(turned, shape)
                 if pattern is not None:
@@ -244,7 +244,7 @@ def _containing(given: Pattern, own: Pattern) -> Pattern:
     return given
 
 
-def _turned(part: Entries) -> Entries:
+def _transpose(part: Entries) -> Entries:
     return Entries(part.columns, part.rows, part.data)
 
 
@@ -265,7 +265,7 @@ def _read(
             if by_columns:
                 flat, place = permute(flat, (1, 0)), place.transposed
             flat = reshape(flat, (block.type.size,))
-            numbers.append(flat if place.nnz == flat.type.size else _taken(flat, place.keys))
+            numbers.append(flat if place.nnz == flat.type.size else _take(flat, place.keys))
         made = simplify(builder.program([*numbers, *outputs]))
         turned = [place.transposed for place in patterns] if by_columns else patterns
         return Plan(made, builder.captures, turned, max(1, *(max(p.shape) for p in patterns)))
@@ -274,7 +274,7 @@ def _read(
 # ---- vectors that are pushed or pulled -----------------------------------------------------------
 
 
-def _compressed(
+def _plan_compressed(
     derivative: _Derivative,
     patterns: list[Pattern],
     coloring: Coloring,
@@ -301,10 +301,10 @@ def _compressed(
 
 def _by_columns(numbers: Tracer, pattern: Pattern) -> Tracer:
     """Return entries in the order of columns."""
-    return _taken(numbers, np.lexsort((pattern.rows, pattern.columns)))
+    return _take(numbers, np.lexsort((pattern.rows, pattern.columns)))
 
 
-def _taken(numbers: Tracer, places: Array) -> Tracer:
+def _take(numbers: Tracer, places: Array) -> Tracer:
     found = take(numbers, places)
     assert found is not None
     return found

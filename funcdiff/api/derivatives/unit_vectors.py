@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff.api.calls.arguments import type_of
 from funcdiff.api.calls.tracing import Trace
-from funcdiff.api.derivatives.first_sight import MOST_VECTORS, checked, filled, is_new
+from funcdiff.api.derivatives.first_sight import MOST_VECTORS, fill_zeros, is_new, verify_results
 from funcdiff.backend.tape.tape import Tape, attempt, check_finite
 from funcdiff.core.memo import Memoised
 from funcdiff.core.program import Program
@@ -42,7 +42,7 @@ def jacobian(
     def by_tape() -> list[Any]:
         tape = Tape(trace.recording, count, operands)
         image = tape.push if forward else tape.pull
-        images = [filled(image(v)[: len(targets)], targets) for v in _unit_vectors(sources)]
+        images = [fill_zeros(image(v)[: len(targets)], targets) for v in _unit_vectors(sources)]
         for values in images:
             check_finite(values)
         return [
@@ -53,7 +53,7 @@ def jacobian(
     def derive() -> Program:
         return program(trace.recording, count, results, wants_value=wants_value, **options)
 
-    return checked(attempt(by_tape), derive, operands)
+    return verify_results(attempt(by_tape), derive, operands)
 
 
 def _unit_vectors(types: Sequence[ArrayType]) -> Iterator[list[Any]]:

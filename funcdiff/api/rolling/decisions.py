@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff.api.rolling.iterations import ContradictionError, Event, NotALoopError
-from funcdiff.api.rolling.rolling import DoubtfulError, Loops, Recorded, Renamed, rolled
+from funcdiff.api.rolling.rolling import DoubtfulError, Loops, Recorded, Renamed, roll
 from funcdiff.api.rolling.states import Slot, state_of
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder, current_builder
@@ -79,7 +79,7 @@ class _RollingDecisions(Decisions):
         if self._can_roll(builder):
             recorded = Recorded(builder, self._events, outputs, {})
             try:
-                found = rolled(recorded, self._rolling.loops)
+                found = roll(recorded, self._rolling.loops)
                 if found is not recorded:
                     self._replace(builder, found)
                     builder, outputs = found.builder, found.outputs
@@ -108,11 +108,11 @@ class _RollingDecisions(Decisions):
             self._builder = found.builder
         with recording_in(self._builder):
             self._events = [
-                event._replace(atom=self._builder.ref(event.predicate(self._asked(event))))
+                event._replace(atom=self._builder.ref(event.predicate(self._operand_of(event))))
                 for event in found.events
             ]
 
-    def _asked(self, event: Event) -> Tracer:
+    def _operand_of(self, event: Event) -> Tracer:
         x = self._move(event.asked.builder, event.asked.atom)
         assert x is not None
         return x

@@ -67,7 +67,7 @@ Loops = dict[tuple[Any, ...], dict[tuple[int, ...], Path]]
 """The ways of an iteration, by the place and state in which it begins, and then by outcomes."""
 
 
-def rolled(recorded: Recorded, loops: Loops) -> Recorded:
+def roll(recorded: Recorded, loops: Loops) -> Recorded:
     """Return a recording with loops, adding to the ways that are known.
 
     Raises
@@ -140,12 +140,12 @@ class _Rewriting:
         with recording_in(self._old.parent), self._new:
             for first, last in self._runs:
                 self._copy(place, events[first].position)
-                kept += map(self._moved, events[following:first])
+                kept += map(self._translate, events[following:first])
                 asked = self._loop(events[first], events[last])
-                kept.append(self._moved(events[last], asked))
+                kept.append(self._translate(events[last], asked))
                 place, following = events[last].position, last + 1
             self._copy(place, len(self._old.entries))
-            kept += map(self._moved, events[following:])
+            kept += map(self._translate, events[following:])
             outputs = [self._output(y) for y in self._outputs]
         return Recorded(self._new, kept, outputs, {**self._before, self._old: self._renamed})
 
@@ -206,7 +206,7 @@ class _Rewriting:
             return slot
         return slot._replace(builder=self._new, atom=self._ref(slot.atom))
 
-    def _moved(self, event: Event, asked: Slot | None = None) -> Event:
+    def _translate(self, event: Event, asked: Slot | None = None) -> Event:
         """Return a look in terms of the new trace."""
         if event.builder is not self._old:
             return event

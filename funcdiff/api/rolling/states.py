@@ -96,7 +96,7 @@ class _Variables:
     def seen(self, x: Any) -> Any:
         """Return what tells a value from others; raise if that is not known."""
         if isinstance(x, Tracer):
-            return self._traced(x)
+            return self._content_of_tracer(x)
         kind = type(x)
         if kind in _NUMBERS:
             return kind, repr(x)
@@ -119,7 +119,7 @@ class _Variables:
             if not is_users_file(x.__code__.co_filename):
                 return kind, x
             own = self.of_code(x.__code__, x.__globals__)
-            return kind, x.__code__, id(x.__globals__), self._all(_held(x)), own
+            return kind, x.__code__, id(x.__globals__), self._all(_parts_of_function(x)), own
         if kind is types.MethodType:
             return kind, self.seen(x.__func__), self.seen(x.__self__)
         if kind in _CONTAINERS or (isinstance(x, tuple) and hasattr(x, "_fields")):
@@ -156,7 +156,7 @@ class _Variables:
     def _all(self, xs: Iterable[Any]) -> tuple[Any, ...]:
         return tuple([self.seen(x) for x in xs])
 
-    def _traced(self, x: Tracer) -> Any:
+    def _content_of_tracer(self, x: Tracer) -> Any:
         if _shares_memory(x):
             raise _Unseen
         # of what can be changed in place it matters which are one: a change is one of both
@@ -175,7 +175,7 @@ def names_of(code: CodeType) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _held(function: Any) -> list[Any]:
+def _parts_of_function(function: Any) -> list[Any]:
     """Return what a function holds: what it closes over, and its defaults."""
     try:
         cells = [cell.cell_contents for cell in function.__closure__ or ()]

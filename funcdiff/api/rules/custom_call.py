@@ -157,7 +157,7 @@ class Call(Operands):
             cotangent = result_of(body).like([conj(ct) for ct in tracers[len(residuals) :]])
             returned = f(*self.fixed, kept, cotangent)
             found = match_cotangents(self.arguments, f, self.name, returned)
-            return list(map(conj, filled(found, self.types)))
+            return list(map(conj, fill_zeros(found, self.types)))
 
         types = [*(x.type for x in residuals), *floating]
         weak = [x.weak for x in residuals]
@@ -181,7 +181,7 @@ class Call(Operands):
             returned = f(*self.fixed, primals, tangents)
             out, tangent = pair_of(returned, f, self.name, "JVP rule", "tangent")
             what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
-            return out, filled(result_of(body).match_tangent(tangent, what), body_types)
+            return out, fill_zeros(result_of(body).match_tangent(tangent, what), body_types)
 
         types = [*self.types, *(self.types[k] for k in places)]
         trace = self._trace(
@@ -205,7 +205,7 @@ class Call(Operands):
             is_rule = trace is not traces[0]
             vanishing = tuple([is_rule and _is_zero(c) for c in trace.captures])
             front = self._leading(trace, traces)
-            programs.append(closed(trace.recording, front, every, own.start, vanishing))
+            programs.append(close_over(trace.recording, front, every, own.start, vanishing))
             start = own.stop
         return programs
 
@@ -217,7 +217,7 @@ class Call(Operands):
 
 
 @memoised
-def closed(
+def close_over(
     recording: Recording,
     front: int,
     types: tuple[ArrayType, ...],
@@ -275,7 +275,7 @@ def is_independent_of_tangents(builder: Builder, xs: Sequence[Tracer]) -> bool:
     return True
 
 
-def filled(derivatives: Sequence[Any], types: Sequence[ArrayType]) -> list[Tracer]:
+def fill_zeros(derivatives: Sequence[Any], types: Sequence[ArrayType]) -> list[Tracer]:
     """Return derivatives of those types that have any, with zeros in the place of None."""
     pairs = zip(derivatives, [types[k] for k in smooth(types)], strict=True)
     return [zeros(t) if x is None else x for x, t in pairs]

@@ -145,10 +145,10 @@ def solution_of(
         Container of floating or complex arrays: the value; its derivative is not used.
     """
     start = unknowns(x, f"the solution of {name}")
-    return _root(name, f, start, _known, tangent_solve, fixed=False, has_aux=False)
+    return _root(name, f, start, _keep_guess, tangent_solve, fixed=False, has_aux=False)
 
 
-def _known(_f: Callable[[Any], Any], x: Any) -> Any:
+def _keep_guess(_f: Callable[[Any], Any], x: Any) -> Any:
     return x
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
-from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, shown
+from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, read_only
 from funcdiff.api.rules.rule_results import Argument, Result, RuleName, match_cotangents, pair_of
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
@@ -125,7 +125,7 @@ class Turned(NamedTuple):
         return quiet(executable(self.program), *self.known, *cts)
 
 
-def turned(trace: Trace, count: int, refusal: str) -> Turned:
+def turn_rule(trace: Trace, count: int, refusal: str) -> Turned:
     """Return a rule that was traced in its first `count` inputs, with the values of the others."""
     known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
@@ -210,25 +210,25 @@ class MadeCall:
 
     def pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the active operands, for those of the floating results."""
-        return self._guarded(self._pull, active, cts)
+        return self._run_rule(self._pull, active, cts)
 
     def _pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
         if self.linear is not None:
             found = self.linear.run(cts)
-            return self._kept([y for y, on in zip(found, active, strict=True) if on])
+            return self._keep([y for y, on in zip(found, active, strict=True) if on])
         assert self.backward is not None
-        cotangent = self.result.like([shown(conjugate(ct)) for ct in cts])
+        cotangent = self.result.like([read_only(conjugate(ct)) for ct in cts])
         what = RuleName("backward", self.rule, self.name)
         returned = self._run(self.backward, what, cotangent)
         every = match_cotangents(self.arguments, self.rule, self.name, returned)
         places = [k for k, on in zip(self.places, active, strict=True) if on]
-        return self._kept([_filled(every[k], self.types[k], conjugate) for k in places])
+        return self._keep([_or_zeros(every[k], self.types[k], conjugate) for k in places])
 
     # ---- tangents ----------------------------------------------------------------------------
 
     def push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
         """Return the tangents of the floating results, for those of the active operands."""
-        return self._guarded(self._push, active, ts)
+        return self._run_rule(self._push, active, ts)
 
     def _push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
         rest = iter(ts)
@@ -237,7 +237,7 @@ class MadeCall:
             types = [self.types[k] for k in self.places]
             given = [moving.get(k) for k in self.places]
             pairs = zip(given, types, strict=True)
-            return self._kept(self.linear.run([_filled(t, type_) for t, type_ in pairs]))
+            return self._keep(self.linear.run([_or_zeros(t, type_) for t, type_ in pairs]))
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
         types = list(self.types)
@@ -245,10 +245,12 @@ class MadeCall:
         what = RuleName("JVP", rule, self.name)
         returned = self._run(partial(rule, *self.fixed), what, primals, tangents, same=same)
         out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
-        self.result.check(seen(out), self.name, str(what).removesuffix(f" of {self.name}"))
+        self.result.check(
+            result_of_tree(out), self.name, str(what).removesuffix(f" of {self.name}")
+        )
         found = self.result.match_tangent(tangent, f"{what}: the tangent")
         wanted = [self.result.types[k] for k in smooth(self.result.types)]
-        return self._kept([_filled(t, type_) for t, type_ in zip(found, wanted, strict=True)])
+        return self._keep([_or_zeros(t, type_) for t, type_ in zip(found, wanted, strict=True)])
 
     def tangents(self, given: Sequence[Any]) -> tuple[Any, ...]:
         """Return tangents of the floating leaves in the containers of the arguments.
@@ -259,7 +261,7 @@ class MadeCall:
         trees = []
         for structure, types in self.arguments:
             leaves = [
-                shown(_filled(*next(rest))) if t is not None and t.differentiable else None
+                read_only(_or_zeros(*next(rest))) if t is not None and t.differentiable else None
                 for t in types
             ]
             trees.append(pytree.unflatten(structure, leaves))
@@ -267,7 +269,7 @@ class MadeCall:
 
     # ---- both --------------------------------------------------------------------------------
 
-    def _guarded(self, function: Callable[..., list[Any]], *args: Any) -> list[Any]:
+    def _run_rule(self, function: Callable[..., list[Any]], *args: Any) -> list[Any]:
         """Run a rule; what it raises goes past all that would compute another way."""
         try:
             return function(*args)
@@ -284,9 +286,9 @@ class MadeCall:
                 raise
             with Builder(who, INSIDE) as inner:
                 inner.parent = outer
-                return pytree.map(_untraced, without_warnings(f, args))
+                return pytree.map(_plain_leaf, without_warnings(f, args))
 
-    def _kept(self, results: Sequence[Any]) -> list[Any]:
+    def _keep(self, results: Sequence[Any]) -> list[Any]:
         """Return results in memory of our own, and look whether they are finite."""
         kept = [np.array(x)[()] for x in results]
         if self.is_finite:
@@ -294,7 +296,7 @@ class MadeCall:
         return kept
 
 
-def seen(tree: Any) -> Result:
+def result_of_tree(tree: Any) -> Result:
     """Return what a container of values is."""
     if type(tree) in _LEAVES and tree.dtype.char in "fdFD" and tree.dtype.isnative:
         return Result(pytree.LEAF, (True,), (ArrayType(tree.shape, tree.dtype),))
@@ -309,7 +311,7 @@ def conjugate(x: Any) -> Any:
     return x.conj() if x.dtype.kind == "c" else x
 
 
-def _filled(x: Any, type_: ArrayType, convert: Callable[[Any], Any] = lambda x: x) -> Any:
+def _or_zeros(x: Any, type_: ArrayType, convert: Callable[[Any], Any] = lambda x: x) -> Any:
     """Return a derivative, zeros in the place of None."""
     return np.zeros(type_.shape, type_.dtype)[()] if x is None else convert(x)
 
@@ -320,5 +322,5 @@ def value_of(x: Tracer) -> Any:
     return value if x.type.shape else restore_kinds([value], [x])[0]
 
 
-def _untraced(leaf: Any) -> Any:
+def _plain_leaf(leaf: Any) -> Any:
     return value_of(leaf) if isinstance(leaf, Tracer) else leaf

@@ -88,9 +88,9 @@ class OpaqueFunction(CustomFunction[P, R]):
 
     @property
     def _code(self) -> Callable[..., Any]:
-        return self._recorded
+        return self._record_call
 
-    def _recorded(self, *args: Any) -> Any:
+    def _record_call(self, *args: Any) -> Any:
         """Record the call; the numbers among the arguments become operands."""
         given = Operands(args)
         xs, structure, numeric, weak = given.xs, given.structure, tuple(given.flags), given.weak

@@ -15,7 +15,7 @@ from funcdiff.core.quiet import without_warnings
 from funcdiff.core.scope import innermost
 
 
-def shown(x: Any) -> Any:
+def read_only(x: Any) -> Any:
     """Return a value that is not changed by whoever gets it: a read-only view of an array."""
     if issubclass(type(x), np.ndarray):  # which a traced array is only by `isinstance`
         x = x.view()

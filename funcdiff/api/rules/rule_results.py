@@ -204,11 +204,11 @@ def fit_derivative(leaf: Any, type_: ArrayType, what: object) -> Any:
 
 def show_types(structure: pytree.Structure, leaves: Sequence[Any]) -> str:
     """Return how messages show a container and the types of its leaves."""
-    types = ", ".join(map(_shown_type, leaves))
+    types = ", ".join(map(_type_name, leaves))
     return types if structure is pytree.LEAF else f"{structure} of {types}"
 
 
-def _shown_type(leaf: Any) -> str:
+def _type_name(leaf: Any) -> str:
     if isinstance(leaf, ArrayType):
         return str(leaf)
     return str(getattr(leaf, "type", type(leaf).__name__))

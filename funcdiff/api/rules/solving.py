@@ -38,10 +38,10 @@ class Calls:
         self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
     ) -> list[Any]:
         """Solve the equation that a program is of; return the leaves of what comes out."""
-        found, aux = self._solved(name, program, given, values)
+        found, aux = self._run_solver(name, program, given, values)
         return [*found, *(_numbers(aux, name)[0] if self._has_aux else ())]
 
-    def _solved(
+    def _run_solver(
         self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
     ) -> tuple[list[Any], Any]:
         types = program.input_types[len(given) :]
@@ -68,7 +68,7 @@ class Calls:
         if key not in self._aux:
             values = [value_of(x) for x in operands]
             first = len(values) - self._structure.leaf_count
-            _, aux = self._solved(name, program, values[:first], values[first:])
+            _, aux = self._run_solver(name, program, values[:first], values[first:])
             leaves, structure = _numbers(aux, name)
             self._aux[key] = tuple(ArrayType(y.shape, y.dtype) for y in leaves), structure
         return self._aux[key]

@@ -15,15 +15,15 @@ from funcdiff import pytree
 from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand
 from funcdiff.api.calls.tracing import rebuild, record
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rules.custom_call import Call, filled
+from funcdiff.api.rules.custom_call import Call, fill_zeros
 from funcdiff.api.rules.made_call import (
     MadeCall,
     NeedsTracingError,
     Turned,
     call_on_values,
     explain,
-    seen,
-    turned,
+    result_of_tree,
+    turn_rule,
     value_of,
 )
 from funcdiff.api.rules.private_values import (
@@ -32,8 +32,8 @@ from funcdiff.api.rules.private_values import (
     call_of_rule,
     map_arrays,
     own,
+    read_only,
     running_rule,
-    shown,
 )
 from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
 from funcdiff.core.builder import Builder
@@ -102,7 +102,7 @@ class ValueCall(Call):
             if mode == "known":
                 return REFUSED
             self._find_values()
-            return self._made(traced, jvp, vjp, mode)
+            return self._make_call(traced, jvp, vjp, mode)
         except NeedsTracingError:
             return REFUSED
 
@@ -116,7 +116,7 @@ class ValueCall(Call):
         numbers = without_warnings(self._numbers)
         if self.builder.policy.on_values == "push":  # rules run later, in the same derivative
             numbers = list(map(own, numbers))
-        self._values = list(map(shown, numbers))
+        self._values = list(map(read_only, numbers))
         self._given = self._with(self._values)
 
     def _numbers(self) -> list[Any]:
@@ -133,7 +133,7 @@ class ValueCall(Call):
             given[k] = argument
         return tuple(given)
 
-    def _made(
+    def _make_call(
         self,
         traced: Sequence[int],
         jvp: Callable[..., Any] | None,
@@ -152,12 +152,12 @@ class ValueCall(Call):
             out = self._run_jvp_rule(call, jvp)
         else:
             out = self._run_body()
-            call.result = seen(out)
+            call.result = result_of_tree(out)
             if jvp is not None:
                 same = Same(self._custom, self._given, (map_arrays(own, out),))
                 call.push_rule = jvp, tuple(self._given[k] for k in self.moving), same
         has_rule = jvp is not None or vjp is not None
-        return self._recorded(call, out, [self.xs[floating[n]] for n in call.places], has_rule)
+        return self._record(call, out, [self.xs[floating[n]] for n in call.places], has_rule)
 
     # ---- what is run -------------------------------------------------------------------------
 
@@ -176,23 +176,23 @@ class ValueCall(Call):
         returned = call_on_values(forward, who, self.builder, *self._given, same=same)
         cure = " Return (out, None) if the backward rule needs nothing."
         out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
-        call.result = seen(out)
+        call.result = result_of_tree(out)
         self._check(call.result, same, who)
-        kept = map_arrays(self._kept, residuals)
+        kept = map_arrays(self._residual, residuals)
         call.rule = backward
         if mode == "pull":
             call.backward = partial(backward, *self.fixed, kept)
         else:
-            call.linear = self._turned_backward(call, backward, kept)
+            call.linear = self._turn_backward(call, backward, kept)
         return out
 
-    def _kept(self, leaf: Any) -> Any:
+    def _residual(self, leaf: Any) -> Any:
         """Return a residual as the backward rule gets it."""
         if isinstance(leaf, Tracer):
             leaf = value_of(leaf)
-        return shown(own(leaf))
+        return read_only(own(leaf))
 
-    def _turned_backward(
+    def _turn_backward(
         self, call: MadeCall, backward: Callable[..., Any], residuals: Any
     ) -> Turned:
         types = [t for t in call.result.types if t.differentiable]
@@ -201,14 +201,14 @@ class ValueCall(Call):
             cotangent = call.result.like([conj(ct) for ct in tracers])
             returned = backward(*self.fixed, residuals, cotangent)
             found = match_cotangents(self.arguments, backward, self.name, returned)
-            every = filled(found, self.types)
+            every = fill_zeros(found, self.types)
             return [conj(every[n]) for n in call.places]
 
         refusal = (
             f"forward mode was asked of {self.name}, whose backward rule is not linear in its "
             f"cotangent. Give it a forward rule, too: {self.name}.defjvp(rule)."
         )
-        return self._turned(backward, "backward", applied, types, refusal)
+        return self._turn(backward, "backward", applied, types, refusal)
 
     def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
         """Run the rule on the values of the primals, recording what it does to the tangents."""
@@ -226,20 +226,18 @@ class ValueCall(Call):
             returned = rule(*self.fixed, primals, tangents)
             out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
             out = pytree.map(self._result_of_rule, out)
-            call.result = seen(out)
+            call.result = result_of_tree(out)
             self._check(call.result, same, who)
             found.append(out)
             arrived = call.result.match_tangent(tangent, f"{who}: the tangent")
-            return filled(arrived, call.result.types)
+            return fill_zeros(arrived, call.result.types)
 
         refusal = (
             f"reverse mode was asked of {self.name}, whose JVP rule is not linear in its tangents. "
             f"Give it a backward rule, too: {self.name}.defvjp(forward, backward)."
         )
         with running_rule(same):
-            call.linear = self._turned(
-                rule, "JVP", applied, [types[n] for n in call.places], refusal
-            )
+            call.linear = self._turn(rule, "JVP", applied, [types[n] for n in call.places], refusal)
         return found[0]
 
     def _result_of_rule(self, leaf: Any) -> Any:
@@ -250,7 +248,7 @@ class ValueCall(Call):
             raise NeedsTracingError
         return value_of(leaf)
 
-    def _turned(
+    def _turn(
         self,
         rule: Callable[..., Any],
         kind: str,
@@ -277,7 +275,7 @@ class ValueCall(Call):
         except Exception as error:
             explain(error, RuleName(kind, rule, self.name), "was recorded, to be transposed")
             raise
-        return turned(trace, len(types), refusal)
+        return turn_rule(trace, len(types), refusal)
 
     # ---- what comes of it --------------------------------------------------------------------
 
@@ -299,12 +297,14 @@ class ValueCall(Call):
         if self._results.get(key) == found:
             return
         results = same.results or (self._run_body(),)
-        seen(results[0]).check(found, self.name, str(who).removesuffix(f" of {self.name}"))
+        result_of_tree(results[0]).check(
+            found, self.name, str(who).removesuffix(f" of {self.name}")
+        )
         if len(self._results) >= _RESULTS_KEPT:
             self._results.clear()
         self._results[key] = found
 
-    def _recorded(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
+    def _record(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
         """Record the results, and how derivatives go through the call."""
         builder, result = self.builder, call.result
         is_alone = result.structure is pytree.LEAF

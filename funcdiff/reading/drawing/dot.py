@@ -12,7 +12,7 @@ from funcdiff.reading.drawing.svg import COLOURS
 def dot(graph: Graph, name: str) -> str:
     """Return the graph in graphviz's language, its lines as clusters."""
     head = [
-        f"digraph {_quoted(name)} {{",
+        f"digraph {_quote(name)} {{",
         '  node [shape=box, style="filled,rounded", fontname=monospace, fontsize=11];',
         "  edge [fontname=monospace, fontsize=9];",
     ]
@@ -21,7 +21,7 @@ def dot(graph: Graph, name: str) -> str:
         members[node.group].append(_node(index, node))
     clusters = []
     for index, group in enumerate(graph.groups):
-        label = _quoted(f"{group.heading}\n{group.line}")
+        label = _quote(f"{group.heading}\n{group.line}")
         clusters += [
             f"  subgraph cluster_{index} {{",
             f'    label={label}; labeljust=l; style="filled,rounded"; color="#f4f4f6"; '
@@ -37,7 +37,7 @@ def _node(index: int, node: Node) -> str:
     fill, border = COLOURS[node.kind]
     shape = ", shape=ellipse" if node.kind not in ("value", "derivative") else ""
     return (
-        f"n{index} [label={_quoted(chr(10).join(node.text))}, tooltip={_quoted(node.title)}, "
+        f"n{index} [label={_quote(chr(10).join(node.text))}, tooltip={_quote(node.title)}, "
         f'fillcolor="{fill}", color="{border}"{shape}];'
     )
 
@@ -45,10 +45,10 @@ def _node(index: int, node: Node) -> str:
 def _edges(graph: Graph) -> Iterator[str]:
     for edge in graph.edges:
         style = f', penwidth=3, color="{COLOURS["value"][1]}"' if edge.kept else ""
-        label = _quoted(graph.nodes[edge.source].ports[edge.port])
+        label = _quote(graph.nodes[edge.source].ports[edge.port])
         yield f"  n{edge.source} -> n{edge.target} [label={label}{style}];"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

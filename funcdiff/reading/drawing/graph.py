@@ -133,7 +133,7 @@ def graph_of(labelled: Labelled) -> Graph:
     program = labelled.program
     keys = keys_of(program)
     folded = len(keys) > FOLDED_ABOVE and any(place for place, _ in keys)
-    cells, groups = _folded(program, keys) if folded else _single(program, keys)
+    cells, groups = _cells_of_lines(program, keys) if folded else _single(program, keys)
     used = used_atoms(program)
     inputs = [
         Node("input", (name,), f"{name}: {v.type}", ports=(str(v.type),) if v in used else ())
@@ -178,13 +178,13 @@ def _single(program: Program, keys: Sequence[Key]) -> tuple[list[_Cell], list[Gr
     for key, run in groupby(drawing_order(program, keys), key=keys.__getitem__):
         place, kind = key
         if place is not None:
-            groups.append(Group(_heading(place, kind), _shown(place), kind))
+            groups.append(Group(_heading(place, kind), _line_of(place), kind))
         group = len(groups) - 1 if place is not None else None
         cells += [_Cell(key, [program.equations[index]], group) for index in run]
     return cells, groups
 
 
-def _folded(program: Program, keys: Sequence[Key]) -> tuple[list[_Cell], list[Group]]:
+def _cells_of_lines(program: Program, keys: Sequence[Key]) -> tuple[list[_Cell], list[Group]]:
     """Return a cell for each line."""
     cells: dict[Key, _Cell] = {}
     for index in drawing_order(program, keys):
@@ -238,14 +238,14 @@ def _equation_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> N
         rows.append(f"{count} equation{'s' * (count > 1)}")
     slots = max(1, sum(isinstance(x, Var) for x in eq.operands))
     text = (*rows, *_size_row(size))
-    return Node(cell.key[1], text, _shortened(str(eq), _TITLE), slots, ports, cell.group, size)
+    return Node(cell.key[1], text, _shorten(str(eq), _TITLE), slots, ports, cell.group, size)
 
 
 def _line_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> Node:
     place, kind = cell.key
     size, count = _size(labelled, cell), len(cell.equations)
     counted = f"{count} equation{'s' * (count > 1)}"
-    rows = [f"{_heading(place, kind)}: {counted}", _shown(place)] if place else [counted]
+    rows = [f"{_heading(place, kind)}: {counted}", _line_of(place)] if place else [counted]
     slots = 1 if count > 1 else max(1, sum(isinstance(x, Var) for x in cell.equations[0].operands))
     return Node(kind, (*rows, *_size_row(size)), source_of(place), slots, ports, None, size)
 
@@ -276,11 +276,11 @@ def _heading(place: Place, kind: Kind) -> str:
     return f"derivative of line {place.line}" if kind == "derivative" else f"line {place.line}"
 
 
-def _shown(place: Place) -> str:
-    return _shortened(source_of(place), _LINE)
+def _line_of(place: Place) -> str:
+    return _shorten(source_of(place), _LINE)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 

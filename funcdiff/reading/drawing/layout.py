@@ -214,14 +214,14 @@ def _across(threaded: _Threaded, widths: Sequence[float]) -> list[float]:
     for sweep in range(_SWEEPS):
         near = both if sweep > _SWEEPS / 2 else below if sweep % 2 else above
         for layer in order[:: -1 if sweep % 2 else 1]:
-            wanted = [_wanted(k, xs, near, both, widths) for k in layer]
+            wanted = [_best_place(k, xs, near, both, widths) for k in layer]
             for k, x in zip(layer, _apart(wanted, [widths[k] for k in layer]), strict=True):
                 xs[k] = x
     left = min(x - width / 2 for x, width in zip(xs, widths, strict=True))
     return [x - left for x in xs]
 
 
-def _wanted(
+def _best_place(
     k: int,
     xs: Sequence[float],
     near: Sequence[list[int]],

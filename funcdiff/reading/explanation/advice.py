@@ -157,8 +157,8 @@ def _inverse_times(read: _Reader, index: int, eq: Equation) -> tuple[int, Adviso
 
 def _difference_of_moments(read: _Reader, index: int, eq: Equation) -> tuple[int, Advisor] | None:
     x = _mean_of(read, eq.operands[0])
-    squared = _squared(read, x) if x is not None else None
-    mean = _squared(read, read.bare(eq.operands[1]))
+    squared = _base_of_square(read, x) if x is not None else None
+    mean = _base_of_square(read, read.bare(eq.operands[1]))
     if squared is None or mean is None or _mean_of(read, mean) != squared:
         return None
     word, place = phrase_of(read.program, squared), read.place(eq)
@@ -183,7 +183,7 @@ def _mean_of(read: _Reader, atom: Atom) -> Atom | None:
     return read.bare(made.operands[0]) if made is not None else None
 
 
-def _squared(read: _Reader, atom: Atom) -> Atom | None:
+def _base_of_square(read: _Reader, atom: Atom) -> Atom | None:
     """Return what is squared."""
     eq = read.maker(atom)
     if eq is None or not eq.operands:

@@ -71,7 +71,7 @@ def explanation(name: str, f: Callable[..., Any], args: Any, kwargs: dict[str, A
     if not isinstance(f, JittedFunction) or not f.has_static_parameters:
         f = plain
     call = given and run_isolated(lambda: given.traced(args, kwargs, caller))
-    call = call or run_isolated(lambda: _traced(f, args, kwargs, caller))
+    call = call or run_isolated(lambda: _trace(f, args, kwargs, caller))
     trace, notes, by = call.trace, call.notes, call.by
     arrays = [*call.operands, *trace.captures]
     found = None
@@ -88,7 +88,7 @@ def explanation(name: str, f: Callable[..., Any], args: Any, kwargs: dict[str, A
         return diagnose(name, swept, arrays, notes.array_name)
 
 
-def _traced(
+def _trace(
     f: Callable[..., Any], args: Any, kwargs: dict[str, Any], caller: FrameType | None
 ) -> _Call:
     invocation = Operands((args, kwargs))
@@ -134,12 +134,12 @@ class _Gradient(NamedTuple):
         )
         rest, notes = Operands(others), Watching(caller)
         try:
-            trace = self._recorded(places, inputs, rest, notes)
+            trace = self._record(places, inputs, rest, notes)
         except FuncdiffError:
             if not rest.xs:
                 raise
             rest, notes = Operands(others, lambda _leaf: False), Watching(caller)
-            trace = self._recorded(places, inputs, rest, notes)
+            trace = self._record(places, inputs, rest, notes)
         type_ = trace.outputs[0].type if trace.is_array else None
         if type_ is None or type_.shape or type_.dtype.kind != "f":
             return None
@@ -154,7 +154,7 @@ class _Gradient(NamedTuple):
 
         return _Call(trace, notes, [*inputs.operands, *rest.xs], count, derivative)
 
-    def _recorded(
+    def _record(
         self, places: Sequence[int | str], inputs: Inputs, rest: Operands, notes: Watching
     ) -> Trace:
         count = len(inputs.operands)

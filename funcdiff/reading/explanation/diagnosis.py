@@ -58,7 +58,7 @@ def report_of(
     lines: Sequence[LineCost],
 ) -> Report:
     """Return a report of what a sweep has found, of arguments without influence, and of costs."""
-    advice = [*sweep.advice.values(), *map(_unused, unused)]
+    advice = [*sweep.advice.values(), *map(_advice_on_unused, unused)]
     return Report(
         name,
         tuple(faults),
@@ -69,7 +69,7 @@ def report_of(
     )
 
 
-def _unused(word: str) -> Advice:
+def _advice_on_unused(word: str) -> Advice:
     return Advice(
         None,
         f"the argument {word}",

@@ -107,7 +107,7 @@ def _rows(
     known = {place.line: cost for place, cost in costs.items() if place and place.file == file}
     text = linecache.getlines(file)
     last = 0
-    for number in _shown(numbers, len(text)):
+    for number in _lines_to_show(numbers, len(text)):
         if last and number > last + 1:
             yield '<tr><td class="number">⋮</td><td></td></tr>'
         last = number
@@ -127,7 +127,7 @@ def _rows(
         yield from map(_note, notes)
 
 
-def _shown(numbers: Sequence[int], count: int) -> list[int]:
+def _lines_to_show(numbers: Sequence[int], count: int) -> list[int]:
     """Return the lines to be shown: the known ones, and some around them that there are."""
     near = {n + k for n in numbers for k in range(-_AROUND, _AROUND + 1)}
     return sorted({n for n in near if 1 <= n <= count} | set(numbers))

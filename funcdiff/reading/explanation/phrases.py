@@ -23,7 +23,7 @@ _LONGEST: Final = 60
 def phrase(program: Program, eq: Equation) -> str:
     """Return an equation as an expression: ``np.log(y + 1.0)``."""
     made = {v.number: e for e in program.equations for v in e.results}
-    return _shortened(_equation(program, eq, made, _DEPTH))
+    return _shorten(_equation(program, eq, made, _DEPTH))
 
 
 def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
@@ -33,12 +33,12 @@ def phrase_of(program: Program, atom: Atom, *, is_operand: bool = False) -> str:
     """
     made = {v.number: e for e in program.equations for v in e.results}
     expression = _atom(program, atom, made, _DEPTH)
-    text = _shortened(expression)
+    text = _shorten(expression)
     needs = isinstance(expression, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
     return f"({text})" if is_operand and needs else text
 
 
-def _shortened(expression: ast.expr) -> str:
+def _shorten(expression: ast.expr) -> str:
     text = text_of(expression)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
@@ -58,7 +58,7 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     xs = [_atom(program, atom, made, depth) for atom in eq.operands]
     facts = eq.primitive.facts
     if facts.view and eq.primitive.name in ("broadcast", "reshape"):
-        return _indexed(xs[0], eq.operands[0].type.ndim - eq.results[0].type.ndim)
+        return _drop_axes(xs[0], eq.operands[0].type.ndim - eq.results[0].type.ndim)
     template = TEMPLATES.get(eq.primitive)
     found = template(eq, xs) if template is not None else None
     if found is not None:
@@ -67,7 +67,7 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     return call(word, *xs)
 
 
-def _indexed(x: ast.expr, dropped: int) -> ast.expr:
+def _drop_axes(x: ast.expr, dropped: int) -> ast.expr:
     """Return ``x[1:2, :]`` as ``x[1, :]`` where so many axes are dropped as such slices have."""
     if not isinstance(x, ast.Subscript):
         return x

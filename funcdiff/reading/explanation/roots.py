@@ -97,7 +97,7 @@ def roots(
             for k, atom in enumerate(eq.operands):
                 if not (isinstance(atom, Var) and atom.number in found):
                     continue
-                pulled = _pulled(eq, k, live[v.number], found[v.number], found[atom.number])
+                pulled = _pull_back(eq, k, live[v.number], found[v.number], found[atom.number])
                 if pulled.any():
                     live[atom.number] = live.get(atom.number, False) | pulled
                     own = own & ~pulled if eq.primitive.facts.pointwise else np.False_
@@ -115,7 +115,7 @@ _WRITTEN: Final[dict[Primitive[Any], Primitive[Any]]] = {
 """What writes into its first operand, and what reads what was written there."""
 
 
-def _pulled(eq: Equation, k: int, flags: Any, result: NotFinite, operand: NotFinite) -> Any:
+def _pull_back(eq: Equation, k: int, flags: Any, result: NotFinite, operand: NotFinite) -> Any:
     """Return which elements of an operand reach these of the result."""
     shape, facts = np.shape(operand.flags), eq.primitive.facts
     if eq.primitive is select_p:

@@ -43,7 +43,7 @@ def marks(
     """Return what is to be said of all that was found."""
     return [
         *(Mark(KINDS[0], x.place, _fault(x)) for x in faults),
-        *(Mark(KINDS[1], x.place, _masked(x)) for x in masked),
+        *(Mark(KINDS[1], x.place, _sentence_on_mask(x)) for x in masked),
         *(Mark(KINDS[2], x.place, _kink(x)) for x in kinks),
         *(Mark(KINDS[3], x.place, _advice(x)) for x in advice),
     ]
@@ -74,10 +74,10 @@ def _fault(fault: Fault) -> str:
     return f"the {fault.kind} {text}" + (f", with {known}" if known else "")
 
 
-def _masked(masked: Masked) -> str:
+def _sentence_on_mask(masked: Masked) -> str:
     elsewhere = masked.made_at not in (None, masked.place)
     made = f", made in {where(masked.made_at)}" if elsewhere else ""
-    return f"np.where drops {_counted(masked.count, 'element')} of {masked.expression}{made}"
+    return f"np.where drops {_count_of(masked.count, 'element')} of {masked.expression}{made}"
 
 
 def _kink(kink: Kink) -> str:
@@ -91,7 +91,7 @@ def _advice(advice: Advice) -> str:
     return f"{advice.about}: {advice.reason}; instead {advice.instead}"
 
 
-def _counted(count: int, word: str) -> str:
+def _count_of(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.rewriting import Rules, missing, names_in, rewritten
+from funcdiff.reading.export.rewriting import Rules, missing, names_in, rewriter
 from funcdiff.reading.export.shared import SHARED, WINDOWS
 from funcdiff.reading.text.control import STATEMENTS
 from funcdiff.reading.text.expressions import build, call
@@ -71,6 +71,6 @@ DIALECT: Final = Dialect(
     ChainMap({}, SHARED, TEMPLATES),
     IN_PLACE,
     {"cupy.": "import cupy"},
-    rewritten(_RULES),
+    rewriter(_RULES),
     takes_functions=False,
 )

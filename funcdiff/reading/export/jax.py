@@ -20,13 +20,20 @@ from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.structure.structural import Axis
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.rewriting import Rules, dotted, given, missing, names_in, rewritten
+from funcdiff.reading.export.rewriting import (
+    Rules,
+    call_of_formula,
+    dotted_name,
+    missing,
+    names_in,
+    rewriter,
+)
 from funcdiff.reading.export.shared import (
     PARTITIONS,
     SHARED,
     WINDOWS,
     has_double_precision,
-    refused,
+    refuse,
     substitution,
 )
 from funcdiff.reading.export.special import formulas, named_operands
@@ -100,22 +107,22 @@ def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
     return call("jax.scipy.special.zeta", *args)
 
 
-def _assigned(node: ast.Assign) -> ast.stmt:
+def _assignment(node: ast.Assign) -> ast.stmt:
     """``x[i] = y`` is ``x = x.at[i].set(y)``."""
-    return _updated(node, node.targets[0], "set")
+    return _update(node, node.targets[0], "set")
 
 
-def _added(node: ast.AugAssign) -> ast.stmt:
+def _addition(node: ast.AugAssign) -> ast.stmt:
     """``x[i] += y`` is ``x = x.at[i].add(y)``."""
-    return _updated(node, node.target, "add")
+    return _update(node, node.target, "add")
 
 
-def _updated(node: ast.Assign | ast.AugAssign, target: ast.expr, word: str) -> ast.stmt:
+def _update(node: ast.Assign | ast.AugAssign, target: ast.expr, word: str) -> ast.stmt:
     if not isinstance(target, ast.Subscript):
         return node
     where = ast.Subscript(build("x.at", x=target.value), target.slice, ast.Load())
     value = build(f"x.{word}(y)", x=where, y=node.value)
-    return ast.Assign([ast.Name(dotted(target.value), ast.Store())], value, lineno=0)
+    return ast.Assign([ast.Name(dotted_name(target.value), ast.Store())], value, lineno=0)
 
 
 _ALONG: Final = ("x", "axis")
@@ -124,23 +131,27 @@ _RULES: Final = Rules(
     _spell,
     calls={
         "np.array": _copy,
-        "np.ascontiguousarray": given("x", "x"),
-        "np.fmax.accumulate": given("jax.lax.associative_scan(jnp.fmax, x, axis=axis)", *_ALONG),
-        "np.fmin.accumulate": given("jax.lax.associative_scan(jnp.fmin, x, axis=axis)", *_ALONG),
+        "np.ascontiguousarray": call_of_formula("x", "x"),
+        "np.fmax.accumulate": call_of_formula(
+            "jax.lax.associative_scan(jnp.fmax, x, axis=axis)", *_ALONG
+        ),
+        "np.fmin.accumulate": call_of_formula(
+            "jax.lax.associative_scan(jnp.fmin, x, axis=axis)", *_ALONG
+        ),
         "np.sort": _sort,
-        "scipy.special.owens_t": given(
+        "scipy.special.owens_t": call_of_formula(
             "jax.scipy.special.owens_t(h, a).astype(jnp.result_type(h, a))", "h", "a"
         ),
         "scipy.special.zeta": _zeta,
     },
-    nodes={ast.Assign: _assigned, ast.AugAssign: _added},
+    nodes={ast.Assign: _assignment, ast.AugAssign: _addition},
     formulas={**formulas(_HAS), **PARTITIONS},
 )
 
 # ---- scattered elements --------------------------------------------------------------------------
 
 
-def _scattered(word: str) -> Statement:
+def _scatter(word: str) -> Statement:
     """Update elements of axes that are brought to the front, and back."""
 
     def write(eq: Equation, target: ast.expr, xs: Sequence[ast.expr]) -> str:
@@ -182,7 +193,7 @@ def _cond(b: Body, eq: Equation) -> None:
         value = call("jax.lax.cond", test, branches[1], branches[0])
     else:
         value = call("jax.lax.switch", b.whole(eq.operands[0]), items(branches))
-    b.writer.line(f"{_unpacked(targets)} = {text_of(value)}")
+    b.writer.line(f"{_targets(targets)} = {text_of(value)}")
 
 
 def _function(
@@ -205,7 +216,7 @@ def _tuple(values: Sequence[ast.expr]) -> str:
     return ast.unparse(items(values))
 
 
-def _unpacked(words: Sequence[str]) -> str:
+def _targets(words: Sequence[str]) -> str:
     """Return the targets of an assignment of a tuple."""
     return f"{', '.join(words)}," if len(words) == 1 else ", ".join(words) or "()"
 
@@ -225,7 +236,7 @@ def _scan(b: Body, eq: Equation) -> None:
         words = _words(b, p.body, inner, "carry"), _words(b, p.body, rows, "row")
         for own, source in zip(words, ("carry", "rows"), strict=True):
             if own:
-                b.writer.line(f"{_unpacked(own)} = {source}")
+                b.writer.line(f"{_targets(own)} = {source}")
         outputs = b.writer.write(p.body, [*fixed, *map(name, words[0]), *map(name, words[1])])
         b.writer.line(f"return {_tuple(outputs[: p.carries])}, {_tuple(outputs[p.carries :])}")
     words_ = {"length": constant(p.length), **({"reverse": constant(True)} if p.reverse else {})}
@@ -236,7 +247,7 @@ def _scan(b: Body, eq: Equation) -> None:
 
 
 def _pattern(words: Sequence[str]) -> str:
-    return f"({_unpacked(words)})" if words else "()"
+    return f"({_targets(words)})" if words else "()"
 
 
 def _while(b: Body, eq: Equation) -> None:
@@ -255,11 +266,11 @@ def _while(b: Body, eq: Equation) -> None:
         functions.append(name(word))
         with b.writer.block(f"def {word}(carry):"):
             words = _words(b, p.sweeps[0], p.sweeps[0].inputs[p.constants :], "carry")
-            b.writer.line(f"{_unpacked(words)} = carry")
+            b.writer.line(f"{_targets(words)} = carry")
             outputs = b.writer.write(program, [*fixed, *map(name, words)])
             b.writer.line(f"return {text_of(outputs[0]) if program is p.test else _tuple(outputs)}")
     value = call("jax.lax.while_loop", *functions, starts)
-    b.writer.line(f"{_unpacked([*map(b.target, eq.results)])} = {text_of(value)}")
+    b.writer.line(f"{_targets([*map(b.target, eq.results)])} = {text_of(value)}")
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -329,7 +340,7 @@ DIALECT: Final = Dialect(
         WINDOWS,
         named_operands(_HAS),
         SPECTRA,
-        refused(_VALUES, "guard", "places"),
+        refuse(_VALUES, "guard", "places"),
         STATEMENTS,
     ),
     ChainMap(
@@ -341,8 +352,8 @@ DIALECT: Final = Dialect(
     ChainMap(
         {
             add_slice_p: _add_slice,
-            scatter_add_p: _scattered("add"),
-            scatter_p: _scattered("set"),
+            scatter_add_p: _scatter("add"),
+            scatter_p: _scatter("set"),
         },
         IN_PLACE,
     ),
@@ -351,7 +362,7 @@ DIALECT: Final = Dialect(
         "jnp.": "import jax.numpy as jnp",
         "jax.scipy.special.": "import jax.scipy.special",
     },
-    rewritten(_RULES),
+    rewriter(_RULES),
     takes_functions=False,
     enclose=_enclose,
 )

@@ -84,8 +84,8 @@ def _convolution(
     def write(x: ast.expr, y: ast.expr) -> ast.expr:
         if 0 in (*left.shape, *right.shape, *result.shape):
             return allocation("np.zeros", result)
-        x = _arranged(x, p.left, (*at.rows, *at.stack, *at.inner), [a < 0 for a, _, _ in p.steps])
-        y = _arranged(
+        x = _arrange(x, p.left, (*at.rows, *at.stack, *at.inner), [a < 0 for a, _, _ in p.steps])
+        y = _arrange(
             y, p.right, (*at.stack, *at.columns, *at.inner), [s > 0 for _, s, _ in p.steps]
         )
         kernels = build(reshape("y", (stack * columns, inner, *lengths[1])), y=y)
@@ -105,12 +105,12 @@ def _convolution(
         )
         natural = (*at.rows, *at.stack, *at.columns)
         whole = build(reshape("y", (*(sizes[k] for k in natural), *p.lengths)), y=found)
-        return _arranged(whole, natural, p.out, [False] * len(p.lengths))
+        return _arrange(whole, natural, p.out, [False] * len(p.lengths))
 
     return write
 
 
-def _arranged(
+def _arrange(
     x: ast.expr, labels: Sequence[int], wanted: Sequence[int], turned: Sequence[bool]
 ) -> ast.expr:
     """Put axes in order by their labels, and turn the places round that run the other way."""
@@ -121,7 +121,7 @@ def _arranged(
     return build(permute("x", order), x=x)
 
 
-def _masked(convolve: Convolve, choice: str) -> Writing:
+def _masked_product(convolve: Convolve, choice: str) -> Writing:
     """Write a product; what is masked meets nothing that is not finite (see `masked`)."""
 
     def write(b: Body, eq: Equation) -> None:
@@ -139,7 +139,10 @@ def _masked(convolve: Convolve, choice: str) -> Writing:
         with b.writer.block(f"def {careful}():"):
             finite = b.writer.simple(build("np.isfinite(x)", x=coefficient), "finite")
             kept = build(
-                "np.where(finite | met, x, 0)", finite=finite, met=_met(p, eq, mask), x=coefficient
+                "np.where(finite | met, x, 0)",
+                finite=finite,
+                met=_meets_unmasked(p, eq, mask),
+                x=coefficient,
             )
             real = dtype_of(eq.results[0].type.dtype.type(0).real.dtype)
             parts = (
@@ -163,7 +166,9 @@ def _product_of(b: Body, eq: Equation, convolve: Convolve) -> Product:
     return lambda x, y: build(str(product(eq, "x", "y")), x=x, y=y)
 
 
-def _met(p: MaskedContraction | MaskedConvolution, eq: Equation, mask: ast.expr) -> ast.expr:
+def _meets_unmasked(
+    p: MaskedContraction | MaskedConvolution, eq: Equation, mask: ast.expr
+) -> ast.expr:
     """Return which coefficients are multiplied by an entry that is not masked."""
     own, others = (p.left, p.right) if p.masked == 0 else (p.right, p.left)
     shape = eq.operands[1 - p.masked].type.shape
@@ -200,6 +205,6 @@ def products(convolve: Convolve, choice: str) -> dict[Primitive[Any], Writing]:
 
     return {
         registered("convolve"): plain,
-        registered("masked_contract"): _masked(convolve, choice),
-        registered("masked_convolve"): _masked(convolve, choice),
+        registered("masked_contract"): _masked_product(convolve, choice),
+        registered("masked_convolve"): _masked_product(convolve, choice),
     }

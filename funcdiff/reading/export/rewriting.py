@@ -44,7 +44,7 @@ class Rules(NamedTuple):
     formulas: Mapping[str, Call] = {}
 
 
-def rewritten(rules: Rules) -> Callable[[Any], Any]:
+def rewriter(rules: Rules) -> Callable[[Any], Any]:
     """Return what rewrites a tree; what is written in the library already stays."""
     return _Rewriter(rules).visit
 
@@ -61,14 +61,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Rewrite a name of NumPy's that is no call: a dtype, a constant."""
-        path = dotted(node)
+        path = dotted_name(node)
         if path.partition(".")[0] in _ROOTS:
             return build(self._rules.spell(path))
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Rewrite a call of a function or a method."""
-        path = dotted(node.func)
+        path = dotted_name(node.func)
         root = path.partition(".")[0]
         args = [self.visit(x) for x in node.args]
         words = {str(word.arg): self.visit(word.value) for word in node.keywords}
@@ -92,13 +92,13 @@ def _call(function: ast.expr, args: Sequence[ast.expr], words: Mapping[str, ast.
     return ast.Call(function, list(args), [ast.keyword(word, x) for word, x in words.items()])
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """Return a dotted name; empty if it is something else."""
     if isinstance(node, ast.Name):
         return node.id
     if not isinstance(node, ast.Attribute):
         return ""
-    before = dotted(node.value)
+    before = dotted_name(node.value)
     return f"{before}.{node.attr}" if before else ""
 
 
@@ -112,7 +112,7 @@ def missing(path: str, library: str) -> UnwritableError:
     return UnwritableError(f"{library} has no counterpart of {path.replace('np.', 'numpy.', 1)}")
 
 
-def given(formula: str, *names: str, **defaults: Any) -> Call:
+def call_of_formula(formula: str, *names: str, **defaults: Any) -> Call:
     """Return a call that puts its arguments into a formula.
 
     `names` are those of the parameters, each ``x`` in the formula; `defaults` are the values of

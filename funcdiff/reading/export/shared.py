@@ -19,7 +19,7 @@ from funcdiff.ops.linalg.matrices import Part
 from funcdiff.ops.linalg.systems import Triangle
 from funcdiff.ops.structure.sliding_windows import Window
 from funcdiff.ops.structure.structural import Axis
-from funcdiff.reading.export.rewriting import Call, given
+from funcdiff.reading.export.rewriting import Call, call_of_formula
 from funcdiff.reading.text.expressions import build, call, constant, text_of
 from funcdiff.reading.text.literals import allocation, dtype_of
 from funcdiff.reading.text.symbols import UnwritableError
@@ -131,8 +131,8 @@ SHARED: Final[dict[Primitive[Any], Template]] = {
 
 
 PARTITIONS: Final[dict[str, Call]] = {
-    "np.argpartition": given("np.argsort(x, axis=axis, stable=True)", "x", "kth", "axis"),
-    "np.partition": given("np.sort(x, axis=axis)", "x", "kth", "axis"),
+    "np.argpartition": call_of_formula("np.argsort(x, axis=axis, stable=True)", "x", "kth", "axis"),
+    "np.partition": call_of_formula("np.sort(x, axis=axis)", "x", "kth", "axis"),
 }
 """Arrays in order are partitioned, too."""
 
@@ -172,7 +172,7 @@ WINDOWS: Final[dict[Primitive[Any], Writing]] = {
 # ---- what there is not ---------------------------------------------------------------------------
 
 
-def refused(reason: str, *names: str) -> dict[Primitive[Any], Writing]:
+def refuse(reason: str, *names: str) -> dict[Primitive[Any], Writing]:
     """Return entries for primitives that cannot be written."""
 
     def write(_b: Body, _eq: Equation) -> None:

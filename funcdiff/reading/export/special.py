@@ -13,7 +13,7 @@ import funcdiff.ops.every  # noqa: F401 (primitives are named here)
 from funcdiff.core.atoms import Var
 from funcdiff.core.primitive import Primitive, registered
 from funcdiff.core.program import Equation
-from funcdiff.reading.export.rewriting import Call, given
+from funcdiff.reading.export.rewriting import Call, call_of_formula
 from funcdiff.reading.text.writer import Body, Writing
 
 _SIGN: Final = (
@@ -127,7 +127,7 @@ def formulas(has: frozenset[str]) -> Mapping[str, Call]:
     """Return how SciPy's functions are called that a library, with others of them, lacks."""
     missing = _FORMULAS.keys() - has
     return {
-        f"scipy.special.{name}": given(_FORMULAS[name][1], *_FORMULAS[name][0].split())
+        f"scipy.special.{name}": call_of_formula(_FORMULAS[name][1], *_FORMULAS[name][0].split())
         for name in missing
     }
 

@@ -14,7 +14,14 @@ import numpy as np
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 from funcdiff.reading.export.products import Filter, products
-from funcdiff.reading.export.rewriting import Call, Rules, given, missing, names_in, rewritten
+from funcdiff.reading.export.rewriting import (
+    Call,
+    Rules,
+    call_of_formula,
+    missing,
+    names_in,
+    rewriter,
+)
 from funcdiff.reading.export.shared import PARTITIONS, SHARED, WINDOWS, substitution
 from funcdiff.reading.export.special import formulas, named_operands
 from funcdiff.reading.export.spectra import SPECTRA
@@ -212,7 +219,7 @@ def _ignoring_nan(ufunc: str, neutral: str) -> Call:
     """Accumulate what is a number; what comes before any stays NaN."""
     numbers = "np.cumsum((~np.isnan(x)).astype(np.int64), axis=axis)"
     found = f"np.{ufunc}.accumulate(np.where(np.isnan(x), {neutral}, x), axis=axis)"
-    return given(f"np.where({numbers} == 0, np.nan, {found})", "x", "axis")
+    return call_of_formula(f"np.where({numbers} == 0, np.nan, {found})", "x", "axis")
 
 
 def _zeta(args: Sequence[ast.expr], _words: Any) -> ast.expr:
@@ -258,20 +265,20 @@ _RULES: Final = Rules(
         "np.add.reduce": _sum,
         "np.arange": _arange,
         "np.array": _array,
-        "np.asarray": given("torch.as_tensor(x, dtype=dtype)", "x", "dtype"),
-        "np.ascontiguousarray": given("x.contiguous()", "x"),
+        "np.asarray": call_of_formula("torch.as_tensor(x, dtype=dtype)", "x", "dtype"),
+        "np.ascontiguousarray": call_of_formula("x.contiguous()", "x"),
         "np.broadcast_to": _broadcast_to,
         "np.cumprod": _cumulative("torch.cumprod"),
         "np.cumsum": _cumulative("torch.cumsum"),
         "np.empty": _allocation("torch.empty"),
         "np.eye": _eye,
-        "np.flatnonzero": given("torch.nonzero(x.reshape(-1))[:, 0]", "x"),
+        "np.flatnonzero": call_of_formula("torch.nonzero(x.reshape(-1))[:, 0]", "x"),
         "np.full": _full,
         "np.linalg.qr": _qr,
         "np.linalg.svd": _svd,
         "np.maximum.accumulate": _accumulate("torch.cummax"),
         "np.minimum.accumulate": _accumulate("torch.cummin"),
-        "np.nonzero": given("torch.nonzero(x, as_tuple=True)", "x"),
+        "np.nonzero": call_of_formula("torch.nonzero(x, as_tuple=True)", "x"),
         "np.ones": _allocation("torch.ones"),
         "np.prod": _product,
         "np.sort": _sort,
@@ -279,9 +286,9 @@ _RULES: Final = Rules(
         "np.zeros": _allocation("torch.zeros"),
     },
     {
-        "astype": given("x.to(dtype)", "x", "dtype"),
-        "conj": given("torch.conj_physical(x)", "x"),
-        "copy": given("x.clone()", "x"),
+        "astype": call_of_formula("x.to(dtype)", "x", "dtype"),
+        "conj": call_of_formula("torch.conj_physical(x)", "x"),
+        "copy": call_of_formula("x.clone()", "x"),
         "transpose": lambda args, _words: method(args[0], "permute", *args[1:]),
     },
     {ast.Subscript: _flipped},
@@ -291,7 +298,9 @@ _RULES: Final = Rules(
         "np.cbrt": formulas(_SPECIAL)["scipy.special.cbrt"],
         "np.fmax.accumulate": _ignoring_nan("maximum", "-np.inf"),
         "np.fmin.accumulate": _ignoring_nan("minimum", "np.inf"),
-        "np.spacing": given("np.nextafter(x, np.copysign(np.inf + np.zeros_like(x), x)) - x", "x"),
+        "np.spacing": call_of_formula(
+            "np.nextafter(x, np.copysign(np.inf + np.zeros_like(x), x)) - x", "x"
+        ),
         "scipy.special.zeta": _zeta,
     },
 )
@@ -355,7 +364,7 @@ DIALECT: Final = Dialect(
     ),
     IN_PLACE,
     {"torch.": "import torch"},
-    rewritten(_RULES),
+    rewriter(_RULES),
     takes_numbers=False,
     takes_functions=False,
     enclose=_enclose,

@@ -123,7 +123,7 @@ class BoundaryProblem:
         """Return the program of the nodes' values, from the equations that they satisfy."""
         x, y, p, _, residuals, counts = self.results(operands)
         places = (x - x[0]) / (x[-1] - x[0])
-        fixed = [places, *self._polished(operands, places, y, p), residuals, counts]
+        fixed = [places, *self._polish(operands, places, y, p), residuals, counts]
         made = self._program(self._at_nodes, fixed, operands)
         return Plan(made.program, [*made.captures, *fixed])
 
@@ -140,10 +140,10 @@ class BoundaryProblem:
         found: Closure = self._programs[key]
         return found
 
-    def _polished(self, operands: Sequence[Any], places: Any, y: Any, p: Any) -> tuple[Any, Any]:
+    def _polish(self, operands: Sequence[Any], places: Any, y: Any, p: Any) -> tuple[Any, Any]:
         """Solve the equations of the nodes to the end, by Newton's method with values."""
-        unknown = _joined(y, p)
-        made = self._program(self._linearized, [places, unknown], operands)
+        unknown = _join(y, p)
+        made = self._program(self._linearize, [places, unknown], operands)
         execute, before = executable(made.program), np.inf
         for _ in range(_ITERATIONS):
             residual, slope = execute(*made.captures, places, unknown, *operands)
@@ -152,9 +152,9 @@ class BoundaryProblem:
             if not size < before:
                 break
             unknown, before = unknown - change, size
-        return _parted(unknown, y, p)
+        return _take_apart(unknown, y, p)
 
-    def _linearized(self, fixed: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, Any]:
+    def _linearize(self, fixed: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, Any]:
         """Return the residuals at an unknown, and their Jacobian, as of real numbers."""
         places, unknown = fixed
         *_, y, p = self.split(operands)
@@ -162,7 +162,7 @@ class BoundaryProblem:
         equations = self._equations(places, operands)[0]
 
         def residual(u: Any) -> Any:
-            return _joined(*equations(_parted(u, like, p)))
+            return _join(*equations(_take_apart(u, like, p)))
 
         return residual(unknown), jacobian(residual)(unknown)
 
@@ -229,7 +229,7 @@ def _columns(program: Program, captures: Sequence[Any]) -> Callable[..., list[An
     return f
 
 
-def _joined(y: Any, p: Any) -> Any:
+def _join(y: Any, p: Any) -> Any:
     """Return y and p as one vector of real numbers."""
     flat = np.concatenate([np.reshape(y, (-1,)), p])
     if flat.dtype.kind != "c":
@@ -237,8 +237,8 @@ def _joined(y: Any, p: Any) -> Any:
     return np.concatenate([np.real(flat), np.imag(flat)])
 
 
-def _parted(u: Any, y: Any, p: Any) -> tuple[Any, Any]:
-    """Undo `_joined`, for y and p of these shapes."""
+def _take_apart(u: Any, y: Any, p: Any) -> tuple[Any, Any]:
+    """Undo `_join`, for y and p of these shapes."""
     if y.dtype.kind == "c":
         half = u.shape[0] // 2
         u = u[:half] + 1j * u[half:]

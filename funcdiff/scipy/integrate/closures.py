@@ -63,7 +63,8 @@ def closure(f: Callable[..., Any], *types: ArrayType) -> Closure:
 def attempt(trace: Callable[[], Any], *others: Any) -> Any:
     """Trace a function, or return why that failed if nothing else is traced.
 
-    What cannot be traced may still be a plain function of plain values, which `untraced` is for.
+    What cannot be traced may still be a plain function of plain values, for which `refuse_tracing`
+    is.
     """
     forgive = forgiveness()
     try:
@@ -75,7 +76,7 @@ def attempt(trace: Callable[[], Any], *others: Any) -> Any:
         return error
 
 
-def untraced(f: Callable[..., Any], error: Exception) -> Callable[..., Any]:
+def refuse_tracing(f: Callable[..., Any], error: Exception) -> Callable[..., Any]:
     """Return a function that could not be traced; it raises why if its values are traced."""
 
     @wraps(f)

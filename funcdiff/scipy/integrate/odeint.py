@@ -22,7 +22,7 @@ from funcdiff.scipy.integrate.closures import (
     closure,
     entry,
     has_tracer,
-    untraced,
+    refuse_tracing,
 )
 from funcdiff.scipy.integrate.initial_value import maker_of, problem_of, whole
 from funcdiff.scipy.integrate.quadrature import static
@@ -81,7 +81,7 @@ def odeint(
     found: Any = attempt(traced, y0, t)
     failed = isinstance(found, Exception)
     if failed or not (any(f.is_traced for f in found) or has_tracer(y0, t)):
-        f = untraced(func, found) if failed else func
+        f = refuse_tracing(func, found) if failed else func
         return plain(f, y0, t, args, Dfun, full_output=full_output, tfirst=tfirst, **named)
     rate, *others = found
     settings = Settings(

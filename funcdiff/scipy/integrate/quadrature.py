@@ -31,7 +31,7 @@ from funcdiff.scipy.integrate.closures import (
     closure,
     entry,
     has_tracer,
-    untraced,
+    refuse_tracing,
 )
 from funcdiff.scipy.integrate.ways import closures
 
@@ -98,14 +98,16 @@ def quad(
 
     f = attempt(lambda: integrand_of(lambda x: (func(x, *args),), a, b, rule), a, b, points, wvar)
     if isinstance(f, Exception):
-        return load("scipy.integrate").quad(untraced(func, f), a, b, args, full_output, **rule)
+        return load("scipy.integrate").quad(
+            refuse_tracing(func, f), a, b, args, full_output, **rule
+        )
     if not (f.is_traced or has_tracer(a, b, points, wvar)):
         return load("scipy.integrate").quad(func, a, b, args, full_output, **rule)
-    found = integrated(lambda x: (func(x, *args),), a, b, rule, f)
-    return (*found, *_seen(f, a, b, rule)) if full_output else found
+    found = record_integral(lambda x: (func(x, *args),), a, b, rule, f)
+    return (*found, *_scipys_report(f, a, b, rule)) if full_output else found
 
 
-def integrated(
+def record_integral(
     f: Integrand, a: Any, b: Any, rule: Rule, traced: Closure | None = None
 ) -> tuple[Any, Any]:
     """Record the integral of a function that returns numbers, and its error.
@@ -124,7 +126,7 @@ def integrated(
     weight, wvar, points = rule.get("weight"), rule.get("wvar"), rule.get("points")
     moving = (wvar, a, b) if str(weight).startswith("alg") else (wvar,)
     if weight is not None and has_tracer(*moving):
-        return _substituted(f, a, b, rule)
+        return _substitute(f, a, b, rule)
     if rule.get("wopts") is not None:
         raise UnsupportedNumPyError(
             f"quad of a traced integrand takes no wopts, at {user_location()}. The moments are "
@@ -151,7 +153,7 @@ def integrand_of(f: Integrand, a: Any, b: Any, rule: Rule) -> Closure:
 
     def numbers(x: Any) -> list[Any]:
         y, *errors = map(_number, f(x))
-        return [_double(z) for z in (y, _weighted(y, x, rule), *errors)]
+        return [_double(z) for z in (y, _apply_weight(y, x, rule), *errors)]
 
     return closures([numbers], [NUMBER], explore)[0]
 
@@ -202,7 +204,7 @@ def static(value: Any) -> Any:
     return tuple(map(static, value)) if isinstance(value, list | tuple) else value
 
 
-def _seen(f: Closure, a: Any, b: Any, rule: Rule) -> Sequence[Any]:
+def _scipys_report(f: Closure, a: Any, b: Any, rule: Rule) -> Sequence[Any]:
     """Return what SciPy says of an integral of the present values, which must be known."""
     values = list(map(value_of, f.captures))
     run = executable(f.program)
@@ -217,10 +219,10 @@ def _seen(f: Closure, a: Any, b: Any, rule: Rule) -> Sequence[Any]:
 # ---- weights -------------------------------------------------------------------------------------
 
 
-def _weighted(y: Any, x: Any, rule: Rule) -> Any:
+def _apply_weight(y: Any, x: Any, rule: Rule) -> Any:
     """Return an integrand times its weight, which Leibniz' rule takes at the ends.
 
-    Of algebraic weights the ends are not traced: see `_substituted`.
+    Of algebraic weights the ends are not traced: see `_substitute`.
     """
     weight, w = rule.get("weight"), rule.get("wvar")
     if weight in ("cos", "sin"):
@@ -228,7 +230,7 @@ def _weighted(y: Any, x: Any, rule: Rule) -> Any:
     return y / (x - w) if weight == "cauchy" else y
 
 
-def _substituted(f: Integrand, a: Any, b: Any, rule: Rule) -> tuple[Any, Any]:
+def _substitute(f: Integrand, a: Any, b: Any, rule: Rule) -> tuple[Any, Any]:
     """Integrate with a weight that moves, in a variable in which it rests."""
     weight, w = rule["weight"], rule["wvar"]
     if weight in ("cos", "sin"):  # u = w·x
@@ -237,9 +239,9 @@ def _substituted(f: Integrand, a: Any, b: Any, rule: Rule) -> tuple[Any, Any]:
             y, *errors = f(u / w)
             return y / w, *errors
 
-        return integrated(scaled, w * a, w * b, {**rule, "wvar": 1.0})
+        return record_integral(scaled, w * a, w * b, {**rule, "wvar": 1.0})
     if weight == "cauchy":  # u = x - c
-        return integrated(lambda u: f(w + u), a - w, b - w, {**rule, "wvar": 0.0})
+        return record_integral(lambda u: f(w + u), a - w, b - w, {**rule, "wvar": 0.0})
     if has_tracer(w):
         raise NotDifferentiableError(
             f"quad has no derivative by the exponents of the weight {weight!r}, at "
@@ -263,7 +265,7 @@ def _algebraic(f: Integrand, a: Any, b: Any, rule: Rule) -> tuple[Any, Any]:
     for i in range(at_a + 1):
         for j in range(at_b + 1):
             part = {**rule, "weight": powers[i, j]}
-            found = integrated(lambda u: f(a + width * u), 0.0, 1.0, part)
+            found = record_integral(lambda u: f(a + width * u), 0.0, 1.0, part)
             factor = scale * np.log(width) ** (at_a - i + at_b - j)
             value, error = value + factor * found[0], error + np.abs(factor) * found[1]
     return value, error
@@ -305,14 +307,14 @@ def nquad(
 
     def nested(depth: int, *xs: Any) -> tuple[Any, Any]:
         low, high = bounds[-depth - 1](*xs)
-        return integrated(integrand(depth, *xs), low, high, dict(options[-depth - 1](*xs)))
+        return record_integral(integrand(depth, *xs), low, high, dict(options[-depth - 1](*xs)))
 
     first = bounds[-1](*given), dict(options[-1](*given))
     f = attempt(
         lambda: integrand_of(integrand(0, *given), first[0][0], first[0][1], first[1]), *first
     )
     if isinstance(f, Exception):
-        func = untraced(func, f)
+        func = refuse_tracing(func, f)
     if isinstance(f, Exception) or not (f.is_traced or has_tracer(*first)):
         return load("scipy.integrate").nquad(func, ranges, args, opts, full_output)
     found = nested(0, *given)
@@ -387,7 +389,7 @@ def quad_vec(
     if isinstance(g, Exception) or not (g.is_traced or has_tracer(a, b, points)):
         plain = load("scipy.integrate").quad_vec
         keywords = {"args": args} if args else {}
-        f = untraced(f, g) if isinstance(g, Exception) else f
+        f = refuse_tracing(f, g) if isinstance(g, Exception) else f
         return plain(f, a, b, workers=workers, points=points, full_output=full_output, **options,
                      **keywords)  # fmt: skip
     if full_output or workers != 1:

@@ -22,7 +22,7 @@ from funcdiff.scipy.integrate.closures import (
     closure,
     entry,
     has_tracer,
-    untraced,
+    refuse_tracing,
 )
 from funcdiff.scipy.integrate.quadrature import static
 
@@ -85,14 +85,14 @@ def solve_bvp(
     ends = [ArrayType((n,), dtype)] * 2 + rest
 
     def traced() -> list[Closure]:
-        found = [closure(_typed(fun, dtype), *one), closure(_typed(bc, dtype), *ends)]
-        found += [closure(_typed(fun_jac, dtype), *one)] if fun_jac else []
-        return found + ([closure(_typed(bc_jac, dtype), *ends)] if bc_jac else [])
+        found = [closure(_with_dtype(fun, dtype), *one), closure(_with_dtype(bc, dtype), *ends)]
+        found += [closure(_with_dtype(fun_jac, dtype), *one)] if fun_jac else []
+        return found + ([closure(_with_dtype(bc_jac, dtype), *ends)] if bc_jac else [])
 
     found: Any = attempt(traced, x, y, p)
     failed = isinstance(found, Exception)
     if failed or not (any(f.is_traced for f in found) or has_tracer(x, y, p)):
-        f = untraced(fun, found) if failed else fun
+        f = refuse_tracing(fun, found) if failed else fun
         return plain(f, bc, x, y, p, S, fun_jac, bc_jac, tol, max_nodes, verbose, bc_tol)
     if has_tracer(S):
         raise UnsupportedNumPyError(
@@ -113,7 +113,7 @@ def solve_bvp(
     return _result(settings, as_tracers([*captures, mesh, guess, parameters]))
 
 
-def _typed(f: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+def _with_dtype(f: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
     def typed(*xs: Any) -> Any:
         found = f(*xs)
         if isinstance(found, tuple) and all(np.ndim(x) > 1 for x in found):  # Jacobians

@@ -22,7 +22,7 @@ from funcdiff.scipy.integrate.closures import (
     attempt,
     entry,
     has_tracer,
-    untraced,
+    refuse_tracing,
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
 from funcdiff.scipy.integrate.initial_value import Problem, maker_of, rounded, whole
@@ -121,7 +121,7 @@ def solve_ivp(
     found: Any = attempt(traced, start, end, y0, t_eval)
     keywords = {**options, **({} if jac is None else {"jac": jac})}
     if isinstance(found, Exception):
-        return plain(untraced(fun, found), t_span, y0, method, t_eval, dense_output, events,
+        return plain(refuse_tracing(fun, found), t_span, y0, method, t_eval, dense_output, events,
                      vectorized, args, **keywords)  # fmt: skip
     if not (any(f.is_traced for f in found) or has_tracer(start, end, y0, t_eval)):
         return plain(fun, t_span, y0, method, t_eval, dense_output, events, vectorized, args,
@@ -133,7 +133,7 @@ def solve_ivp(
     settings = Settings(
         rate.program, None if matrix is None else matrix.program,
         (len(rate.captures), 0 if matrix is None else len(matrix.captures)),
-        tuple(_described(g, f) for g, f in zip(_list(events), others, strict=True)),
+        tuple(_event_of(g, f) for g, f in zip(_list(events), others, strict=True)),
         _name(method), t_eval is not None, dense_output,
         tuple((k, static(_dense(v))) for k, v in options.items()),
     )  # fmt: skip
@@ -202,7 +202,7 @@ def _like(g: Any, way: Rate) -> Any:
     return event
 
 
-def _described(g: Any, f: Closure) -> Event:
+def _event_of(g: Any, f: Closure) -> Event:
     terminal = getattr(g, "terminal", None)
     return Event(f.program, len(f.captures), terminal, float(getattr(g, "direction", 0)))
 

@@ -70,8 +70,8 @@ class RungeKutta:
         y, slope = carry
         stages = [slope]
         for a, c in zip(table.A[1:], table.C[1:], strict=True):
-            stages.append(f(t + c * h, y + h * _combined(a, stages)))
-        after = y + h * _combined(table.B, stages)
+            stages.append(f(t + c * h, y + h * _combine(a, stages)))
+        after = y + h * _combine(table.B, stages)
         stages.append(f(t + h, after))
         return Result((after, stages[-1]), after, self._between(f, t, h, y, stages, after))
 
@@ -82,7 +82,7 @@ class RungeKutta:
         slopes = stages[0], stages[-1]
         stages = [*stages]
         for a, c in zip(table.A_EXTRA, table.C_EXTRA, strict=True):
-            stages.append(f(t + c * h, y + h * _combined(a, stages)))
+            stages.append(f(t + c * h, y + h * _combine(a, stages)))
         rise = after - y
         first = [rise, h * slopes[0] - rise, 2 * rise - h * (slopes[0] + slopes[1])]
         return np.concatenate([np.stack(first), h * (table.D @ np.stack(stages))])
@@ -98,7 +98,7 @@ class RungeKutta:
         return y + rise
 
 
-def _combined(weights: Any, stages: list[Any]) -> Any:
+def _combine(weights: Any, stages: list[Any]) -> Any:
     """Return Σ w·k of stages."""
     weights = weights[: len(stages)]
     used = np.flatnonzero(weights)

@@ -87,12 +87,12 @@ class Ways:
             if found is not None:
                 break
         else:
-            way = self._traced(xs)
+            way = self._trace(xs)
             self._known.append(way)
             found = way.at(xs) or []
         return pytree.unflatten(way.structure, found)
 
-    def _traced(self, xs: Sequence[Any]) -> Way:
+    def _trace(self, xs: Sequence[Any]) -> Way:
         policy = nested_policy(0, eager=False, lifts=False)
         trace = record(
             self._f,
@@ -111,9 +111,9 @@ class Ways:
 
     def program(self) -> Closure:
         """Return the program that chooses among the ways."""
-        return closure(lambda *xs: self._chosen(self._known, xs), *self._types)
+        return closure(lambda *xs: self._choose(self._known, xs), *self._types)
 
-    def _chosen(self, ways: Sequence[Way], xs: Sequence[Any]) -> Any:
+    def _choose(self, ways: Sequence[Way], xs: Sequence[Any]) -> Any:
         first, *others = ways
         results, decided = first.results(xs)
         if not first.outcomes:  # the function decides nothing; another one did
@@ -123,7 +123,7 @@ class Ways:
 
         def other(*xs: Any) -> Any:
             if others:
-                return self._chosen(others, xs)
+                return self._choose(others, xs)
             nobody_knows: list[Any] = [unknown(array(y)) for y in results]
             return pytree.unflatten(first.structure, [np.nan + y for y in nobody_knows])
 

@@ -17,7 +17,7 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, copy_of
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import _solve_least_squares, design, evaluate
-from funcdiff.scipy.interpolate.smoothing import smoothed
+from funcdiff.scipy.interpolate.smoothing import smooth
 
 _COMPILED = "scipy.interpolate._dfitpack"
 
@@ -48,7 +48,7 @@ def _fit(x: Any, y: Any, t: Any, k: int, w: Any) -> tuple[Any, Any]:
     return c[:, 0], total
 
 
-def _padded(c: Any, length: int) -> Any:
+def _pad(c: Any, length: int) -> Any:
     return np.concatenate([c, np.zeros(length - len(c))])
 
 
@@ -64,10 +64,10 @@ def fpcurf0(
     xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
     if s is None or isinstance(s, Tracer) or s != 0:
         weights, s = np.ones(len(x)) if w is None else w, len(x) if s is None else s
-        t, c, total, code = smoothed(x, y, weights, xb, xe, k, s)
-        return x, y, w, xb, xe, k, s, len(t), t, _padded(c, len(t)), total, None, None, code
+        t, c, total, code = smooth(x, y, weights, xb, xe, k, s)
+        return x, y, w, xb, xe, k, s, len(t), t, _pad(c, len(t)), total, None, None, code
     t = _knots(x, k, xb, xe)
-    c = _padded(_interpolate(t, k, x, y), len(t))
+    c = _pad(_interpolate(t, k, x, y), len(t))
     return x, y, w, xb, xe, k, 0.0, len(t), t, c, 0.0, None, None, -1
 
 
@@ -78,7 +78,7 @@ def fpcurfm1(
     """Return the data of a spline of least squares as `LSQUnivariateSpline` keeps them."""
     x, y = asarray(x, float), asarray(y, float)
     c, total = _fit(x, y, t, k, w)
-    return x, y, w, xb, xe, k, -1.0, len(t), t, _padded(c, len(t)), total, None, None, 0
+    return x, y, w, xb, xe, k, -1.0, len(t), t, _pad(c, len(t)), total, None, None, 0
 
 
 @covers(_COMPILED)
@@ -96,16 +96,16 @@ def curfit(
     if task == -1:
         t[: k + 1], t[-k - 1 :] = xb, xe
         c, total = _fit(x, y, t, k, w)
-        return len(t), _padded(c, len(t)), total, 0
+        return len(t), _pad(c, len(t)), total, 0
     if task != 0:
         raise _refuse("splrep with task=1")
     if isinstance(s, Tracer) or s != 0:
-        knots, c, total, code = smoothed(x, y, w, xb, xe, k, s)
+        knots, c, total, code = smooth(x, y, w, xb, xe, k, s)
         t[: len(knots)] = knots
-        return len(knots), _padded(c, len(knots)), total, code
+        return len(knots), _pad(c, len(knots)), total, code
     knots = _knots(x, k, xb, xe)
     t[: len(knots)] = knots
-    return len(knots), _padded(_interpolate(knots, k, x, y), len(knots)), 0.0, -1
+    return len(knots), _pad(_interpolate(knots, k, x, y), len(knots)), 0.0, -1
 
 
 @covers(_COMPILED)
@@ -221,12 +221,12 @@ def bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[
 def pardtc(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
     """Return the coefficients of a partial derivative, padded to as many as there were."""
     table = _table(tx, ty, c, kx, ky)
-    table = _differentiated(array(tx), table, kx, nux)
-    table = _differentiated(array(ty), table.T, ky, nuy).T
-    return _padded(table.reshape(-1), len(c)), 0
+    table = _differentiate(array(tx), table, kx, nux)
+    table = _differentiate(array(ty), table.T, ky, nuy).T
+    return _pad(table.reshape(-1), len(c)), 0
 
 
-def _differentiated(t: Any, c: Any, k: int, nu: int) -> Any:
+def _differentiate(t: Any, c: Any, k: int, nu: int) -> Any:
     """Return the coefficients of a derivative along the first axis, on ``t[nu:-nu]``."""
     for order in range(nu):
         p, knots = k - order, t[order : len(t) - order]

@@ -73,7 +73,7 @@ class Scattered(Holder):
         self.is_traced = current_builder() is not None and holds_traced((points, values))
         return self.is_traced
 
-    def _scaled(self, args: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    def _scaled_points(self, args: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         """Return the points, those where values are wanted, the values, and the result's shape."""
         points = array(self._points)
         xi = array(_points(args, ndim=points.shape[1]))
@@ -110,7 +110,7 @@ def _linear() -> Any:
             """Evaluate Σ b_j·f_j, of barycentric coordinates b."""
             if not (self.is_traced or holds_traced(args)):
                 return plain.__call__(self, *args)
-            points, xi, values, shape = self._scaled(args)
+            points, xi, values, shape = self._scaled_points(args)
             corners, inside = _corners(stop_gradient(points), stop_gradient(xi))
             flat = values.reshape(len(values), -1)
             y = np.einsum("mj,mjq->mq", shares(array(points)[corners], xi), flat[corners])
@@ -134,7 +134,7 @@ def _nearest() -> Any:
             """Return the value at the nearest point, nan where there is none in reach."""
             if not (self.is_traced or holds_traced(args)):
                 return plain.__call__(self, *args, **query_options)
-            points, xi, values, shape = self._scaled(args)
+            points, xi, values, shape = self._scaled_points(args)
             tree = load("scipy.spatial").cKDTree
 
             def find(points: Any, xi: Any) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ _MOST: Final = 60.0
 """Up to which \\|ln λ\\| the root is looked for: beyond, the spline does not change any more."""
 
 
-def smoothed(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any, int]:
+def smooth(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any, int]:
     """Return knots and coefficients of FITPACK's smoothing spline, its squares, and its code.
 
     Parameters

@@ -13,7 +13,7 @@ from funcdiff.ops.linalg.matrices import adjoint
 from funcdiff.ops.linalg.routines import scipy_constant
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.linalg.spectra import aligned
+from funcdiff.scipy.linalg.spectra import align
 from funcdiff.scipy.linalg.stacks import stacks, system
 
 # ---- systems -------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _some(
     types = (w.shape[-1:], w.dtype.str), (v.shape[-2:], v.dtype.str)
     depths = tuple(x.ndim - matrix.ndim + 2 for x in xs)
     _, reference = scipy_constant(name, types, *xs, depths=depths, **options, **known)
-    return w, aligned(v, reference)
+    return w, align(v, reference)
 
 
 @covers("scipy.linalg", note=_DENSE)

@@ -90,11 +90,11 @@ def rq(
     if mode not in ("full", "r", "economic"):
         raise ValueError("Mode argument should be one of ['full', 'r', 'economic']")
     (x,) = stacks(a)
-    q, r = orthogonal.qr(_turned(x), _MODES[mode])
-    return _turned(r) if mode == "r" else (_turned(r), _turned(q))
+    q, r = orthogonal.qr(_turn(x), _MODES[mode])
+    return _turn(r) if mode == "r" else (_turn(r), _turn(q))
 
 
-def _turned(x: Any) -> Any:
+def _turn(x: Any) -> Any:
     return adjoint(x[..., ::-1, ::-1])
 
 

@@ -74,7 +74,7 @@ def eigh(
     xs = pair if b is not None else [*pair]
     depths = (2,) * len(xs)
     _, reference = scipy_constant("eigh", types, *xs, depths=depths, **options, **known)
-    return w, aligned(v, reference)
+    return w, align(v, reference)
 
 
 def _of_matrix(
@@ -134,7 +134,7 @@ def _range(w: Any, by_index: Any, by_value: Any) -> tuple[int, int]:
     return int(np.count_nonzero(w <= low)), int(np.count_nonzero(w <= high))
 
 
-def aligned(v: Any, reference: Any) -> Any:
+def align(v: Any, reference: Any) -> Any:
     """Return vectors, the columns, with the signs or phases that others have."""
     constant: Any = stop_gradient(v)
     overlap = np.sum(np.conj(constant) * reference, axis=-2, keepdims=True)
@@ -201,7 +201,7 @@ def eig(
     if whole.size == 0:
         return (w, *[v.real if xs[0].dtype.kind != "c" else v] * (left + right))
     if not (left or right):
-        return _ordered(xs, w)[0]
+        return _sort(xs, w)[0]
     types = ((w.shape[-1:], w.dtype.str), *((v.shape[-2:], v.dtype.str),) * (left + right))
     depths = (2,) * len(xs)
     found = scipy_constant("eig", types, *xs, depths=depths, left=bool(left), right=bool(right))
@@ -211,9 +211,9 @@ def eig(
     vectors = []
     if left:
         dual = v if b is None else xs[1] @ v
-        vectors.append(aligned(_unit(np.conj(np.swapaxes(np.linalg.inv(dual), -1, -2))), found[1]))
+        vectors.append(align(_unit(np.conj(np.swapaxes(np.linalg.inv(dual), -1, -2))), found[1]))
     if right:
-        vectors.append(aligned(v, found[-1]))
+        vectors.append(align(v, found[-1]))
     is_real = xs[0].dtype.kind != "c" and is_known_to_hold(lambda: np.all(w.imag == 0))
     return (w, *(x.real if is_real else x for x in vectors))
 
@@ -222,7 +222,7 @@ def _eig(x: Any) -> Any:
     return eigen.eig(x)
 
 
-def _ordered(xs: list[Traced], w: Any) -> tuple[Any, Any]:
+def _sort(xs: list[Traced], w: Any) -> tuple[Any, Any]:
     """Return eigenvalues in SciPy's order."""
     types = ((w.shape[-1:], w.dtype.str),)
     options = {"left": False, "right": False}

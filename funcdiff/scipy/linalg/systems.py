@@ -94,11 +94,11 @@ def solve_triangular(
     left, right, restored = fitting(a, b)
     if unit_diagonal:
         left = select(on_diagonal(left.type), identity(left.type), left)
-    left, lower = _turned(left, _TRANS[trans], bool(lower))
+    left, lower = _transpose(left, _TRANS[trans], bool(lower))
     return restored(triangular_solve(left, right, lower=lower))
 
 
-def _turned(a: Traced, trans: int, lower: bool) -> tuple[Traced, bool]:
+def _transpose(a: Traced, trans: int, lower: bool) -> tuple[Traced, bool]:
     """Return a triangular matrix or its transpose, and whether that is a lower one."""
     if trans == 0:
         return a, lower
@@ -184,8 +184,8 @@ def lu_solve(
     if trans == 0:
         between = triangular_solve(below, lu.permuted_rows(right, order), lower=True)
         return restored(triangular_solve(left, between, lower=False))
-    upper, _ = _turned(left, trans, lower=False)
-    below, _ = _turned(below, trans, lower=True)
+    upper, _ = _transpose(left, trans, lower=False)
+    below, _ = _transpose(below, trans, lower=True)
     x = triangular_solve(below, triangular_solve(upper, right, lower=True), lower=False)
     return restored(lu.permuted_rows(x, _inverse(order)))
 

@@ -35,7 +35,7 @@ def pixels(place: Any, n: int, mode: int) -> tuple[Any, Any]:
     return np.where(folded < n, folded, last - folded), inside | True
 
 
-def extended(x: Any, axis: int, before: int, behind: int, mode: int, cval: Any) -> Any:
+def extend(x: Any, axis: int, before: int, behind: int, mode: int, cval: Any) -> Any:
     """Return an image with so many more pixels at both ends of an axis, or with fewer."""
     if x.shape[axis] == 0:  # no pixel stands for any
         return array(np.zeros([before + behind if k == axis else n for k, n in enumerate(x.shape)]))

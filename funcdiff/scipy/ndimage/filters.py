@@ -16,24 +16,24 @@ from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.products.convolution import Convolution, convolve
 from funcdiff.scipy.borrowed import borrow_functions, copy_of
 from funcdiff.scipy.covered import covers, load
-from funcdiff.scipy.ndimage.borders import extended
+from funcdiff.scipy.ndimage.borders import extend
 
 _COMPILED = "scipy.ndimage._nd_image"
 _MODULE = "scipy.ndimage._filters"
 
 
-def _windowed(x: Any, shape: Any, origins: Any, mode: int, cval: Any) -> Any:
+def _extend_by_window(x: Any, shape: Any, origins: Any, mode: int, cval: Any) -> Any:
     """Return an image that goes on as far as windows of a shape reach."""
     for axis, (size, origin) in enumerate(zip(shape, origins, strict=True)):
         before = size // 2 + origin
-        x = extended(x, axis, before, size - 1 - before, mode, cval)
+        x = extend(x, axis, before, size - 1 - before, mode, cval)
     return x
 
 
 @covers(_COMPILED)
 def correlate(x: Any, weights: Any, output: Any, mode: int, cval: Any, origins: Any) -> None:
     """Let the output be Σ_j w[j]·x[i + j - size//2 - origin]."""
-    image = _windowed(asarray(x, float), weights.shape, list(origins), mode, cval)
+    image = _extend_by_window(asarray(x, float), weights.shape, list(origins), mode, cval)
     axes = len(weights.shape)
     p = Convolution((), (), (), ((1, -1, 1),) * axes, (0,) * axes, tuple(x.shape))
     y: Any = convolve(array(image), array(asarray(weights, float)), p)
@@ -46,7 +46,7 @@ def correlate1d(
 ) -> None:
     """Correlate along an axis."""
     before = len(weights) // 2 + origin
-    image = extended(asarray(x, float), axis, before, len(weights) - 1 - before, mode, cval)
+    image = extend(asarray(x, float), axis, before, len(weights) - 1 - before, mode, cval)
     others = tuple(range(x.ndim - 1))
     p = Convolution(others, (), others, ((1, -1, 1),), (0,), (x.shape[axis],))
     y: Any = convolve(array(np.moveaxis(image, axis, -1)), array(asarray(weights, float)), p)
@@ -67,7 +67,7 @@ def uniform_filter1d(
 def _windows(x: Any, footprint: Any, mode: int, cval: Any, origins: Any) -> Any:
     """Return the pixels under a footprint around each pixel, along a first axis."""
     footprint = np.asarray(footprint, bool)
-    image = _windowed(asarray(x), footprint.shape, list(origins), mode, cval)
+    image = _extend_by_window(asarray(x), footprint.shape, list(origins), mode, cval)
     starts = np.argwhere(footprint)
     parts = [
         image[tuple(slice(i, i + n) for i, n in zip(start, x.shape, strict=True))]

@@ -50,7 +50,7 @@ def _weights(x: Any, order: int) -> tuple[Any, Any]:
     return first.astype(np.int64) - order // 2, np.stack(w)
 
 
-def _seen(x: Any, n: int, order: int, mode: int) -> tuple[Any, Any, Any, Any]:
+def _pixels_around(x: Any, n: int, order: int, mode: int) -> tuple[Any, Any, Any, Any]:
     """Return pixels, their weights, which of them are in the image, and which places are."""
     place, inside = coordinate(x, n, mode)
     first, weights = _weights(place, order)
@@ -78,7 +78,7 @@ def geometric_transform(
         grid = np.indices(output.shape).reshape(output.ndim, -1)
         coordinates = array(matrix) @ grid + asarray(offset)[:, None]
     places = asarray(coordinates, float).reshape(x.ndim, -1) + npad
-    found = [_seen(places[d], n, order, mode) for d, n in enumerate(x.shape)]
+    found = [_pixels_around(places[d], n, order, mode) for d, n in enumerate(x.shape)]
     shapes = [[order + 1 if k == d else 1 for k in range(x.ndim)] for d in range(x.ndim)]
     indices = [f[0].reshape(*s, -1) for f, s in zip(found, shapes, strict=True)]
     y = array(asarray(x, float))[tuple(indices)]
@@ -111,7 +111,7 @@ def zoom_shift(
             places = places + shift[axis]
         if zoom is not None:
             places = (places + 0.5) * zoom[axis] - 0.5 if grid_mode else places * zoom[axis]
-        index, weights, known, inside = _seen(places + npad, n, order, mode)
+        index, weights, known, inside = _pixels_around(places + npad, n, order, mode)
         shape = (order + 1, -1, *(1 for _ in x.shape[1:]))
         seen = take(np.moveaxis(y, axis, 0), index, axis=0)
         if mode == GRID_CONSTANT:

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.optimize.minimum import Constraint
-from funcdiff.scipy.optimize.programs import Closed, close, curried, value_or_zeros, vector
+from funcdiff.scipy.optimize.programs import Closed, close, curry, value_or_zeros, vector
 from funcdiff.scipy.optimize.solvers import scipys
 
 
@@ -37,10 +37,10 @@ class Given(NamedTuple):
     def close(self, shape: tuple[int, ...]) -> Constraint:
         """Return the constraint of unknowns of a shape, with its function as a program."""
         function = close(self.function, shape)
-        return Constraint(function, *(_fitted(b, function.shape) for b in (self.lower, self.upper)))
+        return Constraint(function, *(_limits(b, function.shape) for b in (self.lower, self.upper)))
 
 
-def _fitted(limit: Any, shape: tuple[int, ...]) -> Any:
+def _limits(limit: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(array(limit).astype(float), shape)
 
 
@@ -65,7 +65,7 @@ def bound_arrays(bounds: Any, size: int) -> tuple[Any, Any]:
     sides = bound_sides(bounds)
     if bounds is not None and not hasattr(bounds, "lb") and np.shape(sides[0]) != (size,):
         raise ValueError("The number of bounds is not compatible with the length of `x0`.")
-    lower, upper = (_fitted(side, (size,)) for side in sides)
+    lower, upper = (_limits(side, (size,)) for side in sides)
     return lower, upper
 
 
@@ -77,11 +77,11 @@ def feasible(lower: Any, upper: Any) -> Any:
     return np.where(below & above, (low + high) / 2, one_sided)
 
 
-def listed(constraints: Any) -> list[Given]:
+def list_constraints(constraints: Any) -> list[Given]:
     """Return what was given as `constraints`: one or several, objects or dicts."""
     if isinstance(constraints, Mapping) or hasattr(constraints, "lb"):
         constraints = [constraints]
-    return [_given(c) for c in constraints]
+    return [_constraint(c) for c in constraints]
 
 
 def keep_feasible(limited: Any) -> Any:
@@ -90,7 +90,7 @@ def keep_feasible(limited: Any) -> Any:
     return bool(found) if found.ndim == 0 else found
 
 
-def _given(constraint: Any) -> Given:
+def _constraint(constraint: Any) -> Given:
     kept = keep_feasible(constraint)
     if isinstance(constraint, scipys("LinearConstraint")):
         a = constraint.A.toarray() if hasattr(constraint.A, "toarray") else constraint.A
@@ -110,7 +110,7 @@ def _given(constraint: Any) -> Given:
         raise ValueError(f"Unknown constraint type '{constraint['type']}'.")
     args = constraint.get("args", ())
     above = 0.0 if kind == "eq" else np.inf
-    return Given(vector(curried(constraint["fun"], args)), 0.0, above, partial(_mapping, kind))
+    return Given(vector(curry(constraint["fun"], args)), 0.0, above, partial(_mapping, kind))
 
 
 def _linear(kept: Any, _curved: bool, function: Closed, lower: Any, upper: Any) -> Any:

@@ -170,7 +170,7 @@ def linprog(
         )
     c = array(c).astype(FLOAT)
     size = c.size
-    lower, upper = bound_arrays(_repeated((0, None) if bounds is None else bounds, size), size)
+    lower, upper = bound_arrays(_repeat_bounds((0, None) if bounds is None else bounds, size), size)
     parts = [
         (np.zeros((0, size)), np.zeros(0))
         if a is None
@@ -204,7 +204,7 @@ def linprog(
     )  # fmt: skip
 
 
-def _repeated(bounds: Any, size: int) -> Any:
+def _repeat_bounds(bounds: Any, size: int) -> Any:
     """Return bounds with a pair for each unknown, where one was given for all."""
     if hasattr(bounds, "lb") or not len(bounds):
         return bounds

@@ -11,9 +11,14 @@ from funcdiff.api.calls.arguments import name_of
 from funcdiff.core.types import FLOAT
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
-from funcdiff.scipy.optimize.constraints import bound_arrays, bound_sides, keep_feasible, listed
+from funcdiff.scipy.optimize.constraints import (
+    bound_arrays,
+    bound_sides,
+    keep_feasible,
+    list_constraints,
+)
 from funcdiff.scipy.optimize.minimum import Minimum, Problem, minimum_at, unbounded
-from funcdiff.scipy.optimize.programs import Closed, close, curried, depends, scalar, value_or_zeros
+from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
 
@@ -122,8 +127,8 @@ def minimize(
     -0.75
     """
     start = np.atleast_1d(array(x0)).astype(FLOAT)
-    objective = curried(fun, args, pair=jac is True)
-    given = listed(constraints)
+    objective = curry(fun, args, pair=jac is True)
+    given = list_constraints(constraints)
     limits = [(c.lower, c.upper) for c in given]
     functions = [objective, *(c.function for c in given)]
     if not (

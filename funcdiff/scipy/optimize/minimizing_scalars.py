@@ -13,7 +13,7 @@ from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.constraints import bound_arrays
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
-from funcdiff.scipy.optimize.programs import Closed, close, curried, depends, scalar, value_or_zeros
+from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
 _REPORTS: Final = {"bounded": "success status nit nfev"}
@@ -48,12 +48,12 @@ def minimize_scalar(
     >>> print(np.round(fd.grad(best)(3.0), 6))
     0.5
     """
-    objective = curried(fun, args)
+    objective = curry(fun, args)
     probe = np.float64(inside(bracket, bounds))
     if not (holds_traced([bracket, bounds]) or depends(objective, probe)):
         return scipys("minimize_scalar")(fun, bracket, bounds, args, method, tol, options)
     name = f"minimize_scalar({name_of(fun)})"
-    closed = close(curried(lambda x: scalar(objective)(x[0]), ()), (1,))
+    closed = close(curry(lambda x: scalar(objective)(x[0]), ()), (1,))
     problem = unbounded(name, closed)
     if bounds is not None and method in (None, "bounded", "Bounded"):
         problem = Problem(name, closed, *bound_arrays([bounds], 1))

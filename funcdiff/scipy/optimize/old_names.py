@@ -14,7 +14,7 @@ from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.minimizing import minimize
 from funcdiff.scipy.optimize.minimizing_scalars import inside, minimize_scalar
-from funcdiff.scipy.optimize.programs import curried, depends, value_or_zeros
+from funcdiff.scipy.optimize.programs import curry, depends, value_or_zeros
 from funcdiff.scipy.optimize.solvers import scipys, takes_positions
 
 
@@ -65,7 +65,7 @@ def _cover(name: str, old: _Old) -> None:
         starts: dict[str, Any] = {
             k: given.pop(k) for k in ("x0", "x1", "x2", "brack") if k in given
         }
-        if not (holds_traced(starts) or depends(curried(f, extra), _inside(starts))):
+        if not (holds_traced(starts) or depends(curry(f, extra), _inside(starts))):
             return scipys(name)(*args, **kwargs)
         full = given.pop("full_output")
         if (full and not old.output) or given.pop("retall", False):
@@ -135,7 +135,7 @@ def fmin_l_bfgs_b(
     1.0
     """
     start = _inside({"x0": x0})
-    if not (holds_traced([x0, bounds]) or depends(curried(func, args), start)):
+    if not (holds_traced([x0, bounds]) or depends(curry(func, args), start)):
         return scipys("fmin_l_bfgs_b")(func, x0, fprime, args, approx_grad, bounds, **settings)
     callback = settings.pop("callback", None)
     if "factr" in settings:

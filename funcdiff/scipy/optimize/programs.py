@@ -67,32 +67,32 @@ class Closed:
     @property
     def gradient(self) -> Closed:
         """The gradient of a scalar function by its first argument."""
-        return Closed(_derived(self.program, "gradient"), self.captures)
+        return Closed(_derivative(self.program, "gradient"), self.captures)
 
     @property
     def jacobian(self) -> Closed:
         """The Jacobian by the first argument."""
-        return Closed(_derived(self.program, "jacobian"), self.captures)
+        return Closed(_derivative(self.program, "jacobian"), self.captures)
 
     @property
     def hessian(self) -> Closed:
         """The Hessian of a scalar function by its first argument."""
-        return Closed(_derived(self.program, "hessian"), self.captures)
+        return Closed(_derivative(self.program, "hessian"), self.captures)
 
     @property
     def slope(self) -> Closed:
         """The derivative of a function of elements, one by one."""
-        return Closed(_derived(self.program, "slope"), self.captures)
+        return Closed(_derivative(self.program, "slope"), self.captures)
 
     @property
     def hessian_product(self) -> Closed:
         """The product of the Hessian with a second argument."""
-        return Closed(_derived(self.program, "hessian_product"), self.captures)
+        return Closed(_derivative(self.program, "hessian_product"), self.captures)
 
     @property
     def curvature(self) -> Closed:
         """The Hessian of the product of a vector of functions with a second argument."""
-        return Closed(_derived(self.program, "curvature"), self.captures)
+        return Closed(_derivative(self.program, "curvature"), self.captures)
 
 
 def _operand(x: Any, type_: ArrayType) -> Any:
@@ -115,7 +115,7 @@ def close(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = FLOAT) -
     return Closed(program_of(*trace.recording), trace.captures)
 
 
-def curried(
+def curry(
     f: Callable[..., Any],
     args: Any,
     keywords: Mapping[str, Any] | None = None,
@@ -179,7 +179,7 @@ _TRANSFORMS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @memoised
-def _derived(program: Program, transform: str) -> Program:
+def _derivative(program: Program, transform: str) -> Program:
     """Return ``(x, *captures) -> D f(x)`` for a program of f; a vector comes behind x."""
     first = program.input_types[:1]
     vectors = {"hessian_product": first, "curvature": program.output_types}

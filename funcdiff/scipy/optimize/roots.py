@@ -16,7 +16,7 @@ from funcdiff.errors import InputError, user_location
 from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.active_set import SolutionWarning
-from funcdiff.scipy.optimize.programs import Closed, close, curried, depends, value_or_zeros
+from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
 
 _JACOBIAN: Final = ("hybr", "lm")
@@ -63,11 +63,13 @@ def root_at(
 
     `start` says how large the function is elsewhere; `tangent_solve` is as in `custom_root`.
     """
-    (checked,) = call_solver(_checked, [equation], [x, start], {"name": name}, [(x.shape, x.dtype)])
+    (checked,) = call_solver(
+        _check_root, [equation], [x, start], {"name": name}, [(x.shape, x.dtype)]
+    )
     return solution_of(name, equation, checked, tangent_solve)
 
 
-def _checked(
+def _check_root(
     functions: Sequence[Closed], arrays: Sequence[Any], settings: Mapping[str, Any]
 ) -> tuple[Any]:
     x, start = arrays
@@ -126,7 +128,7 @@ def root(
     """
     x = start_of(x0)
     flat = np.atleast_1d(x).ravel() if method in _JACOBIAN else x
-    equation = curried(fun, args, pair=jac is True)
+    equation = curry(fun, args, pair=jac is True)
     if not (holds_traced([x0]) or depends(equation, value_or_zeros(flat))):
         return scipys("root")(fun, x0, args, method, jac, tol, callback, options)
     name = f"root({name_of(fun)})"
@@ -182,7 +184,7 @@ def fsolve(
     0.25
     """
     start = np.atleast_1d(start_of(x0)).ravel()
-    equation = curried(func, args)
+    equation = curry(func, args)
     if not (holds_traced([x0]) or depends(equation, value_or_zeros(start))):
         return scipys("fsolve")(func, x0, args, fprime, full_output, col_deriv, **settings)
     name = f"fsolve({name_of(func)})"
@@ -269,7 +271,7 @@ def fixed_point(
     """
     start = start_of(x0)
     name = f"fixed_point({name_of(func)})"
-    image = curried(func, args)
+    image = curry(func, args)
     if not (holds_traced([x0]) or depends(image, value_or_zeros(start))):
         return scipys("fixed_point")(func, x0, args, xtol, maxiter, method)
     settings = {"xtol": xtol, "maxiter": maxiter, "method": method}

@@ -11,7 +11,7 @@ import numpy as np
 from funcdiff.api.calls.arguments import name_of
 from funcdiff.core.types import BOOL, FLOAT
 from funcdiff.scipy.covered import covers, holds_traced
-from funcdiff.scipy.optimize.programs import Closed, curried, depends, value_or_zeros
+from funcdiff.scipy.optimize.programs import Closed, curry, depends, value_or_zeros
 from funcdiff.scipy.optimize.roots import close_equation, root_at, start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
@@ -43,7 +43,7 @@ def _cover_bracketed(name: str) -> None:
     def solver(f: Callable[..., Any], a: Any, b: Any, *rest: Any, **keywords: Any) -> Any:
         settings = {**dict(zip(names[3:], rest, strict=False)), **keywords}
         args = settings.pop("args", ())
-        equation = curried(f, args)
+        equation = curry(f, args)
         if not (holds_traced([a, b]) or depends(equation, value_or_zeros(start_of(a))[()])):
             return scipys(name)(f, a, b, args, **settings)
         what = f"{name}({name_of(f)})"
@@ -51,7 +51,7 @@ def _cover_bracketed(name: str) -> None:
         full = settings.pop("full_output", False)
         ends = [start_of(end) for end in (a, b)]
         found, numbers = call_solver(
-            _bracketed, [closed], ends, {"function": name, "settings": settings},
+            _solve_in_bracket, [closed], ends, {"function": name, "settings": settings},
             [((), FLOAT), *_REPORT.shapes],
         )  # fmt: skip
         root = root_at(what, closed, found, ends[0])
@@ -63,7 +63,7 @@ def _cover_bracketed(name: str) -> None:
     covers("scipy.optimize", name, closures=True)(solver)
 
 
-def _bracketed(
+def _solve_in_bracket(
     functions: Sequence[Closed], arrays: Sequence[Any], settings: Mapping[str, Any]
 ) -> tuple[Any, Any]:
     solve = scipys(settings["function"])
@@ -109,7 +109,7 @@ def root_scalar(
     >>> print(np.round(fd.grad(cube_root)(8.0), 9))  # 1/12
     0.083333333
     """
-    equation = curried(f, args, pair=fprime is True or fprime2 is True)
+    equation = curry(f, args, pair=fprime is True or fprime2 is True)
     starts = {"x0": x0, "x1": x1} if bracket is None else {"a": bracket[0], "b": bracket[1]}
     given = {k: start_of(v) for k, v in starts.items() if v is not None}
     first = next(iter(given.values()), None)
@@ -187,7 +187,7 @@ def newton(
     0.25
     """
     start = start_of(x0)
-    equation = curried(func, args)
+    equation = curry(func, args)
     if not (holds_traced([x0, x1]) or depends(equation, value_or_zeros(start)[()])):
         return scipys("newton")(
             func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp

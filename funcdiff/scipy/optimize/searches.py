@@ -12,10 +12,15 @@ from funcdiff.api.calls.arguments import name_of
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import InputError, user_location
 from funcdiff.scipy.covered import covers, holds_traced
-from funcdiff.scipy.optimize.constraints import bound_arrays, bound_sides, feasible, listed
+from funcdiff.scipy.optimize.constraints import (
+    bound_arrays,
+    bound_sides,
+    feasible,
+    list_constraints,
+)
 from funcdiff.scipy.optimize.minimizing import kind_of, minimize_keywords
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
-from funcdiff.scipy.optimize.programs import Closed, close, curried, depends, scalar, value_or_zeros
+from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, scalar, value_or_zeros
 from funcdiff.scipy.optimize.roots import start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys
 
@@ -27,7 +32,7 @@ _REPORTS: Final = {
 }
 
 
-def _named(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments_by_name(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments by their names; those of the objective are there even if empty."""
     names = list(signature(scipys(name)).parameters)
     given = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -38,10 +43,10 @@ def _cover_search(name: str) -> None:
     """Cover a function ``name(func, bounds, args, ...)``."""
 
     def search(func: Callable[..., Any], bounds: Any, *args: Any, **kwargs: Any) -> Any:
-        given = _named(name, (func, bounds, *args), kwargs)
-        objective = curried(func, given.pop("args"))
+        given = _arguments_by_name(name, (func, bounds, *args), kwargs)
+        objective = curry(func, given.pop("args"))
         sides = bound_sides(bounds)
-        conditions = listed(given.get("constraints", ()))
+        conditions = list_constraints(given.get("constraints", ()))
         size = np.shape(sides[0])[0]
 
         middle = feasible(*(value_or_zeros(s) if holds_traced(s) else s for s in sides))
@@ -132,13 +137,13 @@ def basinhopping(func: Callable[..., Any], x0: Any, *args: Any, **kwargs: Any) -
     >>> print(np.round(fd.grad(least)(2.0), 4))
     1.0
     """
-    given = _named("basinhopping", (func, x0, *args), kwargs)
+    given = _arguments_by_name("basinhopping", (func, x0, *args), kwargs)
     local = dict(given.get("minimizer_kwargs") or {})
     extra = local.pop("args", ())
     start = np.atleast_1d(start_of(x0))
-    conditions = listed(local.pop("constraints", ()))
+    conditions = list_constraints(local.pop("constraints", ()))
     bounds, method, jac = (local.pop(k, None) for k in ("bounds", "method", "jac"))
-    objective = curried(func, extra, pair=jac is True)
+    objective = curry(func, extra, pair=jac is True)
     functions = [objective, *(c.function for c in conditions)]
     fixed = [x0, bound_sides(bounds), [(c.lower, c.upper) for c in conditions]]
     if not (holds_traced(fixed) or any(depends(f, value_or_zeros(start)) for f in functions)):
@@ -206,7 +211,7 @@ def brute(
     """
     size = len(ranges)
     start = np.array([r.start if isinstance(r, slice) else r[0] for r in ranges], FLOAT)
-    objective = scalar(curried(func, args))
+    objective = scalar(curry(func, args))
     if not depends(objective, start):
         finish = {} if finish is ... else {"finish": finish}
         return scipys("brute")(func, ranges, args, Ns, full_output, **finish, **settings)

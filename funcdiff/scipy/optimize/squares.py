@@ -13,7 +13,7 @@ from funcdiff.numpy.creation.construction import array
 from funcdiff.scipy.covered import covers, holds_traced
 from funcdiff.scipy.optimize.losses import LOSSES
 from funcdiff.scipy.optimize.minimum import Problem, minimum_at, unbounded
-from funcdiff.scipy.optimize.programs import Closed, close, curried, depends, value_or_zeros, vector
+from funcdiff.scipy.optimize.programs import Closed, close, curry, depends, value_or_zeros, vector
 from funcdiff.scipy.optimize.roots import start_of
 from funcdiff.scipy.optimize.solvers import Report, call_solver, scipys, takes_positions
 
@@ -61,7 +61,7 @@ def least_squares(
     [0.333333 0.333333 0.333333]
     """
     start = np.atleast_1d(start_of(x0))
-    residuals = vector(curried(fun, args, kwargs))
+    residuals = vector(curry(fun, args, kwargs))
     sides = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else tuple(bounds)
     if not (
         holds_traced([x0, sides, f_scale, settings]) or depends(residuals, value_or_zeros(start))
@@ -141,7 +141,7 @@ def leastsq(
     [0.333333 0.333333 0.333333]
     """
     start = np.atleast_1d(start_of(x0)).ravel()
-    residuals = vector(curried(func, args))
+    residuals = vector(curry(func, args))
     if not (holds_traced([x0]) or depends(residuals, value_or_zeros(start))):
         return scipys("leastsq")(func, x0, args, Dfun, full_output, col_deriv, **settings)
     closed = close(residuals, start.shape)

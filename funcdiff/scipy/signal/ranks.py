@@ -12,7 +12,7 @@ from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.scipy.covered import covers
 
 
-def _ranked(x: Any, domain: Any, rank: int, name: str) -> Traced:
+def _rank_filter(x: Any, domain: Any, rank: int, name: str) -> Traced:
     """Return the element of that rank among those of a neighbourhood, zeros around the array."""
     if x.dtype.kind not in "biu" and x.dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={x.dtype} is not supported by {name}, at {user_location()}")
@@ -35,7 +35,7 @@ def _ranked(x: Any, domain: Any, rank: int, name: str) -> Traced:
 @covers("scipy.signal")
 def order_filter(a: Any, domain: Any, rank: int) -> Traced:
     """Return the element of a rank in each neighbourhood; the derivative is that of the element."""
-    return _ranked(array(a), np.asarray(domain), rank, "order_filter")
+    return _rank_filter(array(a), np.asarray(domain), rank, "order_filter")
 
 
 @covers("scipy.signal")
@@ -43,7 +43,7 @@ def medfilt(volume: Any, kernel_size: Any = None) -> Traced:
     """Return the median of each neighbourhood; the derivative is that of the element chosen."""
     x = np.atleast_1d(array(volume))
     sizes = np.broadcast_to(3 if kernel_size is None else np.asarray(kernel_size), (x.ndim,))
-    return _ranked(x, np.ones(sizes, bool), prod(sizes.tolist()) // 2, "medfilt")
+    return _rank_filter(x, np.ones(sizes, bool), prod(sizes.tolist()) // 2, "medfilt")
 
 
 @covers("scipy.signal")

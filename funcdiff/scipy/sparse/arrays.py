@@ -93,7 +93,7 @@ class SparseArray(Holder):
 
     def with_data(self, data: Any) -> Any:
         """Return an array of the same pattern."""
-        return made(self.pattern, data)
+        return sparse_array(self.pattern, data)
 
     def distinct(self) -> SparseArray:
         """Return the same array without places that occur twice."""
@@ -162,7 +162,7 @@ def is_array(x: Any) -> bool:
     return isinstance(x.pattern if isinstance(x, SparseArray) else x, SCIPY.sparray)
 
 
-def made(pattern: Any, data: Any) -> Any:
+def sparse_array(pattern: Any, data: Any) -> Any:
     """Return the sparse array of a pattern and entries: SciPy's own if these are not traced."""
     if type(data) is not np.ndarray or data.shape != pattern.data.shape:
         return SparseArray(pattern, data)
@@ -171,7 +171,7 @@ def made(pattern: Any, data: Any) -> Any:
     return found
 
 
-def numbered(x: Any, first: int = 1) -> Any:
+def number_entries(x: Any, first: int = 1) -> Any:
     """Return a sparse array of SciPy's with numbers for entries."""
     found = copy.copy(x if hasattr(x, "data") and x.format not in ("lil", "dok") else x.tocoo())
     found.data = np.arange(first, first + found.data.size).reshape(found.data.shape)
@@ -182,7 +182,7 @@ def with_pattern(x: Any) -> SparseArray:
     """Return any sparse array as one of ours, without places that occur twice."""
     if isinstance(x, SparseArray):
         return x.distinct()
-    pattern = numbered(x)
+    pattern = number_entries(x)
     return SparseArray(pattern, x.data if x.format == pattern.format else x.tocoo().data).distinct()
 
 
@@ -191,7 +191,7 @@ def follow(entries: Any, found: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(follow(entries, part) for part in found)
     if SCIPY.issparse(found):
-        return made(numbered(found), take(entries, found.data))
+        return sparse_array(number_entries(found), take(entries, found.data))
     return take(entries, np.asarray(found))
 
 
@@ -209,7 +209,7 @@ def _sum_duplicates(a: SparseArray) -> SparseArray:
     if a.format == "dia" or (a.format != "coo" and pattern.has_canonical_format):
         return a
     if a.format == "bsr":
-        summed: SparseArray = a if _has_distinct_blocks(pattern) else _scattered(a).tocsr()
+        summed: SparseArray = a if _has_distinct_blocks(pattern) else _as_coordinates(a).tocsr()
         return summed
     coords = pattern.coords if a.format == "coo" else pattern.tocoo(copy=False).coords
     keys = np.ravel_multi_index([c.astype(np.intp) for c in coords], a.shape)
@@ -220,7 +220,7 @@ def _sum_duplicates(a: SparseArray) -> SparseArray:
     sums = products.sum_groups(a.data, group, distinct.size)
     kind = SCIPY.coo_array if is_array(a) else SCIPY.coo_matrix
     found = kind((np.arange(1, distinct.size + 1), places), shape=a.shape).asformat(a.format)
-    return SparseArray(numbered(found), take(sums, found.data))
+    return SparseArray(number_entries(found), take(sums, found.data))
 
 
 def _has_distinct_blocks(pattern: Any) -> bool:
@@ -228,10 +228,10 @@ def _has_distinct_blocks(pattern: Any) -> bool:
     return len({*zip(rows, pattern.indices, strict=True)}) == len(rows)
 
 
-def _scattered(a: SparseArray) -> SparseArray:
+def _as_coordinates(a: SparseArray) -> SparseArray:
     """Return a BSR array in coordinates."""
     found = a.pattern.tocoo()
-    return SparseArray(numbered(found), take(a.data, found.data)).distinct()
+    return SparseArray(number_entries(found), take(a.data, found.data)).distinct()
 
 
 def _no_out(out: Any) -> None:
@@ -314,6 +314,6 @@ def _one_matrix(data: Any, pattern: Any) -> Any:
 pytree.register(
     SparseArray,
     lambda a: ([a.data], Pattern(a.pattern)),
-    lambda aux, children: made(aux.pattern, _one_matrix(children[0], aux.pattern)),
+    lambda aux, children: sparse_array(aux.pattern, _one_matrix(children[0], aux.pattern)),
     names=("data",),
 )

@@ -17,8 +17,8 @@ from funcdiff.scipy.sparse.arrays import (
     SparseArray,
     follow,
     is_sparse,
-    made,
-    numbered,
+    number_entries,
+    sparse_array,
     with_pattern,
 )
 from funcdiff.scipy.sparse.operators import both
@@ -88,7 +88,7 @@ def _of_entries(plain: Any, kind: str, arg: tuple[Any, ...], shape: Any) -> Any:
     numbers = np.arange(1, data.size + 1).reshape(data.shape)
     found = plain((numbers, *places), shape=shape, copy=True)
     if found.data.shape == data.shape:
-        return made(numbered(found), data)
+        return sparse_array(number_entries(found), data)
     return follow(data, found)
 
 
@@ -102,7 +102,7 @@ def _number(tree: Any, first: int, entries: list[Any]) -> Any:
     if is_sparse(tree):
         ours = with_pattern(tree)
         entries.append(np.ravel(ours.data))
-        return numbered(ours.pattern, first)
+        return number_entries(ours.pattern, first)
     if isinstance(tree, list | tuple):
         found = []
         for part in tree:
@@ -164,7 +164,7 @@ def _sparse(x: Any) -> Any:
     if is_sparse(x):
         return x
     found = SCIPY.coo_array(np.ones(np.shape(x)))
-    return SparseArray(numbered(found), np.ravel(x))
+    return SparseArray(number_entries(found), np.ravel(x))
 
 
 def _kronsum(a: Any, b: Any, format: str | None = None) -> Any:

@@ -17,8 +17,8 @@ from funcdiff.scipy.sparse.arrays import (
     SparseArray,
     is_array,
     is_sparse,
-    made,
-    numbered,
+    number_entries,
+    sparse_array,
     take,
     with_pattern,
 )
@@ -35,7 +35,7 @@ def both(a: Any, b: Any, function: Callable[[Any, Any], Any]) -> Any:
     second = function(_ones(left), right)
     if not SCIPY.issparse(first):
         return take(x, first) * take(y, second)
-    return made(numbered(first), take(x, first.data) * take(y, second.data))
+    return sparse_array(number_entries(first), take(x, first.data) * take(y, second.data))
 
 
 def _with_numbers(x: Any) -> tuple[Any, Any]:
@@ -87,7 +87,7 @@ def join(a: Any, b: Any, function: Callable[[Any, Any], Any]) -> Any:
     other.data = b.pattern.data * many
     found = a.pattern + other
     data = function(take(a.data, found.data % many), take(b.data, found.data // many))
-    return made(numbered(found), data)
+    return sparse_array(number_entries(found), data)
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -133,7 +133,7 @@ def _matmul_sparse(a: SparseArray, b: SparseArray) -> Any:
     new = SCIPY.coo_array if is_array(a) else SCIPY.coo_matrix
     found = new((np.arange(1, distinct.size + 1), places), shape=shape).tocsr()
     sums = products.sum_groups(left.data[first] * right.data[second], group, distinct.size)
-    return made(numbered(found), take(sums, found.data)).asformat(kind)
+    return sparse_array(number_entries(found), take(sums, found.data)).asformat(kind)
 
 
 # ---- as methods ----------------------------------------------------------------------------------

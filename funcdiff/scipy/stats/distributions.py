@@ -41,7 +41,7 @@ def cover_distributions() -> None:
         frozen_kind = type(frozen.__name__, (frozen, Holder), {"__reduce__": _reduced_frozen})
         for name, plain in vars(stats).items():
             if isinstance(plain, kind):
-                found = _made(name, plain, frame)
+                found = _make(name, plain, frame)
                 found._frozen_kind = frozen_kind
                 objects[name] = found
                 stand_in(plain, found)
@@ -62,7 +62,7 @@ def _frozen_again(name: str, args: Any, kwds: Any, seed: Any) -> Any:
     return found
 
 
-def _made(name: str, plain: Any, frame: type) -> Any:
+def _make(name: str, plain: Any, frame: type) -> Any:
     borrowed = copy_of(type(plain))
     kind: Any = type(type(plain).__name__, (frame, borrowed), dict(formulas.get(name, {})))
     found = object.__new__(kind)

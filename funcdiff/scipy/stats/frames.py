@@ -42,12 +42,12 @@ def for_traced(function: F) -> F:
     def chosen(self: Any, *args: Any, **kwds: Any) -> Any:
         if current_builder() is None or not (holds_traced(args) or holds_traced(kwds)):
             return getattr(self._plain, name)(*args, **kwds)
-        return function(self, *map(_joined, args), **{k: _joined(v) for k, v in kwds.items()})
+        return function(self, *map(_join, args), **{k: _join(v) for k, v in kwds.items()})
 
     return cast(F, chosen)
 
 
-def _joined(value: Any) -> Any:
+def _join(value: Any) -> Any:
     joins = type(value) in (list, tuple) and is_traced(value)
     return funcdiff.numpy.array(value) if joins else value
 
@@ -86,7 +86,7 @@ def _method_of_value(name: str) -> Callable[..., Any]:
     """Return a method of a value in standard form, such as the distribution function."""
 
     def compute(self: Any, x: Any, *args: Any, **kwds: Any) -> Any:
-        shapes, x, _, valid = self._standardized(x, args, kwds)
+        shapes, x, _, valid = self._standardize(x, args, kwds)
         return np.where(valid, method(self._key, name, x, *shapes), self.badvalue)
 
     compute.__name__ = compute.__qualname__ = name
@@ -123,7 +123,7 @@ class Distribution(Holder):
         loc, scale = map(funcdiff.numpy.asarray, (loc, scale))
         return tuple(map(_floating, shapes)), loc, scale
 
-    def _standardized(self, x: Any, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any, Any]:
+    def _standardize(self, x: Any, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any, Any]:
         """Return shape parameters, the argument in standard form, and where the scale is one."""
         shapes, loc, scale = self._parameters(args, kwds)
         x = funcdiff.numpy.asarray(x)
@@ -258,7 +258,7 @@ class Continuous(Distribution):
     @_recorded
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the density; zero, with zero slopes, outside of the support."""
-        shapes, x, scale, valid = self._standardized(x, args, kwds)
+        shapes, x, scale, valid = self._standardize(x, args, kwds)
         value = density(self._key, "pdf", [x, *shapes]) / scale
         return self._inside(value, 0.0, x, shapes, valid)
 
@@ -266,7 +266,7 @@ class Continuous(Distribution):
     @_recorded
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """Return the logarithm of the density."""
-        shapes, x, scale, valid = self._standardized(x, args, kwds)
+        shapes, x, scale, valid = self._standardize(x, args, kwds)
         value = density(self._key, "logpdf", [x, *shapes])
         return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
 

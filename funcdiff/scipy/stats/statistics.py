@@ -95,7 +95,7 @@ def _refusing_search(name: str) -> Any:
     return refuse
 
 
-def _transformed(x: Any, lmbda: Any, xp: Any = None) -> Any:
+def _transform(x: Any, lmbda: Any, xp: Any = None) -> Any:
     """Return Yeo and Johnson's transform, of which each half is one of Box and Cox."""
     above = x >= 0
     upper = special.boxcox1p(np.where(above, x, 0), lmbda)
@@ -106,7 +106,7 @@ define(
     "scipy.stats._morestats",
     boxcox_normmax=_refusing_search("boxcox_normmax"),
     yeojohnson_normmax=_refusing_search("yeojohnson_normmax"),
-    _yeojohnson_transform=_transformed,
+    _yeojohnson_transform=_transform,
 )
 
 

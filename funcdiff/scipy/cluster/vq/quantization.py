@@ -15,7 +15,7 @@ _MODULE: Final = "scipy.cluster.vq"
 _NOTE: Final = "The codes are constants."
 
 
-def _quantized(obs: Any, code_book: Any, kind: Any) -> tuple[Any, Any]:
+def _quantize(obs: Any, code_book: Any, kind: Any) -> tuple[Any, Any]:
     """Return the number of the next row of the book for each observation, and its distance."""
     points, book = array(obs), array(code_book)
     if points.ndim != book.ndim:
@@ -33,13 +33,13 @@ def _quantized(obs: Any, code_book: Any, kind: Any) -> tuple[Any, Any]:
 @covers(_MODULE, note=_NOTE)
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
     """Return codes of observations and distances, with the derivative 0 at a code."""
-    return _quantized(obs, code_book, np.int32)
+    return _quantize(obs, code_book, np.int32)
 
 
 @covers(_MODULE, note=_NOTE)
 def py_vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
     """Return the same, with codes of NumPy's kind of index."""
-    return _quantized(obs, code_book, np.intp)
+    return _quantize(obs, code_book, np.intp)
 
 
 borrow_functions(_MODULE, "whiten")

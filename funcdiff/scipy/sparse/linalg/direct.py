@@ -21,8 +21,8 @@ from funcdiff.scipy.sparse.arrays import (
     follow,
     is_array,
     is_sparse,
-    made,
-    numbered,
+    number_entries,
+    sparse_array,
     with_pattern,
 )
 from funcdiff.scipy.sparse.operators import matmul
@@ -48,7 +48,7 @@ def canonical(A: Any, kind: str = "csc") -> Any:
         a = with_pattern(a)
     if not a.pattern.has_sorted_indices:
         moved = a.pattern.sorted_indices()
-        a = SparseArray(numbered(moved), np.ravel(a.data)[moved.data - 1])
+        a = SparseArray(number_entries(moved), np.ravel(a.data)[moved.data - 1])
     return a
 
 
@@ -82,8 +82,8 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     x = solve_dense(a, columns, SparseSystem(False, permc_spec or "", ""))
     if x.ndim == 1 or x.shape[1] == 1:
         return x.reshape(-1)
-    pattern = numbered(type(a.pattern)(np.ones(x.shape)))
-    return made(pattern, x.reshape(-1) if a.format == "csr" else x.T.reshape(-1))
+    pattern = number_entries(type(a.pattern)(np.ones(x.shape)))
+    return sparse_array(pattern, x.reshape(-1) if a.format == "csr" else x.T.reshape(-1))
 
 
 @covers(MODULE)
@@ -191,7 +191,7 @@ def _splu(
     )
 
 
-def _factorized(A: Any) -> Callable[[Any], Any]:
+def _factorize(A: Any) -> Callable[[Any], Any]:
     """Return a function that solves with A, as `scipy.sparse.linalg.factorized`."""
     return _splu(A).solve
 
@@ -209,11 +209,11 @@ def value_of(A: Any) -> Any:
     data = A.data
     if isinstance(data, Tracer):
         data = np.array(stop_gradient(data))
-    return made(A.pattern, data)
+    return sparse_array(A.pattern, data)
 
 
 cover(MODULE, "splu", _splu, note="Of a traced matrix, only solve() is known, and permc_spec.")
-cover(MODULE, "factorized", _factorized)
+cover(MODULE, "factorized", _factorize)
 
 
 @covers(MODULE, note="A constant: it is made of the values of A, and has no derivative by them.")

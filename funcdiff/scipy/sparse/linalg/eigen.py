@@ -24,7 +24,7 @@ from funcdiff.scipy.sparse.arrays import (
     Pattern,
     SparseArray,
     is_sparse,
-    made,
+    sparse_array,
     with_pattern,
 )
 from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN, spsolve
@@ -71,7 +71,7 @@ def _hermitian_like(request: Request, data: Any) -> Any:
 
 
 def _hermitian_value(request: Request, data: Any) -> Any:
-    a = made(request.pattern.pattern, data)
+    a = sparse_array(request.pattern.pattern, data)
     given = request.keywords()
     if request.name == "lobpcg":
         return tuple(PLAIN.lobpcg(a, given.pop("X"), request.mass.value, **given)[:2])
@@ -87,7 +87,7 @@ def _hermitian_rule(request: Request, primals: Any, tangents: Any) -> Any:
     w, V = _hermitian(request, data)
     pattern = request.pattern.pattern
     moved = hermitian_tangent(
-        made(pattern, data), made(pattern, t), request.mass.value, w, V
+        sparse_array(pattern, data), sparse_array(pattern, t), request.mass.value, w, V
     )  # fmt: skip
     return (w, V), moved
 
@@ -120,7 +120,7 @@ def _dense(x: Any) -> Any:
     """Return a dense matrix as a block with an entry at every place."""
     pattern = SCIPY.coo_array(np.ones(x.shape))
     pattern.data = np.arange(1, pattern.data.size + 1)
-    return made(pattern, np.ravel(x))
+    return sparse_array(pattern, np.ravel(x))
 
 
 def _request(name: str, A: Any, k: int, mass: Any, options: dict[str, Any]) -> Any:
@@ -175,7 +175,7 @@ def eigsh(
 
 
 def _in_order(request: Request, data: Any) -> Any:
-    a, given = made(request.pattern.pattern, data), request.keywords()
+    a, given = sparse_array(request.pattern.pattern, data), request.keywords()
     return PLAIN.eigsh(a, request.k, request.mass.value, **given, return_eigenvectors=False)
 
 
@@ -210,7 +210,7 @@ def _singular_like(request: Request, data: Any) -> Any:
 
 
 def _singular_value(request: Request, data: Any) -> Any:
-    return PLAIN.svds(made(request.pattern.pattern, data), request.k, **request.keywords())
+    return PLAIN.svds(sparse_array(request.pattern.pattern, data), request.k, **request.keywords())
 
 
 _singular: Final = primitive(_singular_value, result=_singular_like, nondiff_argnums=(0,))
@@ -223,7 +223,8 @@ def _singular_rule(request: Request, primals: Any, tangents: Any) -> Any:
     u, s, vh = _singular(request, data)
     pattern = request.pattern.pattern
     doubled, moved = (
-        _block([[None, a], [a.conj().T, None]]) for a in (made(pattern, data), made(pattern, t))
+        _block([[None, a], [a.conj().T, None]])
+        for a in (sparse_array(pattern, data), sparse_array(pattern, t))
     )
     Q = np.concatenate([u, np.conj(vh.T)]) / np.sqrt(2).astype(s.dtype)
     ds, dQ = hermitian_tangent(doubled, moved, None, s, Q)
@@ -260,7 +261,7 @@ def _general_like(request: Request, data: Any) -> Any:
 
 
 def _general_value(request: Request, data: Any) -> Any:
-    return PLAIN.eigs(made(request.pattern.pattern, data), request.k, **request.keywords())
+    return PLAIN.eigs(sparse_array(request.pattern.pattern, data), request.k, **request.keywords())
 
 
 _general: Final = primitive(_general_value, result=_general_like, nondiff_argnums=(0,))
@@ -272,7 +273,7 @@ def _general_rule(request: Request, primals: Any, tangents: Any) -> Any:
     (data,), (t,) = primals, tangents
     w, X = _general(request, data)
     pattern = request.pattern.pattern
-    A, dA = (made(pattern, x).astype(w.dtype) for x in (data, t))
+    A, dA = (sparse_array(pattern, x).astype(w.dtype) for x in (data, t))
     unit = SCIPY.eye_array(X.shape[0], dtype=w.dtype)
     right, none = dA @ X, np.zeros(1, w.dtype)
     found = []

@@ -9,7 +9,14 @@ import numpy as np
 from funcdiff.api.control.scanning import scan
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.sparse.arrays import SCIPY, is_array, is_sparse, made, numbered, with_pattern
+from funcdiff.scipy.sparse.arrays import (
+    SCIPY,
+    is_array,
+    is_sparse,
+    number_entries,
+    sparse_array,
+    with_pattern,
+)
 from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN
 from funcdiff.scipy.sparse.linalg.eigen import svds
 from funcdiff.scipy.sparse.operators import matmul
@@ -146,7 +153,7 @@ def expm(A: Any) -> Any:
     unit = np.eye(A.shape[0], dtype=A.dtype)
     found = _exponential_times(A, unit, 1.0)
     kind = SCIPY.csc_array if is_array(A) else SCIPY.csc_matrix
-    return made(numbered(kind(np.ones(found.shape))), found.T.reshape(-1))
+    return sparse_array(number_entries(kind(np.ones(found.shape))), found.T.reshape(-1))
 
 
 def _of_pattern(function: Any) -> Any:

@@ -78,7 +78,7 @@ def right_side(A: Any, b: Any) -> tuple[Callable[[Any], Any], Any]:
     return act, b.reshape(-1).astype(np.result_type(b.dtype, dtype or least, least))
 
 
-def solved_with_constants(
+def solve_with_constants(
     act: Callable[[Any], Any],
     b: Any,
     count: int,
@@ -116,14 +116,14 @@ def _run(name: str, keywords: Any, turned: bool, matvec: Callable[[Any], Any], b
             return np.conj(back(np.conj(x))[0])
 
     if turned:
-        given |= {key: _transposed(given[key]) for key in ("M", "M1", "M2") if key in given}
+        given |= {key: _transpose(given[key]) for key in ("M", "M1", "M2") if key in given}
     n = b.size
     operator = PLAIN.LinearOperator((n, n), matvec=matvec, rmatvec=adjoint, dtype=b.dtype)
     x, info = getattr(PLAIN, name)(operator, b, **given)
     return x, np.array([float(info)])
 
 
-def _transposed(M: Any) -> Any:
+def _transpose(M: Any) -> Any:
     """Return the transpose of a preconditioner, or none where it has none: it costs steps only."""
     if M is None or not isinstance(M, PLAIN.LinearOperator):
         return None if M is None else M.T
@@ -146,7 +146,7 @@ def _solver(name: str) -> Callable[..., Any]:
         keywords |= {"x0": value_of(x0)} if x0 is not None else {}
         keywords = {key: value_of(value) for key, value in keywords.items()}
         run = partial(_run, name, tuple(keywords.items()))
-        x, info = solved_with_constants(
+        x, info = solve_with_constants(
             act if shift == 0 else lambda v: act(v) - shift * v,
             b,
             1,
@@ -233,7 +233,7 @@ def _least(name: str) -> Callable[..., Any]:
         parts = [known, np.zeros(n, b.dtype)] if tall else [np.zeros(n, b.dtype), known]
         count = 8 + n if name == "lsqr" else 7
         run = partial(_run_least, name, tuple(keywords.items()), rows, tall, damp, count)
-        v, rest = solved_with_constants(augmented, np.concatenate(parts), count, run)
+        v, rest = solve_with_constants(augmented, np.concatenate(parts), count, run)
         step = v[rows:] if tall else v[:rows]
         x = step if x0 is None else x0 + step
         r = known - act(step)
