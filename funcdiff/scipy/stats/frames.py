@@ -289,7 +289,7 @@ class Discrete(Distribution):
         return self._mass("logpmf", -np.inf, k, args, kwds)
 
     def _mass(self, name: str, outside: float, k: Any, args: Any, kwds: Any) -> Any:
-        shapes, k, _, valid = self._standardized(k, args, kwds)
+        shapes, k, _, valid = self._standardize(k, args, kwds)
         k = stop_gradient(k)  # they are steps in it
         with np.errstate(all="ignore"):
             value = density(self._key, name, [k, *shapes])
