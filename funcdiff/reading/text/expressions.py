@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -16,15 +15,15 @@ def _parse(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-class Substitution(ast.NodeTransformer):
-    """Put expressions in place of names."""
-
-    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
-        self._parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Replace a name."""
-        return self._parts.get(node.id, node)
+def substituted(node: Any, parts: Mapping[str, ast.expr]) -> Any:
+    """Return a new tree with expressions in place of names."""
+    if isinstance(node, ast.Name):
+        return parts.get(node.id, node)
+    if isinstance(node, list):
+        return [substituted(part, parts) for part in node]
+    if not isinstance(node, ast.AST) or not node._fields:
+        return node
+    return type(node)(**{word: substituted(part, parts) for word, part in ast.iter_fields(node)})
 
 
 def build(text: str, **parts: ast.expr) -> ast.expr:
@@ -36,7 +35,7 @@ def build(text: str, **parts: ast.expr) -> ast.expr:
     >>> text_of(build("a * b", a=sum_, b=name("z")))
     '(x + y) * z'
     """
-    found: ast.expr = Substitution(parts).visit(copy.deepcopy(_parse(text)))
+    found: ast.expr = substituted(_parse(text), parts)
     return found
 
 

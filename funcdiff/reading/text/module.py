@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from funcdiff.core.program import Program
 from funcdiff.errors import ProgramError
 from funcdiff.reading.text.control import STATEMENTS
-from funcdiff.reading.text.expressions import Substitution, name, text_of
+from funcdiff.reading.text.expressions import name, substituted, text_of
 from funcdiff.reading.text.layout import in_docstring
 from funcdiff.reading.text.names import is_builtin
 from funcdiff.reading.text.places import IN_PLACE
@@ -199,15 +198,15 @@ def _write(
     writer = Writer(text)
     for word in _words(interface.parameters):
         writer.reserve(word)
-    renamed = Substitution({word: name(writer.new(word)) for word in hidden})
+    renamed: dict[str, ast.expr] = {word: name(writer.new(word)) for word in hidden}
     for word in hidden:
-        writer.assign(text_of(renamed.visit(name(word))), name(word))
+        writer.assign(text_of(renamed[word]), name(word))
         writer.line(f"from builtins import {word}")
     operands: list[ast.expr] = []
     head = ""
     for operand in interface.operands:
         head = writer.text if len(operands) <= interface.arguments else head
-        value = renamed.visit(copy.deepcopy(operand.value)) if hidden else operand.value
+        value = substituted(operand.value, renamed)
         if isinstance(value, ast.Name) or not operand.wanted:
             operands.append(value)
             continue

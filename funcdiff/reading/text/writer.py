@@ -22,12 +22,12 @@ from funcdiff.ops.control.tap import Tap
 from funcdiff.ops.structure.structural import convert_p, select_p
 from funcdiff.reading.labels import Label, label_of
 from funcdiff.reading.text.expressions import (
-    Substitution,
     build,
     call,
     is_simple,
     items,
     name,
+    substituted,
     text_of,
 )
 from funcdiff.reading.text.helpers import Helpers
@@ -315,7 +315,7 @@ class Body:
             word: self.simple(atom) if counts[word] > 1 else x
             for word, atom, x in zip(words, eq.operands, xs, strict=True)
         }
-        found: ast.expr = Substitution(parts).visit(formula)
+        found: ast.expr = substituted(formula, parts)
         return found
 
     def _distinct(self, eq: Equation, x: ast.expr) -> ast.expr:
