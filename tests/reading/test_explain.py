@@ -307,6 +307,22 @@ def test_expressions_in_advice_mean_what_is_written() -> None:
     assert report.advice[2].reason.startswith("it is as small as")
 
 
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (lambda x: x[2], "x[2]"),
+        (lambda x: x[-1, 1], "x[2, 1]"),
+        (lambda x: x[:, 0], "x[:, 0]"),
+        (lambda x: x[1:], "x[1:]"),
+        (lambda x: x[2:], "x[2:]"),
+        (lambda x: x[1:2, ::2], "x[1:2, ::2]"),
+    ],
+)
+def test_a_part_of_an_array_is_written_as_it_was_taken(part: Any, text: str) -> None:
+    (fault,) = fd.explain(fd.grad(lambda x: np.sum(np.sqrt(part(x)))))(np.zeros((3, 4))).faults
+    assert fault.expression == f"0.5 / np.sqrt({text})"
+
+
 def test_the_time_of_a_loop_is_that_of_its_lines() -> None:
     def f(x: Any) -> Any:
         def step(level: Any, row: Any) -> Any:

@@ -58,7 +58,7 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     xs = [_atom(program, atom, made, depth) for atom in eq.operands]
     facts = eq.primitive.facts
     if facts.view and eq.primitive.name in ("broadcast", "reshape"):
-        return _drop_axes(xs[0], eq.operands[0].type.ndim - eq.results[0].type.ndim)
+        return _drop_axes(xs[0], eq.operands[0].type.shape, eq.results[0].type.ndim)
     template = TEMPLATES.get(eq.primitive)
     found = template(eq, xs) if template is not None else None
     if found is not None:
@@ -67,15 +67,16 @@ def _equation(program: Program, eq: Equation, made: dict[int, Equation], depth: 
     return call(word, *xs)
 
 
-def _drop_axes(x: ast.expr, dropped: int) -> ast.expr:
-    """Return ``x[1:2, :]`` as ``x[1, :]`` where so many axes are dropped as such slices have."""
+def _drop_axes(x: ast.expr, shape: Sequence[int], ndim: int) -> ast.expr:
+    """Return ``x[1:2, :]``, of a shape, as ``x[1, :]`` where just such axes are dropped."""
     if not isinstance(x, ast.Subscript):
         return x
     parts = x.slice.elts if isinstance(x.slice, ast.Tuple) else [x.slice]
-    plain = [_single(part) for part in parts]
+    plain = [_single(part) if n == 1 else None for part, n in zip(parts, shape, strict=False)]
+    dropped = len(shape) - ndim
     if not dropped or sum(index is not None for index in plain) != dropped:
         return x
-    chosen = [part if index is None else index for part, index in zip(parts, plain, strict=True)]
+    chosen = [part if index is None else index for part, index in zip(parts, plain, strict=False)]
     return ast.Subscript(x.value, ast.Tuple(chosen) if len(chosen) > 1 else chosen[0])
 
 
@@ -83,13 +84,7 @@ def _single(part: ast.expr) -> ast.expr | None:
     """Return the index of a slice of one element."""
     if not isinstance(part, ast.Slice) or part.step is not None:
         return None
-    ends = [
-        end.value if isinstance(end, ast.Constant) else None for end in (part.lower, part.upper)
-    ]
-    first, stop = (0 if part.lower is None else ends[0]), ends[1]
-    if isinstance(first, int) and isinstance(stop, int) and stop == first + 1:
-        return constant(first)
-    return None
+    return constant(0) if part.lower is None else part.lower
 
 
 def value_text(x: Any, index: tuple[int, ...] | None = None) -> str:
