@@ -6,6 +6,7 @@ That does where all numbers are finite and no operation holds a program of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -155,6 +156,16 @@ def _looks(program: Program, count: int | None) -> dict[int, tuple[Looked | None
     return found
 
 
+@dataclass(slots=True)
+class _Pulled:
+    """A derivative of an operation, as a line uses it: as it is and timed, and how often."""
+
+    line: int
+    step: Step
+    timed: Step
+    count: int = 0
+
+
 class _Watch:
     """Times operations and looks at what they compute; the observer of a tape."""
 
@@ -162,7 +173,7 @@ class _Watch:
         self.sweep = Sweep()
         self._plan, self._line_of = plan, plan.line_of
         self._forward, self._backward = ([0.0] * len(plan.lines) for _ in range(2))
-        self._pulled: list[tuple[int, Program]] = []
+        self._pulled: dict[tuple[int, int], _Pulled] = {}
 
     def run(self, number: int, op: Operation, operands: Sequence[Any]) -> Any:
         """Run an operation, and look at the results."""
@@ -182,9 +193,15 @@ class _Watch:
         return results
 
     def pull(self, number: int, step: Step) -> Step:
-        """Return a derivative that is timed."""
+        """Return a derivative that is timed, the same for each use of a line."""
         line = self._line_of[number]
-        self._pulled.append((line, step.program))
+        pulled = self._pulled.get((line, id(step)))
+        if pulled is None:
+            pulled = self._pulled[line, id(step)] = _Pulled(line, step, self._timed(line, step))
+        pulled.count += 1
+        return pulled.timed
+
+    def _timed(self, line: int, step: Step) -> Step:
         taken = self._backward
 
         def timed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -196,8 +213,7 @@ class _Watch:
 
             return run
 
-        add = step.add and timed(step.add)
-        return Step(step.program, timed(step.run), step.places, step.adds, add)
+        return step._replace(run=timed(step.run), add=step.add and timed(step.add))
 
     def costs(self) -> tuple[Counts, dict[Origin, float]]:
         """Return counts and seconds by where they come from."""
@@ -206,10 +222,10 @@ class _Watch:
             origin: taken for origin, taken in zip(lines, self._forward, strict=True) if taken
         }
         derived = [Origin(place=origin.place, derived=True) for origin in lines]
-        for line, program in self._pulled:
-            row = counts.setdefault(derived[line], [0, 0, 0, 0])
-            for k, count in enumerate(counts_of_step(program)):
-                row[k] += count
+        for pulled in self._pulled.values():
+            row = counts.setdefault(derived[pulled.line], [0, 0, 0, 0])
+            for k, count in enumerate(counts_of_step(pulled.step.program)):
+                row[k] += pulled.count * count
         for origin, taken in zip(derived, self._backward, strict=True):
             if taken:
                 seconds[origin] = seconds.get(origin, 0.0) + taken
