@@ -43,7 +43,10 @@ def inputs(seed: int, count: int) -> Iterator[NDArray[np.float64]]:
 def compare(f: Function, seed: int, arguments: int, found: Count) -> Iterator[str]:
     """Give a line for every input at which a compiled function and the plain one differ."""
     value = fd.jit(f)
-    derivatives = [(fd.jit(fd.grad(f)), fd.grad(f)), (fd.jit(fd.hessian(f)), fd.hessian(f))]
+    derivatives: list[tuple[Function, Function]] = [
+        (fd.jit(fd.grad(f)), fd.grad(f)),
+        (fd.jit(fd.hessian(f)), fd.hessian(f)),
+    ]
     leaves = recent = 0
     for k, x in enumerate(inputs(seed, arguments)):
         found.values += 1
