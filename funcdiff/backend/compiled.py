@@ -8,7 +8,7 @@ from typing import Any
 
 from funcdiff.backend.code.translation import LONGEST
 from funcdiff.backend.kernels.kernels import kernel
-from funcdiff.backend.kernels.preparation import prepared
+from funcdiff.backend.kernels.preparation import prepare
 from funcdiff.backend.numbers.estimates import is_worth_unrolling
 from funcdiff.core import evaluate
 from funcdiff.core.program import Program
@@ -22,7 +22,7 @@ def fastest(program: Program, *, native: bool = False) -> Callable[..., list[Any
     """
     if os.environ.get("FUNCDIFF_INTERPRET") == "1":
         return evaluate.executable(program)
-    ready = prepared(program)
+    ready = prepare(program)
     if len(ready.equations) > LONGEST and not is_worth_unrolling(ready):
         return evaluate.executable(program)
     return kernel(program, native=native)

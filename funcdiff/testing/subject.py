@@ -64,14 +64,14 @@ class Point(NamedTuple):
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with other values of the chosen leaves."""
-        return self._filled(self.leaves, values)
+        return self._fill(self.leaves, values)
 
     def tangents(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return tangents of the arguments: zero for integers, text and flags as they are."""
         still = [np.zeros_like(x)[()] if is_numeric(x) else x for x in self.leaves]
-        return self._filled(still, values)
+        return self._fill(still, values)
 
-    def _filled(self, leaves: list[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    def _fill(self, leaves: list[Any], values: Sequence[Any]) -> tuple[Any, ...]:
         changed = list(leaves)
         for k, value in zip(self.chosen, values, strict=True):
             changed[k] = value

@@ -17,7 +17,7 @@ from hypothesis import given
 import funcdiff as fd
 from funcdiff.backend.blocks.grouping import Loop, group
 from funcdiff.backend.kernels.kernels import Kernel
-from funcdiff.backend.native.compiling import compiled
+from funcdiff.backend.native.compiling import compile_loop
 from funcdiff.backend.native.expressions import formula
 from funcdiff.core.program import Program
 from funcdiff.errors import InputError
@@ -33,7 +33,7 @@ def loop_of(f: Callable[..., Any], *arrays: Any) -> Callable[..., Any]:
     """Return the ufunc of the single loop that computes a function of arrays."""
     program = fd.trace(f)(*arrays)
     (loop,) = loops_of(program)
-    made = compiled(loop)
+    made = compile_loop(loop)
 
     def run(*xs: Any) -> Any:
         return made.function(*[xs[program.inputs.index(v)] for v in loop.operands])
@@ -298,8 +298,8 @@ def test_large_arrays_run_in_blocks_of_several_threads() -> None:
 def test_machine_code_is_shared_by_shapes_and_freed() -> None:
     f = lambda x: np.tanh(x) * 0.123456789 + x
     (one,), (two,) = (loops_of(fd.trace(f)(np.ones(n))) for n in (5, 6))
-    made = compiled(one)
-    assert compiled(two) is made
+    made = compile_loop(one)
+    assert compile_loop(two) is made
     reference = weakref.ref(made)
     del made
     assert reference() is None

@@ -56,7 +56,7 @@ BACKEND: Final = (
             "found[made] = found[operand]",
             "a transposed triangle is still the lower one"),
     Planted("backend/code/triangles.py",
-            "last = _inner(rows, left, len(x)), _inner(columns, _flipped(right), len(x))",
+            "last = _inner(rows, left, len(x)), _inner(columns, _flip(right), len(x))",
             "last = _inner(rows, left, len(x)), _inner(columns, right, len(x))",
             "the rows of the right matrix are taken for its columns"),
     Planted("backend/code/triangles.py",

@@ -95,7 +95,7 @@ class _Turner:
     def outputs(self) -> list[Tracer]:
         """Record all equations; return the outputs, as rows in order in memory."""
         for eq in self._program.equations:
-            made = self._turned(eq)
+            made = self._as_columns(eq)
             if made is not None:
                 self._columns[eq.results[0].number] = made
                 continue
@@ -107,7 +107,7 @@ class _Turner:
             self._rows.update(zip((v.number for v in eq.results), ys, strict=True))
         return [self._output(atom) for atom in self._program.outputs]
 
-    def _turned(self, eq: Equation) -> Tracer | None:
+    def _as_columns(self, eq: Equation) -> Tracer | None:
         """Return the result of an equation as columns, if it works row by row on short rows."""
         if len(eq.results) != 1:
             return None

@@ -27,7 +27,7 @@ Expansion: TypeAlias = Callable[..., Any]
 def _logistic(x: Tracer) -> Any:
     """Return 1/(1 + e⁻ˣ)."""
     one = constant(1, x.type)
-    return ops.div(one, add(ops.exp(_negated(x)), one))
+    return ops.div(one, add(ops.exp(_negate(x)), one))
 
 
 def _logaddexp(x: Tracer, y: Tracer) -> Any:
@@ -74,7 +74,7 @@ def expand(program: Program) -> Program:
         return builder.program(walk(program, [builder.input(t) for t in program.input_types], rule))
 
 
-def _negated(x: Tracer) -> Tracer:
+def _negate(x: Tracer) -> Tracer:
     """Return -x: without a step more where it is a product with something negated."""
     if found := made_by(x, neg_p):
         return found[1][0]

@@ -81,7 +81,7 @@ def triangular_product(left: Lower, right: Lower) -> Callable[..., Any]:
         panels = _panels(len(x))
         for rows in panels if left is not None else [slice(0, len(x))]:
             for columns in panels if right is not None else [slice(0, len(x))]:
-                first, last = _inner(rows, left, len(x)), _inner(columns, _flipped(right), len(x))
+                first, last = _inner(rows, left, len(x)), _inner(columns, _flip(right), len(x))
                 inner = slice(max(first.start, last.start), min(first.stop, last.stop))
                 place = out[rows, columns]
                 if inner.start < inner.stop:
@@ -93,7 +93,7 @@ def triangular_product(left: Lower, right: Lower) -> Callable[..., Any]:
     return function
 
 
-def _flipped(lower: Lower) -> Lower:
+def _flip(lower: Lower) -> Lower:
     return None if lower is None else not lower
 
 

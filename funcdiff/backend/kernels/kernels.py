@@ -31,8 +31,8 @@ from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.sparse import row_adder
 from funcdiff.backend.code.triangles import WORTHWHILE
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
-from funcdiff.backend.kernels.preparation import prepared
-from funcdiff.backend.native.compiling import compiled
+from funcdiff.backend.kernels.preparation import prepare
+from funcdiff.backend.native.compiling import compile_loop
 from funcdiff.backend.native.expressions import formula, is_mostly_loops, is_worth_a_loop
 from funcdiff.backend.numbers.loops import loop_of_numbers, while_of_numbers
 from funcdiff.backend.numbers.scalars import Attempt
@@ -312,7 +312,7 @@ class _KernelWriter(PieceWriter):
         return [*lines, f"{combined}= {call}" if combined else call, *delivered]
 
     def _loop(self, loop: Loop) -> list[str]:
-        made = compiled(loop)
+        made = compile_loop(loop)
         name = self._bind(made, f"loop_{len(self._names)}", made.function)
         self._bind_numbered(("code of", made), "code_", made)  # which has to live as long
         arrays = ", ".join(map(self._name, (*loop.operands, *loop.stored)))
@@ -393,7 +393,7 @@ def _is_seen_by_user(eq: Equation) -> bool:
 @memoised
 def kernel(program: Program, *, native: bool = False) -> Kernel | Unrolled:
     """Return the kernel of a program, memoised by value."""
-    program = prepared(program)
+    program = prepare(program)
     code = None if native and is_mostly_loops(program) else unroll(program)
     if code is None:
         return Kernel(program, Limits(), native=native)

@@ -94,7 +94,7 @@ def scan(p: Scan, body: Body) -> Callable[..., Any]:
     def function(*operands: Any) -> Any:
         constants, carry, xs = p.split(operands)
         ys = {k: np.empty((p.length, *types[k].shape), types[k].dtype) for k in stacked}
-        buffers = [_started(p, types[k], carry[k]) for k in places.kept]
+        buffers = [_start(p, types[k], carry[k]) for k in places.kept]
         # one is written while the other is read
         memory, spare = (_memory([types[k] for k in places.carried]) for _ in range(2))
         walked = [*xs, *(ys[k] for k in places.rows)]
@@ -116,7 +116,7 @@ def scan(p: Scan, body: Body) -> Callable[..., Any]:
     return function
 
 
-def _started(p: Scan, type_: ArrayType, start: Any) -> Any:
+def _start(p: Scan, type_: ArrayType, start: Any) -> Any:
     """Return memory for all values of a carry, with the first one in it."""
     buffer = np.empty((p.length + 1, *type_.shape), type_.dtype)
     buffer[p.length if p.reverse else 0] = start

@@ -17,7 +17,7 @@ from funcdiff.space import broadcast_p
 
 
 @memoised
-def prepared(program: Program) -> Program:
+def prepare(program: Program) -> Program:
     """Return the program that is compiled: with loops where that is quicker."""
     program = tidy(as_run(program))
     looped = _put_together(roll(program))
@@ -37,7 +37,7 @@ def owns_results(program: Program) -> bool:
 
     So it is if the program is interpreted, too.
     """
-    return all(_owns_results(p) for p in {program, prepared(program)})
+    return all(_owns_results(p) for p in {program, prepare(program)})
 
 
 def _owns_results(program: Program) -> bool:

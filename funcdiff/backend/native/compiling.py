@@ -68,7 +68,7 @@ _shared: Final[WeakValueDictionary[tuple[str, bytes, int], Compiled]] = WeakValu
 """Those that kernels use, by text, types and number of results."""
 
 
-def compiled(loop: Loop) -> Compiled:
+def compile_loop(loop: Loop) -> Compiled:
     """Return the ufunc of a loop; loops of one text share it, whatever their shape."""
     types = bytes(v.type.dtype.num for v in (*loop.operands, *loop.stored))
     key = (loop_text(loop), types, len(loop.stored))

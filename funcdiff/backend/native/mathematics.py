@@ -97,7 +97,7 @@ def _power_of_two(shifted: Vector) -> Vector:
     return ((shifted.bits + 1023) << 52).number
 
 
-def _scaled(x: Vector, k: Vector) -> Vector:
+def _scale(x: Vector, k: Vector) -> Vector:
     """Return x·2ᵏ in two steps, so that neither factor leaves the range."""
     half = k * 0.5 + _SHIFT
     rest = (k - (half - _SHIFT)) + _SHIFT
@@ -109,7 +109,7 @@ def exp(x: Vector, halvings: int = 0) -> Vector:
     x = _at_least(_at_most(x, 711.0), -746.0)
     k = (x * _LOG2_E + _SHIFT) - _SHIFT
     r = (x - k * _LN2[0]) - k * _LN2[1]
-    return _scaled(1.0 + (r + r * r * polynomial(r, _EXP)), k - halvings)
+    return _scale(1.0 + (r + r * r * polynomial(r, _EXP)), k - halvings)
 
 
 def expm1(x: Vector) -> Vector:
@@ -122,7 +122,7 @@ def expm1(x: Vector) -> Vector:
     lost = (high - r) - low
     e = r + (r * r * polynomial(r, _EXP) + (lost + lost * r))
     inverse = where(k < 1000.0, ((1023 - shifted.bits) << 52).number, 0.0)
-    return where(x.compare("oeq", 0.0), x, _scaled((1.0 - inverse) + e, k))
+    return where(x.compare("oeq", 0.0), x, _scale((1.0 - inverse) + e, k))
 
 
 def tanh(x: Vector) -> Vector:
@@ -200,7 +200,7 @@ def log1p(x: Vector) -> Vector:
     return where(x.unary("fabs") < 2.0**-54, x, result)
 
 
-def _turned(x: Vector, quarters: int, name: str) -> Vector:
+def _sine_of_turns(x: Vector, quarters: int, name: str) -> Vector:
     """Return sin(x + quarters·π/2)."""
     shifted = x * (1 / (_HALF_PI[0] + _HALF_PI[1])) + _SHIFT
     k, n = shifted - _SHIFT, shifted.bits + quarters
@@ -223,12 +223,12 @@ def _turned(x: Vector, quarters: int, name: str) -> Vector:
 
 def sin(x: Vector) -> Vector:
     """Return the sine or cosine of what is left after quarters of a turn."""
-    return where(x.compare("oeq", 0.0), x, _turned(x, 0, "sin"))
+    return where(x.compare("oeq", 0.0), x, _sine_of_turns(x, 0, "sin"))
 
 
 def cos(x: Vector) -> Vector:
     """Return the sine, a quarter of a turn further."""
-    return _turned(x, 1, "cos")
+    return _sine_of_turns(x, 1, "cos")
 
 
 def _by_library(name: str, x: Vector, result: Vector, flags: Vector) -> Vector:

@@ -46,8 +46,8 @@ def while_of_numbers(p: While) -> Callable[..., Any] | None:
 
     It raises what `scalars.Attempt` expects where NumPy would not raise.
     """
-    test = _unrolled(p.test)
-    sweeps = [_unrolled(body) for body in p.sweeps]
+    test = _unroll(p.test)
+    sweeps = [_unroll(body) for body in p.sweeps]
     first = p.constants
     carried = [body.output_types[:n] for body, n in zip(p.sweeps, p.carries, strict=True)]
     if test is None or None in sweeps or INT in [t.dtype for types in carried for t in types]:
@@ -61,7 +61,7 @@ def while_of_numbers(p: While) -> Callable[..., Any] | None:
     return Source("\n".join(lines) + "\n", names).function()
 
 
-def _unrolled(program: Program) -> Body | None:
+def _unroll(program: Program) -> Body | None:
     """Return the statements of a test or a sweep, which may do nothing but hand on."""
     body = unroll_body(program)
     if body is None and not program.equations and all(map(is_handed_on, program.inputs)):

@@ -42,7 +42,7 @@ from funcdiff.ops.structure.structural import stop_gradient_p
 from funcdiff.space import Axes
 
 
-def _packed(*numbers: float) -> Any:
+def _pack(*numbers: float) -> Any:
     """Return an array of floats."""
     x: Any = np.empty(len(numbers))
     pack_into(f"{len(numbers)}d", x, 0, *numbers)
@@ -54,7 +54,7 @@ _UNPACKED: Final = 16
 
 _NAMES: Final = {
     "math": math, "array": np.array, "float64": np.float64, "bool_": np.bool_,
-    "packed": _packed, "divert": divert,
+    "packed": _pack, "divert": divert,
 }  # fmt: skip
 
 _OF_NOTHING: Final[dict[np.ufunc, str]] = {

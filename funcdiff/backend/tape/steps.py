@@ -90,7 +90,7 @@ def _keep(op: Operation, active: Mask, present: Mask | None) -> Step:
     elif facts.model is not None:
         model = operation(op.primitive, facts.model(op.params), op.operands)
         if model is not op:
-            found = _moved(_step_of(model, active, present), model.params, op.params)
+            found = _move(_step_of(model, active, present), model.params, op.params)
     if found is None:
         found = _push(op, active) if present is None else _pull(op, active, present)
     _steps(op)[active, present] = found
@@ -117,7 +117,7 @@ def _spread(step: Step, shape: tuple[int, ...]) -> Step:
     return Step(spread, closure(spread), step.places)
 
 
-def _moved(step: Step, model: Params, params: Params) -> Step | None:
+def _move(step: Step, model: Params, params: Params) -> Step | None:
     """Return the derivative at other places, with `params` where that of a model has its own.
 
     None if it has others, which might follow from those of the model.
@@ -140,7 +140,7 @@ def _moved(step: Step, model: Params, params: Params) -> Step | None:
 
 
 def _pull(op: Operation, active: Mask, present: Mask) -> Step:
-    split = _linearized(op, active)
+    split = _linearize(op, active)
     known = (False,) * split.residuals
     turned = transpose.__wrapped__(split.linear, (True,) * sum(active) + known, present)
     with Builder("pull", SHARED) as builder:
@@ -152,7 +152,7 @@ def _pull(op: Operation, active: Mask, present: Mask) -> Step:
 
 
 def _push(op: Operation, active: Mask) -> Step:
-    split = _linearized(op, active)
+    split = _linearize(op, active)
     with Builder("push", SHARED) as builder:
         residuals = _residuals(split, op, builder)
         ts = [builder.input(t) for t, flag in zip(op.operands, active, strict=True) if flag]
@@ -161,7 +161,7 @@ def _push(op: Operation, active: Mask) -> Step:
         return _step(builder, outputs, range(len(op.results)))
 
 
-def _linearized(op: Operation, active: Mask) -> Linearized:
+def _linearize(op: Operation, active: Mask) -> Linearized:
     if op.calls_user or op.primitive in spectra.primitives:
         raise NeedsProgramError
     with Builder("operation", CLOSED) as builder:

@@ -220,10 +220,10 @@ def attempt(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | 
     Which is so if anything is not finite, or fails: the program then says what, and where.  While
     results are checked, a failure that is not of numbers or of rules is an error.
     """
-    return copy_context().run(_attempted, partial(function, *args, **kwargs))
+    return copy_context().run(_attempt, partial(function, *args, **kwargs))
 
 
-def _attempted(function: Callable[[], R]) -> R | None:
+def _attempt(function: Callable[[], R]) -> R | None:
     pause()
     np.seterr(divide="call", over="call", invalid="call", under="ignore")
     np.seterrcall(_stop)

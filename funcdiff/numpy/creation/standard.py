@@ -14,7 +14,7 @@ def sort(
     descending: bool = False,
 ) -> Any:  # fmt: skip
     """Return ``np.sort``, or with `descending` that with the largest elements first."""
-    a = _joined(a)
+    a = _join(a)
     if not descending:
         return np.sort(a, axis, kind, order, stable=stable)
     return np.flip(np.sort(a, axis, kind, order, stable=stable), 0 if axis is None else axis)
@@ -28,7 +28,7 @@ def argsort(
 
     Equal elements stay in their order if it is stable.
     """
-    a = _joined(a)
+    a = _join(a)
     if not descending:
         return np.argsort(a, axis, kind, order, stable=stable)
     x = np.ravel(a) if axis is None or np.ndim(a) == 0 else a
@@ -37,7 +37,7 @@ def argsort(
     return np.shape(x)[along] - 1 - np.flip(backwards, along)
 
 
-def _joined(value: Any) -> Any:
+def _join(value: Any) -> Any:
     """Return a list of traced numbers as an array."""
     return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
 

@@ -114,7 +114,7 @@ def transpose_sweeps(p: While, cts: Tangents, operands: Tangents) -> Transposed:
     linear = linear_inputs(p, [x is None for x in operands])
     constants, carries = p.split(operands)
     assembly = Assembly([x.type for x in present(constants)])
-    known = _known(p, assembly, linear)
+    known = _add_known_sweeps(p, assembly, linear)
     forward = [_known_carry(p, k, linear[k], carries[k]) for k in _known_sweeps(p, linear)]
     backward: list[list[Tracer]] = []
     arrived = p.results(cts)
@@ -161,7 +161,7 @@ def _known_carry(p: While, k: int, flags: Mask, carry: Sequence[Any]) -> list[An
     return [x for x, flag in zip(carry, flags[head : head + p.carries[k]], strict=True) if not flag]
 
 
-def _known(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
+def _add_known_sweeps(p: While, assembly: Assembly, linear: Sequence[Mask]) -> list[Known]:
     """Add the sweeps that compute what is known; return what is linear in each."""
     places: dict[int, int] = {}
     halves = []

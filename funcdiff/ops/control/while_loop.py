@@ -87,7 +87,7 @@ def _active(p: While, ts: Tangents) -> list[Mask]:
     return input_flags(p, flags, lambda body, active: jvp(body, active)[1])
 
 
-def _wanted(p: While, k: int, active: Mask) -> Mask:
+def _outputs_with_tangents(p: While, k: int, active: Mask) -> Mask:
     """Return which outputs of a sweep must have a tangent: the carries that come with one."""
     carried = active[p.constants : p.constants + p.carries[k]]
     return (*carried, *(False,) * (len(p.sweeps[k].outputs) - p.carries[k]))
@@ -98,7 +98,7 @@ def _instantiate_carries(p: While, xs: Tracers, ts: Tangents, active: list[Mask]
     constants, carries = p.split(ts)
     filled = []
     for k, (carry, starts) in enumerate(zip(carries, p.split(xs)[1], strict=True)):
-        flags = _wanted(p, k, active[k])[: p.carries[k]]
+        flags = _outputs_with_tangents(p, k, active[k])[: p.carries[k]]
         pairs = zip(carry, starts, flags, strict=True)
         filled.append([instantiate(t, x.type) for t, x, flag in pairs if flag])
     return present(constants), filled
@@ -112,7 +112,7 @@ def _while_jvp(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     values: list[int] = []
     tangents: list[int] = []
     for k, (start, tstart) in enumerate(zip(carries, tcarries, strict=True)):
-        pushed, mask = jvp(p.sweeps[k], active[k], _wanted(p, k, active[k]))
+        pushed, mask = jvp(p.sweeps[k], active[k], _outputs_with_tangents(p, k, active[k]))
         step = _push_step(p, k, pushed, mask, (list(values), list(tangents)))
         rows = assembly.add([x.type for x in (*start, *tstart)], step, reverse=p.reverse[k])
         plain = len(mask) - p.carries[k]
@@ -125,7 +125,7 @@ def _while_jvp(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     tys: list[Maybe] = []
     for k, result in enumerate(results):
         n = p.carries[k]
-        tys += spread(result[n:], _wanted(p, k, active[k])[:n])
+        tys += spread(result[n:], _outputs_with_tangents(p, k, active[k])[:n])
     return ys, tys
 
 
@@ -154,7 +154,7 @@ def _while_linearize(p: While, xs: Tracers, ts: Tangents) -> Pushed:
     constants, carries = p.split(xs)
     tconstants, tcarries = _instantiate_carries(p, xs, ts, active)
     splits = [
-        linearize(body, flags, _wanted(p, k, flags))
+        linearize(body, flags, _outputs_with_tangents(p, k, flags))
         for k, (body, flags) in enumerate(zip(p.sweeps, active, strict=True))
     ]
     fixed, sources = _invariant_residuals(p, splits, constants)

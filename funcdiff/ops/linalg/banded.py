@@ -30,7 +30,7 @@ from funcdiff.space import broadcast, mul, reduce_sum, zeros
 # ---- shifted diagonals ---------------------------------------------------------------------------
 
 
-def padded(x: Tracer, axis: int, before: int, after: int) -> Tracer:
+def pad(x: Tracer, axis: int, before: int, after: int) -> Tracer:
     """Return an array with zeros around it along an axis."""
     parts = [
         zeros(x.type.with_shape((*x.shape[:axis], n, *x.shape[axis + 1 :])))
@@ -39,14 +39,14 @@ def padded(x: Tracer, axis: int, before: int, after: int) -> Tracer:
     return concatenate([part for part in (parts[0], x, parts[1]) if part.shape[axis]], axis)
 
 
-def _staggered(x: Tracer, row: int) -> Tracer:
+def _stagger(x: Tracer, row: int) -> Tracer:
     """Return rows of length n, of which the k-th of m is moved by k places, in length n + m - 1.
 
     The rows are along that axis, their elements along the next.
     """
     *_, count, length = x.shape[: row + 2]
     before, after = x.shape[:row], x.shape[row + 2 :]
-    wide = reshape(padded(x, row + 1, 0, count), (*before, count * (length + count), *after))
+    wide = reshape(pad(x, row + 1, 0, count), (*before, count * (length + count), *after))
     width = length + count - 1
     return reshape(slice_along(wide, row, 0, count * width), (*before, count, width, *after))
 
@@ -60,7 +60,7 @@ def band_product(ab: Tracer, x: Tracer, *, lower: int, upper: int) -> Tracer:
         broadcast(ab, shape, (*others, row, row + 1)),
         broadcast(x, shape, (*others, row + 1, row + 2)),
     )
-    sums = reduce_sum(_staggered(terms, row), (row,))
+    sums = reduce_sum(_stagger(terms, row), (row,))
     assert sums.shape[row] == x.shape[-2] + lower + upper
     return slice_along(sums, row, upper, upper + x.shape[-2])
 
@@ -68,7 +68,7 @@ def band_product(ab: Tracer, x: Tracer, *, lower: int, upper: int) -> Tracer:
 def turned_band_product(ab: Tracer, x: Tracer, *, lower: int, upper: int) -> Tracer:
     """Return Aᵀ·X: row j is the sum of ab[k, j]·x[j + k - u]."""
     row = ab.ndim - 2
-    windows = sliding_windows(padded(x, row, upper, lower), row, lower + upper + 1)
+    windows = sliding_windows(pad(x, row, upper, lower), row, lower + upper + 1)
     *others, place, column, number = range(windows.ndim)
     shape = tuple(windows.shape[k] for k in (*others, number, place, column))
     terms = mul(
@@ -93,7 +93,7 @@ def _both_sides(ab: Tracer, count: int, row: int) -> Tracer:
     if count == 1:
         return main
     below = slice_along(ab, row, 1, count)
-    turned = _staggered(padded(below, row, 1, 0), row)  # diagonal k begins at column k
+    turned = _stagger(pad(below, row, 1, 0), row)  # diagonal k begins at column k
     above = slice_along(slice_along(turned, row, 1, count), row + 1, 0, ab.shape[-1])
     return concatenate([reverse(conj(above), (row,)), main, below], row)
 

@@ -47,11 +47,11 @@ def _jvp(p: Symmetric, xs: Tracers, ts: Tangents) -> Pushed:
     x = left @ ((t + flipped(t)) * 0.5) @ flipped(left)
     blocks = on_diagonal(d.type) | (d != 0)
     outside = np.where(blocks, 0, np.tril(x) if p.lower else np.triu(x))
-    moved: Any = outer @ np.where(blocks, 0, _divided(outside, d))
+    moved: Any = outer @ np.where(blocks, 0, _divide(outside, d))
     return [outer, d, order], [moved, np.where(blocks, x, 0), None]
 
 
-def _divided(x: Any, d: Any) -> Any:
+def _divide(x: Any, d: Any) -> Any:
     """Return X·D⁻¹; what a block of one row that is zero divides stands in its column only."""
     diagonal: Any = np.diagonal(d, axis1=-2, axis2=-1)[..., None, :]
     itself: Any = on_diagonal(d.type)

@@ -115,7 +115,7 @@ class Part(Params):
 
 
 @lru_cache(maxsize=64)
-def _kept(p: Part, rows: int, columns: int) -> Any:
+def _mask_of_part(p: Part, rows: int, columns: int) -> Any:
     """Return the mask of what does not become zero."""
     offsets = np.subtract.outer(np.arange(rows), np.arange(columns))
     below, above = (offsets > 0) & p.below, (offsets < 0) & p.above
@@ -125,7 +125,7 @@ def _kept(p: Part, rows: int, columns: int) -> Any:
 def _part_impl(p: Part) -> Callable[..., Any]:
     def function(x: Any) -> Any:
         rows, columns = x.shape[-2:]
-        y = np.where(_kept(p, rows, columns), x, x.dtype.type(0))
+        y = np.where(_mask_of_part(p, rows, columns), x, x.dtype.type(0))
         if p.diagonal not in (0.0, 1.0):
             size = min(rows, columns)
             on_diagonal = np.einsum("...ii->...i", y[..., :size, :size])

@@ -61,13 +61,13 @@ def reflector_tangents(
     none = equal(tau, zeros(tau.type))
     regular = select(per_column(none, u.shape), identity(u.type), u)
     b = triangular_solve(head, rows(dq, 0, rank), lower=True)
-    turn = strictly_lower(_divided(b, regular))
+    turn = strictly_lower(_divide(b, regular))
     turn = strictly_lower(require_zero(turn, per_column(none, turn.shape), "reflectors"))
     du = add(b, neg(matmul(turn, u)))
     dv = matmul(head, turn)
     if length > rank:
         below = add(rows(dq, rank, length), neg(matmul(rows(v, rank, length), du)))
-        below = _divided(below, regular)
+        below = _divide(below, regular)
         below = require_zero(below, per_column(none, below.shape), "reflectors")
         dv = concatenate([dv, below], dv.ndim - 2)
     upper, lower = pad(dr, dr.ndim - 2, length), pad(dv, dv.ndim - 1, dr.shape[-1])
@@ -83,6 +83,6 @@ def _less_unit(q: Tracer) -> Tracer:
     return add(q, neg(select(on_diagonal(q.type), constant(1, q.type), zeros(q.type))))
 
 
-def _divided(x: Tracer, u: Tracer) -> Tracer:
+def _divide(x: Tracer, u: Tracer) -> Tracer:
     """Return X·U⁻¹."""
     return transposed(triangular_solve(transposed(u), transposed(x), lower=True))

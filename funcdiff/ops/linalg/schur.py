@@ -48,7 +48,7 @@ class Below(Params):
     turned: bool
 
 
-def _solved(p: Below) -> Callable[..., Any]:
+def _solve_impl(p: Below) -> Callable[..., Any]:
     def one(t: Any, x: Any) -> Any:
         found = np.zeros_like(x)
         _solve(t, x.copy(), found, turned=p.turned)
@@ -114,7 +114,7 @@ schur_rotation_p: Final = Primitive(
     "schur_rotation",
     Below,
     abstract=_abstract_below,
-    impl=_solved,
+    impl=_solve_impl,
     jvp=_below_jvp,
     transpose=_below_transpose,
 )

@@ -59,14 +59,14 @@ def _abstract(p: Cosine, x: ArrayType) -> Types:
     return (x,)
 
 
-def _transformed(x: Any, *, name: str, kind: int, axis: int, norm: str, orthogonal: bool) -> Any:
+def _transform(x: Any, *, name: str, kind: int, axis: int, norm: str, orthogonal: bool) -> Any:
     compute = scipy_function(name, "scipy.fft")
     return compute(x, kind, axis=axis, norm=norm, orthogonalize=orthogonal)
 
 
 def _impl(p: Cosine) -> Callable[..., Any]:
     return partial(
-        _transformed,
+        _transform,
         name=p.function,
         kind=p.type,
         axis=p.axis,

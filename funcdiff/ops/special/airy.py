@@ -37,7 +37,7 @@ airye_ai_slope: Op = _growing("airye_ai_slope", 1, lambda z: z * airye_ai(z))
 # ---- times exp(-|Re ζ|), which is 1 for z < 0 ----------------------------------------------------
 
 
-def _damped(name: str, k: int, slope: Op) -> Callable[..., Any]:
+def _declare_damped(name: str, k: int, slope: Op) -> Callable[..., Any]:
     def tangent(xs: Tracers, ts: Tangents, y: Any) -> Any:
         (z,), (t,) = xs, ts
         return slope(z) * t + -y * _rate(z, t)
@@ -53,5 +53,5 @@ def _rate(z: Any, t: Any) -> Any:
     return np.sign(np.real(z * root)) * np.real(root * t)
 
 
-airye_bi: Op = _damped("airye_bi", 2, lambda z: airye_bi_slope(z))
-airye_bi_slope: Op = _damped("airye_bi_slope", 3, lambda z: z * airye_bi(z))
+airye_bi: Op = _declare_damped("airye_bi", 2, lambda z: airye_bi_slope(z))
+airye_bi_slope: Op = _declare_damped("airye_bi_slope", 3, lambda z: z * airye_bi(z))

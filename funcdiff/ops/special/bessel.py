@@ -91,7 +91,7 @@ hankel2e: Op = _of_order(
 # ---- any order, times exp(-|Re z|) or exp(-|Im z|), which is not ---------------------------------
 
 
-def _damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
+def _declare_damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
     """Declare a function times exp(-|part(z)|); at the kink of the factor its slope is 0."""
     refuse = undefined(name, "v")
 
@@ -107,8 +107,8 @@ def _damped(name: str, slope: Op, part: Callable[[Any], Any]) -> Op:
     return special(name, tangent=tangent)
 
 
-jve: Op = _damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag)
-yve: Op = _damped(
+jve: Op = _declare_damped("jve", lambda v, z, y: (jve(v - 1, z) - jve(v + 1, z)) / 2, np.imag)
+yve: Op = _declare_damped(
     "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
 )
-ive: Op = _damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)
+ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)

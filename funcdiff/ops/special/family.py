@@ -41,7 +41,7 @@ class Routine:
         return scipy_function(self.name)(*xs)
 
 
-def _found(name: str, substitute: Callable[..., Any] | None) -> Callable[..., Any]:
+def _scipys(name: str, substitute: Callable[..., Any] | None) -> Callable[..., Any]:
     """Return SciPy's function, or what there is instead if that is not installed."""
     if substitute is not None and not _is_installed():
         return substitute
@@ -90,10 +90,10 @@ def special(
     """
 
     def compute(*xs: Any) -> Any:
-        return _found(name, substitute)(*xs)
+        return _scipys(name, substitute)(*xs)
 
     def resolve(*operands: np.dtype[Any]) -> np.dtype[Any]:
-        function = _found(name, substitute)
+        function = _scipys(name, substitute)
         return operands[0] if function is substitute else resolver(function)(*operands)
 
     slopes = [undefined(name, slope) if isinstance(slope, str) else slope for slope in partials]

@@ -37,7 +37,7 @@ def _of_unit_interval() -> tuple[Any, Any]:
     return (points + 1) / 2, weights / 2
 
 
-def _weighted(integrand: Callable[[Any], Any], points: Any, weights: Any, shape: Any) -> Any:
+def _weighted_sum(integrand: Callable[[Any], Any], points: Any, weights: Any, shape: Any) -> Any:
     """Return Σ w·f(p), for f that gives arrays of a shape, at several points at once."""
     total: Any = 0.0
     count = max(1, _BLOCK // max(1, int(np.prod(shape, dtype=int))))
@@ -50,13 +50,13 @@ def _weighted(integrand: Callable[[Any], Any], points: Any, weights: Any, shape:
 
 def over_unit_interval(integrand: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
     """Return ∫₀¹ f(t) dt of a function that gives arrays of a shape."""
-    return _weighted(integrand, *_of_unit_interval(), shape)
+    return _weighted_sum(integrand, *_of_unit_interval(), shape)
 
 
 def over_half_line(integrand: Callable[[Any], Any], slope: Any, curvature: Any) -> Any:
     """Return ∫₀^∞ f(v) dv for f decaying like exp(-slope·v - curvature·v²/2), or faster."""
     width = np.asarray(2 / (slope + np.sqrt(slope * slope + 2 * curvature)))
-    return width * _weighted(lambda v: integrand(width * v), *_of_half_line(), width.shape)
+    return width * _weighted_sum(lambda v: integrand(width * v), *_of_half_line(), width.shape)
 
 
 # ---- logarithmic moments of the gamma and beta distributions -------------------------------------

@@ -220,10 +220,10 @@ def _tangent(program: Program, p: Integral, active: Mask) -> Program:
         terms: list[list[Maybe]] = [[] for _ in range(count)]
         moved = present(ts[:first])
         if moved:
-            pushed = _pushed(program, active[:first], count)
+            pushed = _tangents_at(program, active[:first], count)
             inner = replace(
                 p, program=pushed, linear=len(moved), has_errors=False,
-                ends=pushed if p.ends == program else _pushed(p.ends, active[:first], count),
+                ends=pushed if p.ends == program else _tangents_at(p.ends, active[:first], count),
             )  # fmt: skip
             _gather(terms, integral(inner, [*xs[:first], *moved, *xs[first:]]))
         a, b, *points = xs[first:]
@@ -255,7 +255,7 @@ def _flow(p: Integral, xs: Tracers, x: Tracer, t: Maybe) -> list[Tracer]:
 
 
 @memoised
-def _pushed(program: Program, active: Mask, count: int) -> Program:
+def _tangents_at(program: Program, active: Mask, count: int) -> Program:
     """Return ``(*known, *ts, x) -> tangents of the first outputs``, linear in ts."""
     *known, last = program.input_types
     wanted = tuple(k < count for k in range(len(program.outputs)))
@@ -282,8 +282,9 @@ def _transpose(p: Integral, types: Types, cts: Tangents, xs: Tangents) -> Tangen
         for _, on in p.batches
     ]
     rule = replace(
-        p, linear=len(arrived), program=_turned(p.program, linear, present_cts),
-        ends=_turned(p.ends, linear, present_cts), batches=tuple(zip(sizes, flags, strict=True)),
+        p, linear=len(arrived), program=_cotangents_at(p.program, linear, present_cts),
+        ends=_cotangents_at(p.ends, linear, present_cts),
+        batches=tuple(zip(sizes, flags, strict=True)),
     )  # fmt: skip
     given = [x for x in (*xs[:last],) if x is not None]
     pulled = integral(rule, [*given, *arrived, *present(xs[last:])])
@@ -299,7 +300,7 @@ def _kept(values: Sequence[Any], linear: Mask, wanted: bool = False) -> list[Any
 
 
 @memoised
-def _turned(program: Program, linear: Mask, arrived: Mask) -> Program:
+def _cotangents_at(program: Program, linear: Mask, arrived: Mask) -> Program:
     """Return ``(*known, *cts, x) -> cotangents``, for cotangents in double precision."""
     *known, last = program.input_types
     flags = (*(False for _ in range(len(known) - len(linear))), *linear, False)

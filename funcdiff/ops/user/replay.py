@@ -94,7 +94,7 @@ def _run(p: Replay, operands: Sequence[Any]) -> list[Any]:
     maker = entered[p.maker]
     if p.steps:
         plan = maker.plan(operands[: p.operands])
-        program = _changed(plan.program, len(plan.fixed), p.steps)
+        program = _take_steps(plan.program, len(plan.fixed), p.steps)
         found = list(executable(program)(*plan.fixed, *operands))
     else:
         found = list(maker.results(operands))
@@ -109,17 +109,17 @@ def _run(p: Replay, operands: Sequence[Any]) -> list[Any]:
 
 
 @memoised
-def _changed(program: Program, fixed: int, steps: tuple[Step, ...]) -> Program:
+def _take_steps(program: Program, fixed: int, steps: tuple[Step, ...]) -> Program:
     """Return a program with all that has been done to it; its first inputs are fixed."""
     for kind, mask, arrived in steps:
         flags = (*(False for _ in range(fixed)), *mask)
         pulls = kind == "pull"
-        program = transpose(program, flags, arrived) if pulls else _pushed(program, flags)
+        program = transpose(program, flags, arrived) if pulls else _push_forward(program, flags)
     return program
 
 
 @memoised
-def _pushed(program: Program, active: Mask) -> Program:
+def _push_forward(program: Program, active: Mask) -> Program:
     """Return ``(*xs, *ts) -> tangents of the floating results``, linear in ts."""
     wanted = tuple(t.differentiable for t in program.output_types)
     split = linearize(program, active, wanted)

@@ -51,15 +51,15 @@ class SingularFunction(MatrixFunction):
     def shapes(self, a: ArrayType) -> Sequence[tuple[int, ...]]:
         """Return the shapes of both blocks of the function of [[0, A], [Aᴴ, 0]]."""
         *stack, rows, columns = a.shape
-        return self._ordered((*stack, rows, columns), (*stack, columns, rows))
+        return self._in_order((*stack, rows, columns), (*stack, columns, rows))
 
-    def _ordered(self, x: Any, y: Any) -> tuple[Any, Any]:
+    def _in_order(self, x: Any, y: Any) -> tuple[Any, Any]:
         return (y, x) if self.turned else (x, y)
 
     def factors(self, a: Tracer) -> Factors:
         """Return U, s and V, or V, s and U."""
         u, s, vh = svd(a, full=False)
-        u, v = self._ordered(u, adjoint(vh))
+        u, v = self._in_order(u, adjoint(vh))
         return u, s, v
 
     def same(self, w: Tracer) -> Tracer:
@@ -68,7 +68,7 @@ class SingularFunction(MatrixFunction):
 
     def direction(self, t: Tracer, dtype: Any) -> Direction:
         """Return the blocks of a change of [[0, A], [Aᴴ, 0]]."""
-        return self._ordered(convert(t, dtype), convert(adjoint(t), dtype))
+        return self._in_order(convert(t, dtype), convert(adjoint(t), dtype))
 
     def watched(self, x: Tracer, values: Tracer, w: Tracer) -> Tracer:
         """Return a block of a direction, which asks that f(0) is zero."""
