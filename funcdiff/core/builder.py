@@ -86,7 +86,7 @@ class Builder:
         self.exports = False
         self._captured: dict[tuple[int, Ref], int] = {}
         self._outside: dict[int, Any] = {}
-        self.values = Values(name, self.entries, eager=policy.eager)
+        self.values = Values(name, self.entries)
         self._taken: Snapshots | None = None
         self._outer: list[Builder | None] = []
 

@@ -26,20 +26,18 @@ class Values:
         What is traced, for messages.
     entries
         What has been recorded, which grows.
-    eager
-        Whether the values of inputs may be looked at; those of tracers are always asked for.
 
     Attributes
     ----------
     inputs
-        By number: a concrete value, a tracer of an enclosing builder, or None.
+        By number: a concrete value, a tracer of an enclosing builder, or None.  What is captured
+        has a value also where the arguments have none.
     """
 
-    def __init__(self, name: object, entries: list[Entry], *, eager: bool) -> None:
+    def __init__(self, name: object, entries: list[Entry]) -> None:
         self.inputs: MutableMapping[int, Any] = {}
         self._name = name
         self._entries = entries
-        self._eager = eager
         self._values: list[Any] = []
 
     def of(self, atom: Ref, builder: Recorder) -> Any:
@@ -103,9 +101,7 @@ class Values:
                 return value.builder.value(value.atom)
             except ConcreteValueError:
                 return _UNKNOWN
-        if value is None or not self._eager:
-            return _UNKNOWN
-        return value
+        return _UNKNOWN if value is None else value
 
 
 def _asked(op: Operation, operands: Sequence[Any], builder: Recorder) -> Any:

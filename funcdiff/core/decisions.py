@@ -66,7 +66,7 @@ class Decisions:
     def __init__(self, builder: Builder, operands: Sequence[Any]) -> None:
         self.made: list[Decision] = []
         self._builder = builder
-        self._values = Values(builder.name, builder.entries, eager=True)
+        self._values = Values(builder.name, builder.entries)
         given = dict(enumerate(operands))
         self._values.inputs = ChainMap(given, builder.values.inputs)
         self._known: dict[Ref, int] = {}

@@ -305,3 +305,13 @@ def test_a_ufunc_takes_a_list_beside_a_traced_array() -> None:
     slope = (f(numpy, 1.5 + 1e-6) - f(numpy, 1.5 - 1e-6)) / 2e-6
     numpy.testing.assert_allclose(fd.grad(lambda x: f(fnp, x))(1.5), slope, rtol=1e-8)
     assert fd.jit(lambda x: f(fnp, x))(1.5) == f(numpy, 1.5)
+
+
+def test_what_is_made_of_plain_numbers_has_values_where_arguments_have_none() -> None:
+    def f(x: Any) -> Any:
+        unit = fnp.eye(2) @ fnp.array([[1.0, 2.0], [0.0, 4.0]], like=x)
+        return x * float(unit[0, 1]) if unit[1, 1] > 3 else -x
+
+    assert fd.jit(fd.grad(f))(1.5) == 2.0
+    assert fd.vmap(f)(numpy.ones(2)).tolist() == [2.0, 2.0]
+    assert fd.scan(lambda c, _: (f(c), c), 1.0, None, length=3)[0] == 8.0

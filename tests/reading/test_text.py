@@ -38,6 +38,7 @@ from funcdiff.reading.text.names import identifier
 from funcdiff.reading.text.places import IN_PLACE
 from funcdiff.reading.text.templates import TEMPLATES
 from funcdiff.scipy.stats.draws import Draw
+from funcdiff.scipy.stats.entropies import Slope
 from tests.backend.test_source import LAYOUTS
 from tests.reading.readable import KEPT, Kept, network
 from tests.rules.test_rules import NAMED
@@ -98,6 +99,8 @@ def outside(program: Program) -> dict[str, Any]:
             names[word] = eq.operation.function
         if isinstance(eq.params, Draw):
             names["random_variates"] = eq.operation.function
+        if isinstance(eq.params, Slope):
+            names[eq.params.routine] = eq.operation.function
         if isinstance(eq.params, Replay):
             kinds = "".join(f"_{kind}" for kind, *_ in eq.params.steps)
             one = replace(eq.params, batches=())

@@ -188,18 +188,21 @@ def _is_loose(t: Any) -> Any:
     return np.any(np.minimum(gaps, skewed) <= limit[..., None, None], axis=(-1, -2))
 
 
+def _impl(p: Order) -> Callable[..., Any]:
+    def form(a: Any) -> Any:
+        found = scipy_linalg("schur")(a, sort=p.sort or None)
+        return (*found[:2], *(np.asarray(k, INT) for k in found[2:]))
+
+    return over_stack(form)
+
+
 schur_p: Final = Primitive(
     "schur",
     Order,
     abstract=_abstract,
-    impl=lambda p: over_stack(lambda a: _form(p, a)),
+    impl=_impl,
     jvp=_jvp,
 )
-
-
-def _form(p: Order, a: Any) -> Any:
-    found = scipy_linalg("schur")(a, sort=p.sort or None)
-    return (*found[:2], *(np.asarray(k, INT) for k in found[2:]))
 
 
 def schur(a: Tracer, sort: str) -> tuple[Tracer, ...]:

@@ -322,10 +322,13 @@ def _replay(b: Body, eq: Equation) -> None:
 
 
 def from_outside(meaning: Callable[[Any], str]) -> Callable[[Body, Equation], None]:
-    """Return how to write an operation that needs what a text cannot hold, such as a generator."""
+    """Return how to write an operation that needs what a text cannot hold, such as a generator.
+
+    Its function has the name `routine` of the parameters, by default that of the primitive.
+    """
 
     def write(b: Body, eq: Equation) -> None:
-        wanted = eq.operation.primitive.name
+        wanted = getattr(eq.params, "routine", eq.operation.primitive.name)
         function = b.writer.module.need(eq.params, wanted, meaning(eq.params))
         b.assign(eq, call(function, *(b.simple(atom) for atom in eq.operands)))
 

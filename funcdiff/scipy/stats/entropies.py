@@ -21,6 +21,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.errors import NotDifferentiableError
 from funcdiff.numpy.border.promotion import fit
+from funcdiff.reading.text.control import STATEMENTS, from_outside
 from funcdiff.scipy.stats.leaf_programs import evaluate, no_derivative
 from funcdiff.scipy.stats.leaves import scipys
 from funcdiff.space import sum_tangents, zeros
@@ -37,6 +38,11 @@ class Slope(Params):
 
     distribution: str
     orders: tuple[int, ...]
+
+    @property
+    def routine(self) -> str:
+        """What texts call it."""
+        return "_".join([self.distribution, "entropy_slope", *map(str, self.orders)])
 
 
 def entropy_along(
@@ -137,4 +143,8 @@ entropy_slope_p: Final = Primitive(
     impl=_implementation,
     jvp=_forward,
     facts=Facts(pointwise=True),
+)
+
+STATEMENTS[entropy_slope_p] = from_outside(
+    lambda p: f"(*shapes) -> derivatives of -p*log(p), summed over the support of {p.distribution}"
 )

@@ -133,7 +133,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for kind in ("", "_slope")
     },
     "sph_legendre_p": _at_orders(
-        lambda n, theta: harmonics.sph_legendre_p(n + 1, 1 - n, theta), _positive(3), _away(2)
+        lambda n, theta: harmonics.sph_legendre_p(n + 1, 1 - n, theta), _positive(3)
     ),
     **{
         name: _of(getattr(airy, name), real(3), complex_(2))
