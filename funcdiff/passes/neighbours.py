@@ -71,7 +71,7 @@ def merge_neighbours(program: Program) -> Program:
         parts = _parts(program, made)
         found = list(_groups(free, parts)) if parts else []
         if not found:
-            return _Merger(parts, groups).merged(program)
+            return _Merger(parts, groups).merge(program)
         for group in _first(program, found):
             start = 0
             for eq in group.members:
@@ -240,7 +240,7 @@ class _Merger:
         self._made: dict[int, Tracer] = {}
         self._env: dict[Var, Tracer] = {}
 
-    def merged(self, program: Program) -> Program:
+    def merge(self, program: Program) -> Program:
         """Return the program."""
         with Builder("neighbours", SHARED) as builder:
             xs = [builder.input(t) for t in program.input_types]
@@ -253,17 +253,17 @@ class _Merger:
             part = self._parts.get(eq.results[0]) if len(eq.results) == 1 else None
             ys: Sequence[Tracer]
             if part is not None:
-                ys = [self._taken(part)]
+                ys = [self._take(part)]
             else:
                 ys = bind(eq.primitive, map_nested(merge_neighbours, eq.params), *xs)
         else:
             if number not in self._made:
-                self._made[number] = self._recorded(self._groups[number])
-            ys = [self._taken(self._parts[eq.results[0]])]
+                self._made[number] = self._record(self._groups[number])
+            ys = [self._take(self._parts[eq.results[0]])]
         self._env.update(zip(eq.results, ys, strict=True))
         return ys
 
-    def _recorded(self, group: _Group) -> Tracer:
+    def _record(self, group: _Group) -> Tracer:
         """Record the one equation that a group is."""
         first = group.members[0]
         part = _part_of(first, self._parts)
@@ -273,12 +273,12 @@ class _Merger:
         xs = [
             constant(x.value, x.type.with_shape(tuple(shape)))
             if isinstance(x, Literal)
-            else self._taken(x)
+            else self._take(x)
             for x in group.operands
         ]
         return bind(first.primitive, first.params, *xs)[0]
 
-    def _taken(self, part: _Part) -> Tracer:
+    def _take(self, part: _Part) -> Tracer:
         whole = self._made[part.whole] if isinstance(part.whole, int) else self._env[part.whole]
         taken = slice_along(whole, part.axis, part.start, part.stop)
         if not part.dropped:

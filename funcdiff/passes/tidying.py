@@ -29,7 +29,7 @@ def _slice_of_padded(_emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
     return u if splat(zero) == 0 else None
 
 
-def _scaled(x: Tracer, y: Tracer) -> tuple[float, Tracer] | None:
+def _as_multiple(x: Tracer, y: Tracer) -> tuple[float, Tracer] | None:
     """Return a number and an array of which x and y are in either order; None if they are not."""
     for number, other in ((x, y), (y, x)):
         value = splat(number)
@@ -40,7 +40,7 @@ def _scaled(x: Tracer, y: Tracer) -> tuple[float, Tracer] | None:
 
 def _scale_of_negative(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """c·(-x) = (-c)·x."""
-    found = _scaled(x, y)
+    found = _as_multiple(x, y)
     inner = found and made_by(found[1], neg_p)
     if not found or not inner:
         return None
@@ -49,9 +49,9 @@ def _scale_of_negative(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | 
 
 def _scale_of_scaled(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """c·(d·x) = (c·d)·x, if one of the numbers is a power of two, whose products are exact."""
-    outer = _scaled(x, y)
+    outer = _as_multiple(x, y)
     found = outer and made_by(outer[1], mul_p)
-    inner = found and _scaled(*found[1])
+    inner = found and _as_multiple(*found[1])
     if not outer or not inner:
         return None
     number = outer[0] * inner[0]
@@ -78,18 +78,16 @@ _joiner: Final = Rewriter(structure.rules, {(add_slice_p, add_slice_p): (numbers
 @memoised
 def tidy(program: Program) -> Program:
     """Return a program that computes the same but for signs of zeros and where numbers overflow."""
-    return _rewritten(program, _rewriter, tidy)
+    return _rewrite(program, _rewriter, tidy)
 
 
 @memoised
 def join(program: Program) -> Program:
     """Return a program in which arrays are joined from pieces that were added to nothing."""
-    return _rewritten(program, _joiner, join)
+    return _rewrite(program, _joiner, join)
 
 
-def _rewritten(
-    program: Program, rewriter: Rewriter, nested: Callable[[Program], Program]
-) -> Program:
+def _rewrite(program: Program, rewriter: Rewriter, nested: Callable[[Program], Program]) -> Program:
     with Builder("tidy", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
         return builder.program(

@@ -41,8 +41,8 @@ class Path(NamedTuple):
         start = self.box.starts[self.axis] + self.step * (self.length - 1)
         span = self.box.stops[self.axis] - self.box.starts[self.axis]
         last = Slice(
-            _changed(self.box.starts, self.axis, start),
-            _changed(self.box.stops, self.axis, start + span),
+            _with_value(self.box.starts, self.axis, start),
+            _with_value(self.box.stops, self.axis, start + span),
             self.box.steps,
         )
         return Path(last, self.axis, -self.step, self.length)
@@ -54,9 +54,9 @@ class Path(NamedTuple):
         last = first + self.step * (self.length - 1)
         low, high = min(first, last), max(first, last)
         return Slice(
-            _changed(box.starts, axis, low),
-            _changed(box.stops, axis, high + 1),
-            _changed(box.steps, axis, abs(self.step)),
+            _with_value(box.starts, axis, low),
+            _with_value(box.stops, axis, high + 1),
+            _with_value(box.steps, axis, abs(self.step)),
         )
 
 
@@ -72,20 +72,20 @@ def path(boxes: Sequence[Slice]) -> Path | None:
     return Path(boxes[0], int(axes[0]), int(steps[axes[0]]), len(boxes))
 
 
-def taken(x: Tracer, p: Path) -> Tracer:
+def take_boxes(x: Tracer, p: Path) -> Tracer:
     """Return the boxes of an array, stacked."""
     axis, pieces = p.axis, []
     for offset in range(p.box.lengths[axis]):
         line = take_slice(x, p.places(offset))
         order = (axis, *(k for k in range(x.ndim) if k != axis))
         rows = permute(line, order)
-        shape = _changed(p.box.lengths, axis, 1)
+        shape = _with_value(p.box.lengths, axis, 1)
         pieces.append(reshape(rows, (p.length, *shape)))
     stacked = pieces[0] if len(pieces) == 1 else concatenate(pieces, axis + 1)
     return reverse(stacked, (0,)) if p.step < 0 else stacked
 
 
-def added(x: Tracer, rows: Tracer, p: Path) -> Tracer:
+def add_boxes(x: Tracer, rows: Tracer, p: Path) -> Tracer:
     """Return an array with stacked boxes added."""
     axis = p.axis
     if p.step < 0:
@@ -94,8 +94,8 @@ def added(x: Tracer, rows: Tracer, p: Path) -> Tracer:
         every = Slice((0,) * rows.ndim, rows.shape, (1,) * rows.ndim)
         one = replace(
             every,
-            starts=_changed(every.starts, axis + 1, offset),
-            stops=_changed(every.stops, axis + 1, offset + 1),
+            starts=_with_value(every.starts, axis + 1, offset),
+            stops=_with_value(every.stops, axis + 1, offset + 1),
         )
         line = take_slice(rows, one)
         others = [n for k, n in enumerate(p.box.lengths) if k != axis]
@@ -106,7 +106,7 @@ def added(x: Tracer, rows: Tracer, p: Path) -> Tracer:
     return x
 
 
-def _changed(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
+def _with_value(values: Sequence[int], axis: int, value: int) -> tuple[int, ...]:
     changed = list(values)
     changed[axis] = value
     return tuple(changed)

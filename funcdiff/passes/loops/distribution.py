@@ -159,7 +159,7 @@ class _Distribution:
     def results(self) -> list[Tracer]:
         """Record everything, and return the results of the scan."""
         p, found = self._p, self._stages
-        needed = self._needed()
+        needed = self._needed_elsewhere()
         self._compute(found.fixed, needed)
         self._batch(found.early, needed)
         ends = self._loop()
@@ -176,7 +176,7 @@ class _Distribution:
         ys = [self._stack(atom) for atom in p.body.outputs[p.carries :]]
         return [*(ends[k] for k in range(p.carries)), *ys]
 
-    def _needed(self) -> set[Atom]:
+    def _needed_elsewhere(self) -> set[Atom]:
         """Return the variables that are needed in another part than that which makes them."""
         body, found = self._p.body, self._stages
         needed: set[Atom] = set(body.outputs)

@@ -20,7 +20,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import Slice, take_slice
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
-from funcdiff.passes.loops.boxes import added, taken
+from funcdiff.passes.loops.boxes import add_boxes, take_boxes
 from funcdiff.passes.loops.iterations import Iterations, analyse
 from funcdiff.passes.loops.repetition import Run, runs
 from funcdiff.space import broadcast, reduce_sum
@@ -40,7 +40,7 @@ class _Made(NamedTuple):
 def roll(program: Program) -> Program:
     """Return a program in which equations that are repeated are loops."""
     found = list(runs(program))
-    return _Roller(program).rolled(found) if found else program
+    return _Roller(program).roll(found) if found else program
 
 
 class _Roller:
@@ -52,7 +52,7 @@ class _Roller:
         self._made: dict[Var, _Made] = {}
         self._stacks: dict[tuple[int, int], Tracer] = {}
 
-    def rolled(self, found: Sequence[Run]) -> Program:
+    def roll(self, found: Sequence[Run]) -> Program:
         """Return the program with loops for some runs."""
         program, place = self._program, 0
         users = _users(program)
@@ -66,7 +66,7 @@ class _Roller:
                     self._copy(range(place, guess.start))
                     place = guess.start
                     if self._has_few_pieces(loop):
-                        self._record(self._turned(loop))
+                        self._record(self._turn(loop))
                         place = guess.stop
                         break
             self._copy(range(place, len(program.equations)))
@@ -91,7 +91,7 @@ class _Roller:
         terms = [term for chain in loop.sums for _, term, _ in chain.terms]
         return all(map(self._are_few, [*loop.rows, *(t for t in terms if isinstance(t, tuple))]))
 
-    def _turned(self, loop: Iterations) -> Iterations:
+    def _turn(self, loop: Iterations) -> Iterations:
         """Return a loop in the direction in which its rows are stacked."""
         ahead = [box.step > 0 for _, _, box in loop.moving]
         ahead += [box.step > 0 for chain in loop.sums for _, _, box in chain.terms if box]
@@ -109,7 +109,7 @@ class _Roller:
         """Record a loop, and what is added up after it."""
         run, program = loop.run, self._program
         rows = [self._rows(atoms) for atoms in loop.rows]
-        moving = {place: taken(self._read(x), box) for place, x, box in loop.moving}
+        moving = {place: take_boxes(self._read(x), box) for place, x, box in loop.moving}
         starts = [self._read(x) for x in loop.starts]
         operands = [*map(self._read, loop.constants), *starts, *rows, *moving.values()]
         p = Scan(loop.body, len(loop.constants), len(starts), run.length, loop.reverse)
@@ -128,7 +128,7 @@ class _Roller:
             total = self._read(chain.start)
             for place, term, box in chain.terms:
                 us = stacks[term] if isinstance(term, int) else self._rows(term)
-                total = added(total, us, box) if box else self._plus(total, us, place, run)
+                total = add_boxes(total, us, box) if box else self._plus(total, us, place, run)
             self._env[program.equations[last + chain.terms[-1][0]].results[0]] = total
 
     def _plus(self, total: Tracer, rows: Tracer, place: int, run: Run) -> Tracer:
