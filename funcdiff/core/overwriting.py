@@ -15,6 +15,7 @@ import numpy as np
 from funcdiff.core.atoms import Var
 from funcdiff.core.primitive import Variant
 from funcdiff.core.program import Equation, Program
+from funcdiff.core.types import ArrayType
 
 
 def on_copy(in_place: Variant) -> Variant:
@@ -25,6 +26,17 @@ def on_copy(in_place: Variant) -> Variant:
         return lambda x, *rest: function(np.array(x), *rest)
 
     return impl
+
+
+def _on_zeros(
+    in_place: Callable[..., Any], impl: Callable[..., Any], t: ArrayType
+) -> Callable[..., Any]:
+    """Return a function that writes to zeros of its own, which are made sooner than copied."""
+
+    def function(x: Any, *rest: Any) -> Any:
+        return in_place(np.zeros(t.shape, t.dtype), *rest) if x.dtype is t.dtype else impl(x, *rest)
+
+    return function
 
 
 class Choice(NamedTuple):
@@ -106,10 +118,12 @@ class _Plan:
             self._owner[v.number] = v.number
 
     def _choice_in_place(self, index: int, eq: Equation, variant: Variant) -> Choice | None:
-        """Return the variant in place if its first operand is an array that dies here."""
+        """Return the variant in place if its first operand is zeros, or an array that dies here."""
         first = eq.operands[0]
         if not isinstance(first, Var):
-            return None
+            if any(first.bits):
+                return None
+            return Choice(_on_zeros(variant(eq.params), eq.operation.function, first.type))
         owner = self._owner[first.number]
         others = {self._owner[number] for number in _variables(eq)[1:]}
         if owner < 0 or self._needed[owner] > index or others & {owner, _UNCERTAIN}:

@@ -113,20 +113,19 @@ def product_of_units(unit: ArrayType, eq: Equation, place: int, matrix: Tracer) 
     None if nothing is summed, or they are complex.
     """
     p = eq.params_as(Contraction)
-    own, labels = (p.left, p.right) if place == 0 else (p.right, p.left)
-    batch, *axes = own
-    if batch in labels or p.out[:1] != (batch,) or unit.dtype.kind != "f":
+    axes, labels = (p.left, p.right) if place == 0 else (p.right, p.left)
+    if unit.dtype.kind != "f":
         return None
     summed = [label for label in axes if label not in p.out]
     if not summed or 1 in unit.shape or 0 in unit.shape:
         return None
     left = [label for label in labels if label not in summed]
     first = permute(matrix, tuple(labels.index(label) for label in (*summed, *left)))
-    kept, shape = [label for label in axes if label in p.out], eq.results[0].type.shape[1:]
+    kept, shape = [label for label in axes if label in p.out], eq.results[0].type.shape
     outer = tuple(axes.index(label) for label in summed)
-    where = tuple(p.out.index(label) - 1 for label in left)
+    where = tuple(p.out.index(label) for label in left)
     inner = tuple(unit.shape[axes.index(label)] for label in kept)
-    places = tuple(p.out.index(label) - 1 for label in kept)
+    places = tuple(p.out.index(label) for label in kept)
     second = _unit_arrays(unit.with_shape(inner), shape, places)
     return Factored(unit.shape, outer, first, second, where)
 
@@ -145,95 +144,86 @@ def _unit_arrays(unit: ArrayType, shape: tuple[int, ...], places: tuple[int, ...
 
 # ---- what is linear ------------------------------------------------------------------------------
 
-_Array: TypeAlias = Callable[[Any, tuple[int, ...]], "Tracer | None"]
+Value: TypeAlias = Factored | Tracer
 
 
-def image(eq: Equation, xs: Sequence[Any], repeated: _Array) -> Factored | Tracer | None:
-    """Return what an equation makes of stacks with factors: a stack, an array, or None.
+def image(eq: Equation, xs: Sequence[Value]) -> Value | None:
+    """Return what an equation makes of stacks with factors, and of arrays that all have in common.
 
-    ``repeated(x, shape)`` gives the array of a shape that a stack repeats, if it does.
+    A stack with factors, one that is an array, or None.
     """
     (result,) = eq.results
     stacks = [x for x in xs if isinstance(x, Factored)]
     if any(x.type.dtype != result.type.dtype for x in stacks):
         return None
     if eq.primitive not in _RULES:
-        return _pointwise(eq, xs, repeated) if eq.primitive.facts.pointwise else None
-    return _RULES[eq.primitive](eq, xs, repeated)
+        return _pointwise(eq, xs) if eq.primitive.facts.pointwise else None
+    return _RULES[eq.primitive](eq, xs)
 
 
-def _pointwise(eq: Equation, xs: Sequence[Any], repeated: _Array) -> Factored | None:
-    """Apply what is linear in a stack to its second factor, if all else is repeated."""
+def _pointwise(eq: Equation, xs: Sequence[Value]) -> Factored | None:
+    """Apply what is linear in a stack to its second factor."""
     stack, *others = (x for x in xs if isinstance(x, Factored))
-    shape, ndim = stack.type.shape, len(stack.inner)
-    arrays = [stack.second if x is stack else repeated(x, shape) for x in xs]
-    axes = tuple(range(ndim, ndim + len(shape)))
-    operands = [
-        array if array is stack.second else broadcast(array, stack.second.shape, axes)
-        for array in arrays
-        if array is not None
-    ]
-    if others or len(operands) < len(xs):
+    if others:
         return None
+    ndim, shape = len(stack.inner), stack.second.shape
+    axes = tuple(range(ndim, len(shape)))
+    operands = [x.second if isinstance(x, Factored) else broadcast(x, shape, axes) for x in xs]
     return stack.with_second(bind(eq.primitive, eq.params, *operands)[0])
 
 
-def _places(xs: Sequence[Any]) -> list[int]:
+def _first(xs: Sequence[Value]) -> Factored:
+    x = xs[0]
+    assert isinstance(x, Factored)
+    return x
+
+
+def _places(xs: Sequence[Value]) -> list[int]:
     return [k for k, x in enumerate(xs) if isinstance(x, Factored)]
 
 
-def _add(eq: Equation, xs: Sequence[Any], repeated: _Array) -> Factored | None:
+def _add(eq: Equation, xs: Sequence[Value]) -> Factored | None:
     """Add stacks that have the first factor in common."""
     x, y = xs
     if not (isinstance(x, Factored) and isinstance(y, Factored)):
-        return _pointwise(eq, xs, repeated)
+        return _pointwise(eq, xs)
     same = x.first.builder is y.first.builder and x.first.atom == y.first.atom
     if not same or (x.outer, x.where) != (y.outer, y.where):
         return None
     return x.with_second(bind(eq.primitive, eq.params, x.second, y.second)[0])
 
 
-def _broadcast(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | None:
-    x: Factored = xs[0]
-    p = eq.params_as(Broadcast)
-    if p.axes[:1] != (0,):
-        return None
-    ndim, moved = len(x.inner), [axis - 1 for axis in p.axes[1:]]
-    shape = (*x.second.shape[:ndim], *p.shape[1:])
-    axes = (*range(ndim), *(ndim + axis for axis in moved))
-    return x.with_second(broadcast(x.second, shape, axes), [moved[axis] for axis in x.where])
+def _broadcast(eq: Equation, xs: Sequence[Value]) -> Factored | None:
+    x = _first(xs)
+    p, ndim = eq.params_as(Broadcast), len(x.inner)
+    shape = (*x.second.shape[:ndim], *p.shape)
+    axes = (*range(ndim), *(ndim + axis for axis in p.axes))
+    return x.with_second(broadcast(x.second, shape, axes), [p.axes[axis] for axis in x.where])
 
 
-def _permute(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | None:
-    x: Factored = xs[0]
-    p = eq.params_as(Permutation)
-    if p.axes[0] != 0:
-        return None
-    ndim, order = len(x.inner), [axis - 1 for axis in p.axes[1:]]
+def _permute(eq: Equation, xs: Sequence[Value]) -> Factored | None:
+    x = _first(xs)
+    order, ndim = eq.params_as(Permutation).axes, len(x.inner)
     moved = permute(x.second, (*range(ndim), *(ndim + axis for axis in order)))
     return x.with_second(moved, [order.index(axis) for axis in x.where])
 
 
-def _reshape(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | None:
+def _reshape(eq: Equation, xs: Sequence[Value]) -> Factored | None:
     """Only axes of length 1 come and go, but for those that the first factor has."""
-    x: Factored = xs[0]
-    p = eq.params_as(Shape)
-    before, after = x.type.shape, p.shape[1:]
+    x = _first(xs)
+    before, after = x.type.shape, eq.params_as(Shape).shape
     long, now = ([k for k, n in enumerate(shape) if n != 1] for shape in (before, after))
-    alike = p.shape[0] == x.size and [before[k] for k in long] == [after[k] for k in now]
+    alike = [before[k] for k in long] == [after[k] for k in now]
     if not alike or any(axis not in long for axis in x.where):
         return None
     second = reshape(x.second, (*x.second.shape[: len(x.inner)], *after))
     return x.with_second(second, [now[long.index(axis)] for axis in x.where])
 
 
-def _slice(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | None:
+def _slice(eq: Equation, xs: Sequence[Value]) -> Factored | None:
     """Cut both factors, of all arrays."""
-    x: Factored = xs[0]
-    p = eq.params_as(Slice)
-    if (p.starts[0], p.stops[0], p.steps[0]) != (0, x.size, 1):
-        return None
-    boxes = list(zip(p.starts, p.stops, p.steps, strict=True))[1:]
+    x, p = _first(xs), eq.params_as(Slice)
+    boxes = list(zip(p.starts, p.stops, p.steps, strict=True))
     first = _cut(x.first, [boxes[axis] for axis in x.where])
     return replace(x, first=first, second=_cut(x.second, boxes))
 
@@ -245,26 +235,23 @@ def _cut(x: Tracer, boxes: Sequence[tuple[int, int, int]]) -> Tracer:
     return x if box.lengths == x.shape else bind(slice_p, box, x)[0]
 
 
-def _add_slice(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | None:
+def _add_slice(eq: Equation, xs: Sequence[Value]) -> Factored | None:
     """Pad the second factor along axes that the first one does not have."""
     (x, u), p = xs, eq.params_as(Slice)
     if not (isinstance(u, Factored) and isinstance(x, Tracer) and splat(x) == 0):
         return None
-    after = eq.results[0].type.shape[1:]
-    if p.lengths[0] != u.size or any(u.type.shape[axis] != after[axis] for axis in u.where):
+    after = eq.results[0].type.shape
+    if any(u.type.shape[axis] != after[axis] for axis in u.where):
         return None
     numbers = u.second.shape[: len(u.inner)]
-    boxes = [*((0, n, 1) for n in numbers), *list(zip(p.starts, p.stops, p.steps, strict=True))[1:]]
+    boxes = [*((0, n, 1) for n in numbers), *zip(p.starts, p.stops, p.steps, strict=True)]
     place, nothing = Slice(*zip(*boxes, strict=True)), u.second.type.with_shape((*numbers, *after))
     return u.with_second(add_slice(zeros(nothing), u.second, place))
 
 
-def _sum(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | Tracer | None:
-    x: Factored = xs[0]
-    p = eq.params_as(Axes)
-    if 0 in p.axes:
-        return None
-    axes, ndim = tuple(axis - 1 for axis in p.axes), len(x.inner)
+def _sum(eq: Equation, xs: Sequence[Value]) -> Value | None:
+    x = _first(xs)
+    axes, ndim = eq.params_as(Axes).axes, len(x.inner)
     alone = tuple(axis for axis in axes if axis not in x.where)
     kept = kept_axes(x.type.ndim, alone)
     second = reduce_sum(x.second, tuple(ndim + axis for axis in alone))
@@ -275,22 +262,19 @@ def _sum(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | Trace
     return _product(y, own, tuple(k for k in own if kept[k] not in axes), None)
 
 
-def _contract(eq: Equation, xs: Sequence[Any], _repeated: _Array) -> Factored | Tracer | None:
+def _contract(eq: Equation, xs: Sequence[Value]) -> Value | None:
     p, places = eq.params_as(Contraction), _places(xs)
     if len(places) > 1 or not isinstance(xs[1 - places[0]], Tracer):
         return None
-    (place,) = places
-    x: Factored = xs[place]
-    matrix: Tracer = xs[1 - place]
-    own, labels = (p.left, p.right) if place == 0 else (p.right, p.left)
-    batch, *axes = own
-    if batch in labels or p.out[:1] != (batch,):
-        return None
-    out = p.out[1:]
+    (place,), out = places, p.out
+    x, matrix = xs[place], xs[1 - place]
+    assert isinstance(x, Factored)
+    assert isinstance(matrix, Tracer)
+    axes, labels = (p.left, p.right) if place == 0 else (p.right, p.left)
     if any(axes[axis] not in out for axis in x.where):
-        return _product(x, tuple(axes), out, (matrix, labels))
-    numbers = _numbers(x, (*own, *labels))
-    _, second = x.labels(tuple(axes), numbers)
+        return _product(x, axes, out, (matrix, labels))
+    numbers = _numbers(x, (*axes, *labels))
+    _, second = x.labels(axes, numbers)
     inner = tuple(numbers[k] for k in x.inner)
     made = contract(x.second, matrix, second, labels, (*inner, *out))
     return x.with_second(made, [out.index(axes[axis]) for axis in x.where])

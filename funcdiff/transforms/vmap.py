@@ -51,10 +51,7 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
             if not any(flags):
                 return bind(eq.primitive, eq.params, *operands)
             marked.update(v.number for v in eq.results)
-            if eq.primitive.batch is None:
-                wide = operands if all(flags) else align(size, operands, flags)
-                return bind(eq.primitive, eq.params.batched(size), *wide)
-            return eq.primitive.batch(eq.params, size, operands, flags)
+            return batched_equation(eq, size, operands, flags)
 
         ys = walk(program, xs, rule)
         mask = [getattr(atom, "number", -1) in marked for atom in program.outputs]
@@ -63,6 +60,16 @@ def vmap(program: Program, size: int, batched: Mask, wanted: Mask = ()) -> tuple
                 (ys[k],) = align(size, [ys[k]], [False])
                 mask[k] = True
         return builder.program(ys), tuple(mask)
+
+
+def batched_equation(
+    eq: Equation, size: int, operands: list[Tracer], flags: Sequence[bool]
+) -> Sequence[Tracer]:
+    """Record an equation of operands of which those that are flagged have a batch axis."""
+    if eq.primitive.batch is None:
+        wide = operands if all(flags) else align(size, operands, flags)
+        return bind(eq.primitive, eq.params.batched(size), *wide)
+    return eq.primitive.batch(eq.params, size, operands, flags)
 
 
 def mapped(program: Program, size: int, batched: Sequence[bool]) -> Program:

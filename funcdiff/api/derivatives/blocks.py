@@ -38,8 +38,8 @@ def _in_one_pass(
         )  # fmt: skip
         if found is not None:
             return found
-    program = jacobian_program(recording, count, results, mode, wants_value=wants_value)
-    return run(program, operands, trace)
+    dense = jacobian_program(recording, count, results, mode, wants_value=wants_value)
+    return run(dense.program, [*operands, *dense.constants], trace)
 
 
 def run_in_chunks(

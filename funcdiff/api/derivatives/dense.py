@@ -1,8 +1,8 @@
 """The programs of Jacobians: all unit vectors pushed or pulled as one batch, or in chunks.
 
 A pass takes unit vectors of the inputs (forward) or outputs (reverse) to their images; the images
-of all of them, stacked, are cut into one block for each output and input.  In one pass, what stays
-diagonal is kept by its diagonals (see `funcdiff.passes.bands`).
+of all of them, stacked, are cut into one block for each output and input.  In one pass, only those
+of their elements are computed that may differ from zero (see `funcdiff.passes.sparsity.stacks`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, iota, permute, reshape
-from funcdiff.passes import bands
 from funcdiff.passes.simplify import simplify, simplify_linear
+from funcdiff.passes.sparsity.stacks import Stacks
 from funcdiff.space import add, broadcast, zeros
 from funcdiff.transforms.linearize import Linearized
-from funcdiff.transforms.vmap import vmap
+from funcdiff.transforms.vmap import mapped
 
 _NUMBER: Final = ArrayType((), INT)
 
@@ -61,50 +61,62 @@ class Passes(NamedTuple):
     outputs: int
 
 
+class Dense(NamedTuple):
+    """The program of a Jacobian in one pass.
+
+    Attributes
+    ----------
+    program
+        Of the inputs and the constants, to the blocks, the results if wanted, auxiliary outputs.
+    constants
+        Arrays of places.
+    """
+
+    program: Program
+    constants: list[Any]
+
+
 class _Derivative(NamedTuple):
-    """A derivative as a linear program of stacked vectors.
+    """A derivative as a linear program.
 
     Attributes
     ----------
     split
         The program of values and residuals, and the linear one.
-    sources
-        Types of the vectors: of the inputs, in forward mode, or of the outputs.
-    stacked
-        Of stacked vectors and residuals (in reverse mode the other way round), to their images.
-    cut
-        Of the images of all unit vectors, to the blocks of the Jacobian.
+    xs, ys
+        Types of the inputs and outputs.
+    forward
+        Whether vectors of the inputs are pushed, or vectors of the outputs pulled.
+    linear
+        Of vectors and residuals (if they are pulled the other way round), to their images.
     """
 
     split: Linearized
-    sources: Sequence[ArrayType]
+    xs: Sequence[ArrayType]
+    ys: Sequence[ArrayType]
     forward: bool
-    stacked: Program
-    cut: Program
+    linear: Program
+
+    @property
+    def sources(self) -> Sequence[ArrayType]:
+        """Types of the vectors."""
+        return self.xs if self.forward else self.ys
 
     def operands(self, vectors: Sequence[Any], residuals: Sequence[Any]) -> list[Any]:
-        """Return the operands of the stacked program in order."""
+        """Return the operands of the linear program in order."""
         return [*vectors, *residuals] if self.forward else [*residuals, *vectors]
 
 
-def _derivative(
-    program: Program, count: int, results: int, mode: Mode, chunk_size: int | None
-) -> _Derivative:
-    """Derive the images of as many vectors at a time; of all unit vectors by default."""
+def _derivative(program: Program, count: int, results: int, mode: Mode) -> _Derivative:
+    """Derive the linear program of which the Jacobian is the matrix."""
     xs, ys = program.input_types[:count], program.output_types[:results]
     split = split_results(program, count, results, complete=True)
     forward = is_forward(xs, ys, mode)
-    sources = xs if forward else ys
-    *_, size = _starts(sources)
-    chunk = size if chunk_size is None else min(chunk_size, size)
-    known = (False,) * split.residuals
     if forward:
-        linear = simplify_linear(split.linear, (*_every(xs), *known))
-        stacked, _ = vmap(linear, chunk, (*_every(xs), *known), _every(ys))
+        linear = simplify_linear(split.linear, (*_every(xs), *((False,) * split.residuals)))
     else:
-        pulled = pullback(split, count, _every(ys))
-        stacked, _ = vmap(pulled, chunk, (*known, *_every(ys)), _every(xs))
-    return _Derivative(split, sources, forward, stacked, _cut(xs, ys, size, forward=forward))
+        linear = pullback(split, count, _every(ys))
+    return _Derivative(split, xs, ys, forward, linear)
 
 
 @memoised
@@ -113,36 +125,49 @@ def jacobian_passes(
 ) -> Passes:
     """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
     program = simplify(program_of(*recording))
-    xs, ys = program.input_types[:count], program.output_types[:results]
-    *_, size = _starts(xs if is_forward(xs, ys, mode) else ys)
+    derivative = _derivative(program, count, results, mode)
+    forward, sources = derivative.forward, derivative.sources
+    *_, size = _starts(sources)
     chunk = min(-(-size // _CHUNKS) if chunk_size is None else chunk_size, size)
-    derivative = _derivative(program, count, results, mode, chunk)
     types = derivative.split.linear.input_types[count:]
+    batched = derivative.operands(_every(sources), (False,) * len(types))
+    stacked = mapped(derivative.linear, chunk, batched)
     with Builder("jacobian", SHARED) as builder:
         start, *residuals = [builder.input(t) for t in (_NUMBER, *types)]
-        vectors = _unit_vectors(derivative.sources, start, chunk)
-        outputs = inline(derivative.stacked, derivative.operands(vectors, residuals))
+        vectors = _unit_vectors(sources, start, chunk)
+        outputs = inline(stacked, derivative.operands(vectors, residuals))
         images = simplify(builder.program(outputs))
     primal = simplify(derivative.split.primal)
-    return Passes(primal, images, derivative.cut, size, chunk, len(program.outputs))
+    cut = _cut(derivative.xs, derivative.ys, size, forward=forward)
+    return Passes(primal, images, cut, size, chunk, len(program.outputs))
 
 
 @memoised
 def jacobian_program(
     recording: Recording, count: int, results: int, mode: Mode, *, wants_value: bool
-) -> Program:
-    """Derive the Jacobian in one pass: its blocks, the results if wanted, auxiliary outputs."""
+) -> Dense:
+    """Derive the Jacobian in one pass."""
     program = simplify(program_of(*recording))
-    derivative = _derivative(program, count, results, mode, None)
+    derivative = _derivative(program, count, results, mode)
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in program.input_types]
         values = inline(derivative.split.primal, operands)
         outputs, residuals = values[: len(program.outputs)], values[len(program.outputs) :]
-        vectors = bands.unit_vectors(derivative.sources)
-        images = bands.images(derivative.stacked, derivative.operands(vectors, residuals))
-        blocks = inline(derivative.cut, images)
+        vectors = [None] * len(derivative.sources)
+        stacks = Stacks(derivative.linear, derivative.operands(vectors, residuals))
+        blocks = _blocks(stacks, derivative)
         kept = outputs if wants_value else outputs[results:]
-        return simplify(builder.program([*blocks, *kept]))
+        made = simplify(builder.program([*blocks, *kept]))
+        return Dense(made, builder.captures)
+
+
+def _blocks(stacks: Stacks, derivative: _Derivative) -> list[Tracer]:
+    """Return the blocks of shape ``(*y.shape, *x.shape)``, row by row."""
+    firsts = _starts(derivative.sources)
+    places = [(k, j) for k in range(len(derivative.ys)) for j in range(len(derivative.xs))]
+    if derivative.forward:
+        return [stacks.block(k, firsts[j], derivative.xs[j], by_rows=True) for k, j in places]
+    return [stacks.block(j, firsts[k], derivative.ys[k], by_rows=False) for k, j in places]
 
 
 def is_forward(xs: Sequence[ArrayType], ys: Sequence[ArrayType], mode: Mode) -> bool:

@@ -65,7 +65,9 @@ def gradient(
         ]
 
     return verify_results(
-        attempt(by_tape), lambda: gradient_program(trace.recording, count, **kind)[0], operands
+        attempt(by_tape),
+        lambda: (gradient_program(trace.recording, count, **kind)[0], ()),
+        operands,
     )
 
 
@@ -213,7 +215,7 @@ def pushforward(
 
     return verify_results(
         attempt(by_tape),
-        lambda: jvp_program(trace.recording, len(tangents), results),
+        lambda: (jvp_program(trace.recording, len(tangents), results), ()),
         [*operands, *tangents],
     )
 
@@ -228,15 +230,20 @@ def is_new(
 
 
 def verify_results(
-    results: list[Any] | None, program: Callable[[], Program | None], operands: Sequence[Any]
+    results: list[Any] | None,
+    program: Callable[[], tuple[Program | None, Sequence[Any]]],
+    operands: Sequence[Any],
 ) -> list[Any] | None:
-    """Return results that share no memory, compared with those of the program if that is asked."""
+    """Return results that share no memory, compared with those of the program if that is asked.
+
+    The program comes with its constants, which follow the operands.
+    """
     if results is None:
         return None
     if checking.is_asked_for():
-        derived = program()
+        derived, constants = program()
         assert derived is not None
-        checking.compare(derived, results, operands, exact=False)
+        checking.compare(derived, results, [*operands, *constants], exact=False)
     return copy_aliased(results, operands)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.derivatives.compressed import entries_of_vectors, fits
-from funcdiff.api.derivatives.dense import is_forward, jacobian_program
+from funcdiff.api.derivatives.dense import Dense, is_forward, jacobian_program
 from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.programs import split_results
 from funcdiff.api.signatures.variables import Mode
@@ -43,7 +43,7 @@ from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pulled, pushed
 from funcdiff.passes.sparsity.images import Images, UnknownImageError, unit_parts
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Array, known_outputs
-from funcdiff.passes.sparsity.parts import Entries, distinct, take
+from funcdiff.passes.sparsity.parts import Entries, distinct, held, take
 from funcdiff.transforms.linearize import Linearized
 
 _FEW: Final = 1 << 18
@@ -252,12 +252,13 @@ def _transpose(part: Entries) -> Entries:
 
 
 def _read(
-    derivative: _Derivative, dense: Program, patterns: list[Pattern], *, by_columns: bool
+    derivative: _Derivative, dense: Dense, patterns: list[Pattern], *, by_columns: bool
 ) -> Plan:
     """Read the entries from a Jacobian that is computed as arrays."""
     dtypes = [y.dtype for y in derivative.ys for _ in derivative.xs]
     with Builder("jacobian", SHARED) as builder:
-        values = inline(dense, [builder.input(t) for t in dense.input_types])
+        operands = [builder.input(t) for t in derivative.program.input_types]
+        values = inline(dense.program, [*operands, *map(held, dense.constants)])
         blocks, outputs = values[: len(dtypes)], values[len(dtypes) :]
         numbers = []
         for block, place, dtype in zip(blocks, patterns, dtypes, strict=True):

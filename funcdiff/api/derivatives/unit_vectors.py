@@ -17,7 +17,7 @@ from funcdiff.core.types import ArrayType
 
 
 def jacobian(
-    program: Memoised[..., Program],
+    program: Memoised[..., Any],
     trace: Trace,
     count: int,
     operands: Sequence[Any],
@@ -50,8 +50,11 @@ def jacobian(
             *(tape.outputs if wants_value else tape.outputs[results:]),
         ]
 
-    def derive() -> Program:
-        return program(trace.recording, count, results, wants_value=wants_value, **options)
+    def derive() -> tuple[Program, Sequence[Any]]:
+        made: tuple[Program, Sequence[Any]] = program(
+            trace.recording, count, results, wants_value=wants_value, **options
+        )
+        return made
 
     return verify_results(attempt(by_tape), derive, operands)
 

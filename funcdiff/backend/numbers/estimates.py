@@ -11,7 +11,7 @@ from typing import Final
 
 from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.numbers.scalars import expression, is_number, makes_index
-from funcdiff.core.atoms import Atom
+from funcdiff.core.atoms import Atom, Literal
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.ops.control.cond import Cond, cond_p
@@ -124,6 +124,8 @@ def _times(eq: Equation) -> tuple[float, float] | None:
         return _OPERATOR, _NUMBER
     if is_rearranging(eq):
         called = _VIEW if eq.primitive.facts.view else 1.5 * _CALL
+        if eq.primitive is add_slice_p and isinstance(eq.operands[0], Literal):
+            called = 2 * _CALL  # an array of zeros is made, and written to
         return _OPERATOR if eq.primitive is add_slice_p else 0.0, called
     if reduction_ufunc(eq) is not None or eq.primitive is contract_p:
         terms, operators, calls = eq.operands[0].type.size, 1, 3

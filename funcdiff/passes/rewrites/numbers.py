@@ -7,6 +7,7 @@ They are not true of the sign of a zero or a NaN, nor of the NaN that NumPy make
 from __future__ import annotations
 
 import math
+from operator import le, sub
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +17,9 @@ from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import made_by, maker
 from funcdiff.ops.axes.indexing import scatter_add_p
+from funcdiff.ops.elementwise import mathematics
 from funcdiff.ops.families import by_ufunc
-from funcdiff.ops.structure.slicing import Slice, add_slice_p
+from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p
 from funcdiff.passes.rewrites.algebra import is_power_of_two
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules, is_same
@@ -57,6 +59,13 @@ def _add_zero(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     if splat(y) == 0:
         return x
     return y if splat(x) == 0 else None
+
+
+def _subtract_zero(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """x - 0 = x, and 0 - x = -x, but for the sign of a zero."""
+    if splat(y) == 0:
+        return x
+    return emit(neg_p, NONE, y) if splat(x) == 0 else None
 
 
 def _add_same(emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
@@ -214,6 +223,22 @@ def join_pieces(emit: Emit, p: Slice, x: Tracer, u: Tracer) -> Tracer | None:
     return emit(concatenate_p, Axis(axis), *(piece for _, (_, piece) in ordered))
 
 
+def _slice_of_padded(emit: Emit, p: Slice, x: Tracer) -> Tracer | None:
+    """slice(add_slice(0, u)) = slice(u) inside of u, but for the sign of a zero."""
+    found = made_by(x, add_slice_p)
+    if not found or splat(found[1][0]) != 0:
+        return None
+    box, (_, u) = found
+    if not all(step == 1 for step in (*box.steps, *p.steps)):
+        return None
+    if not all(map(le, box.starts, p.starts)) or not all(map(le, p.stops, box.stops)):
+        return None
+    inside = Slice(
+        tuple(map(sub, p.starts, box.starts)), tuple(map(sub, p.stops, box.starts)), p.steps
+    )
+    return u if inside.lengths == u.shape else emit(slice_p, inside, u)
+
+
 def _has_other_cut(piece: Tracer, other: Tracer, axis: int) -> bool:
     """Whether two pieces differ along an axis other than `axis`."""
     pairs = zip(piece.shape, other.shape, strict=True)
@@ -240,3 +265,9 @@ rules: Final[Rules] = {
     **{(add_p, p): (_accumulate_rule(p),) for p in (add_slice_p, scatter_add_p)},
     (add_slice_p, add_slice_p): (_join_slices,),
 }
+
+coefficients: Final[Rules] = {
+    mathematics.sub.primitive: (_subtract_zero,),
+    (slice_p, add_slice_p): (_slice_of_padded,),
+}
+"""What is left to do where an operation is applied to the coefficients of one operand alone."""

@@ -113,16 +113,25 @@ class Images:
                 for variable, parts in zip(eq.results, self._results(eq), strict=True):
                     self.parts[variable] = self._joined(parts, variable.type)
             else:
-                self.known.follow(eq)
-                if self.with_data:
-                    xs = [self._tracer(atom) for atom in eq.operands]
-                    self.others.update(zip(eq.results, copy_equation(eq, xs), strict=True))
+                self.copy(eq)
         return [self.of(atom) for atom in program.outputs]
 
-    def _tracer(self, atom: Atom) -> Tracer:
+    def copy(self, eq: Equation) -> None:
+        """Record an equation that does not depend on the linear inputs."""
+        self.known.follow(eq)
+        if self.with_data:
+            xs = [self.tracer(atom) for atom in eq.operands]
+            self.others.update(zip(eq.results, copy_equation(eq, xs), strict=True))
+
+    def tracer(self, atom: Atom) -> Tracer:
+        """Return what is recorded of an atom that does not depend on the linear inputs."""
         if isinstance(atom, Literal):
             return Builder.handle(None, atom, atom.type)
         return self.others[atom]
+
+    def _sum(self, parts: Parts) -> Parts:
+        """Return a sum with fewer parts."""
+        return combined(parts)
 
     def _joined(self, parts: Parts, t: ArrayType) -> Parts:
         """Return parts with what many inputs make joined, if only patterns are asked for."""
@@ -151,7 +160,7 @@ class Images:
         if isinstance(eq.params, Cond):
             inner = [(self._inside(b, eq.operands[1:]), b) for b in eq.params.branches]
             branches = [self._run_inside(images, b) for images, b in inner]
-            return [combined(list(chain(*found))) for found in zip(*branches, strict=True)]
+            return [self._sum(list(chain(*found))) for found in zip(*branches, strict=True)]
         if isinstance(eq.params, Scan):
             return self._scanned(eq, eq.params)
         return [self._asked(eq, k) for k in range(len(eq.results))]
@@ -167,21 +176,25 @@ class Images:
             linear = [k in inside for k in range(count)]
         if facts.diagonal and not self.with_data:
             return self.of(eq.operands[0])
+        if facts.pointwise and (not facts.sums or all(linear)):
+            return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         known = [
             None if flag else self.known.value(atom)
             for atom, flag in zip(eq.operands, linear, strict=True)
         ]
-        is_known = not any(v is None and not f for v, f in zip(known, linear, strict=True))
-        if facts.pointwise and not (facts.sums and is_known):
-            return combined([part for k in places for part in self._pointwise(eq, k, linear)])
+        if facts.pointwise and any(v is None and not f for v, f in zip(known, linear, strict=True)):
+            return self._sum([part for k in places for part in self._pointwise(eq, k, linear)])
         found: Parts = []
         for k in places:
+            if facts.adds and k == 0:
+                found += self.of(eq.operands[0])
+                continue
             is_product = is_contraction(eq) and sum(linear[:2]) == 1
             way = self._product(eq, k) if is_product else links(eq, k, linear, known)
             if way is None:
                 return self._asked(eq, 0)
             found += self._linked(eq, k, linear, way)
-        return combined(found)
+        return self._sum(found)
 
     def _product(self, eq: Equation, place: int) -> Links:
         """Return the links of a factor of a product, but for zeros of the other factor."""
@@ -203,7 +216,7 @@ class Images:
                 return self._mixed(parts, way, eq.results[result].type.shape)
             way = way.pairs()
         if isinstance(way, Sums) and way.factors is not None and self.with_data:
-            factor = self._tracer(eq.operands[1 - place])
+            factor = self.tracer(eq.operands[1 - place])
         apply = partial(self._applied, eq, place, linear)
         return [self._image(part, way, apply, factor) for part in parts]
 
@@ -239,8 +252,8 @@ class Images:
             if linear[k]:
                 return zeros(atom.type.with_shape(data.shape))
             if isinstance(part, Term):
-                return self._tracer(atom)
-            found = take(self._tracer(atom), part.rows)
+                return self.tracer(atom)
+            found = take(self.tracer(atom), part.rows)
             assert found is not None
             return found
 
@@ -254,7 +267,7 @@ class Images:
     def _applied(self, eq: Equation, place: int, linear: Sequence[bool], data: Tracer) -> Tracer:
         """Return what an equation makes of a linear operand alone."""
         operands = [
-            data if k == place else zeros(atom.type) if flag else self._tracer(atom)
+            data if k == place else zeros(atom.type) if flag else self.tracer(atom)
             for k, (atom, flag) in enumerate(zip(eq.operands, linear, strict=True))
         ]
         return emit(eq.primitive, eq.params, *operands)
@@ -270,7 +283,7 @@ class Images:
             if flag:
                 way = asked(eq, k, result, linear)
                 found += self._linked(eq, k, linear, way, result)
-        return combined(found)
+        return self._sum(found)
 
     # ---- programs in equations -------------------------------------------------------------
 
@@ -292,7 +305,7 @@ class Images:
             self.parts[variable] = outer.parts[atom]
             return
         if self.with_data:
-            self.others[variable] = outer._tracer(atom)
+            self.others[variable] = outer.tracer(atom)
         value, nonzero = outer.known.value(atom), outer.known.where_nonzero(atom)
         if value is not None:
             self.known.values[variable] = value

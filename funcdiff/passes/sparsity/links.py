@@ -23,6 +23,7 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p
 from funcdiff.ops.products.masked import masked_contract_p
 from funcdiff.passes.sparsity.known import Array
+from funcdiff.space import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,12 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
         Values of the other operands, None where they are not known.
     """
     facts = eq.primitive.facts
+    if facts.rearranges or facts.reduces is np.add:
+        t, y = eq.operands[0].type, eq.results[0].type
+        if facts.rearranges:
+            return Moves(np.asarray(eq.operation.function(np.arange(t.size).reshape(t.shape))))
+        kept = np.expand_dims(np.arange(y.size).reshape(y.shape), eq.params_as(Axes).axes)
+        return Sums(np.broadcast_to(kept, t.shape).ravel(), np.arange(t.size))
     if facts.linear is None or any(
         value is None and not flag for value, flag in zip(known, linear, strict=True)
     ):
@@ -123,24 +130,27 @@ def links(eq: Equation, place: int, linear: Sequence[bool], known: Sequence[Any]
     return _gathered_back(eq, place, linear, known)
 
 
+_GOLDEN: Final = (5**0.5 - 1) / 2
+
+
 def _numbered(shape: tuple[int, ...], run: Callable[[Array], Any]) -> Array | None:
     """Return which element, counted from 1, each element of an image is; 0 where it is zero.
 
-    None if some element of the image is none of them, as random elements tell.
+    None if some element of the image is none of them, as elements tell that have no sum in common.
     """
     size = prod(shape)
     numbers = np.arange(1.0, size + 1).reshape(shape)
-    others = np.random.default_rng(size).uniform(1, 2, shape)
+    others = 1 + numbers * _GOLDEN % 1
     try:
         image, expected = run(numbers), run(others)
     except (TypeError, ValueError):
         return None
     found = np.asarray(image)
-    if found.dtype != numbers.dtype or not np.all((found >= 0) & (found <= size)):
+    inside = found.min(initial=0) >= 0 and found.max(initial=0) <= size
+    if found.dtype != numbers.dtype or not inside:
         return None
     places = found.astype(int)
-    moved = np.concatenate([[0.0], others.ravel()])[places]
-    return places if np.array_equal(moved, expected) and np.array_equal(places, found) else None
+    return places if np.array_equal(np.append(0.0, others)[places], expected) else None
 
 
 def _moved(op: Operation, place: int, linear: Sequence[bool], known: Sequence[Any]) -> Moves | None:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.builder import bind, constant, current_builder
-from funcdiff.core.primitive import Params, Primitive, operation
-from funcdiff.core.quiet import quiet
+from funcdiff.core.primitive import NONE, Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.axes.indexing import gather
+from funcdiff.ops.structure.slicing import Slice, slice_p
 from funcdiff.ops.structure.structural import Axis, concatenate_p, reshape
+from funcdiff.passes.rewrites import algebra, logic, numbers, signs, structure
+from funcdiff.passes.rewrites.rewriting import Rewriter
 from funcdiff.passes.sparsity.known import Array
 from funcdiff.passes.sparsity.links import Moves, Sums, spans
-from funcdiff.space import add, mul, splat
+from funcdiff.space import add_p, mul, splat
 
 Data: TypeAlias = Tracer | None
 """Coefficients; None where only the pattern is asked for."""
@@ -69,6 +71,14 @@ def is_count(indices: Array, size: int) -> bool:
     return len(indices) == size and np.array_equal(indices, np.arange(size))
 
 
+def progression_step(numbers: Array) -> int | None:
+    """Return how far numbers are apart, if they grow evenly; None if not, or if there are none."""
+    steps = numbers[1:] - numbers[:-1]
+    if not len(numbers) or (len(steps) and (steps[0] < 1 or (steps != steps[0]).any())):
+        return None
+    return int(steps[0]) if len(steps) else 1
+
+
 def are_distinct(numbers: Array, size: int) -> bool:
     """Whether no number below a size occurs twice."""
     return bool(np.bincount(numbers, minlength=size).max(initial=0) <= 1)
@@ -92,22 +102,21 @@ def take(data: Data, indices: Array) -> Data:
     if number is not None:
         return constant(number, data.type.with_shape(indices.shape))
     flat = reshape(data, (data.type.size,))
-    if is_count(indices, data.type.size):
-        return flat
-    return gather(flat, [held(indices)], (0,))
+    step = progression_step(indices)
+    if step is None:
+        return gather(flat, [held(indices)], (0,))
+    box = Slice((int(indices[0]),), (int(indices[-1]) + 1,), (step,))
+    return flat if box.lengths == flat.shape else emit(slice_p, box, flat)
 
 
 def emit(primitive: Primitive[Any], params: Params, *operands: Tracer) -> Tracer:
-    """Record an equation; of numbers repeated, return its result repeated."""
-    numbers = [splat(x) for x in operands]
-    if primitive.facts.pointwise and not any(number is None for number in numbers):
-        types = tuple(x.type for x in operands)
-        scalars = tuple(t.with_shape(()) for t in types)
-        kinds = zip(numbers, scalars, strict=True)
-        function = operation(primitive, params, scalars).function
-        value = quiet(function, *[t.dtype.type(number) for number, t in kinds])
-        return constant(value, operation(primitive, params, types).results[0])
-    return bind(primitive, params, *operands)[0]
+    """Record an equation of coefficients, or what is simpler; return its result."""
+    return _REWRITER.emit(primitive, params, *operands)[0]
+
+
+_REWRITER: Final = Rewriter(
+    algebra.rules, structure.rules, logic.rules, numbers.rules, numbers.coefficients, signs.rules
+)
 
 
 # ---- one part ------------------------------------------------------------------------------------
@@ -153,7 +162,7 @@ def moved(part: Part, moves: Moves, apply: Callable[[Tracer], Tracer]) -> Part:
     sources = moves.sources
     if isinstance(part, Term) and part.columns.size:
         columns = np.where(sources >= 0, part.columns.ravel()[sources], -1)
-        if 2 * np.count_nonzero(columns >= 0) > columns.size:
+        if 4 * np.count_nonzero(columns >= 0) > columns.size:
             number = None if part.data is None else splat(part.data)
             if part.data is None:
                 return Term(columns, None)
@@ -176,8 +185,10 @@ def linked_count(part: Part, sources: Array) -> int:
 # ---- sums of parts -------------------------------------------------------------------------------
 
 
-def combined(parts: Sequence[Part]) -> list[Part]:
-    """Return a sum with fewer parts: equal patterns are added, and gaps filled."""
+def added(parts: Sequence[Part]) -> list[Part]:
+    """Return a sum with fewer parts: those of equal patterns are added."""
+    if len(parts) == 1:
+        return list(parts)
     terms: dict[bytes, Term] = {}
     lists: list[Part] = []
     for part in parts:
@@ -189,10 +200,15 @@ def combined(parts: Sequence[Part]) -> list[Part]:
             data = terms[key].data
             if data is not None:
                 assert part.data is not None
-                part = Term(part.columns, _added(data, part.data))
+                part = Term(part.columns, emit(add_p, NONE, data, part.data))
         terms[key] = part
+    return [*terms.values(), *lists]
+
+
+def combined(parts: Sequence[Part]) -> list[Part]:
+    """Return a sum with fewer parts: equal patterns are added, and gaps filled."""
     filled: list[Part] = []
-    for part in [*terms.values(), *lists]:
+    for part in added(parts):
         place = next((k for k, other in enumerate(filled) if _fits(other, part)), None)
         if place is None:
             filled.append(part)
@@ -203,12 +219,6 @@ def combined(parts: Sequence[Part]) -> list[Part]:
 
 _MOST_PARTS = 48
 """Parts up to which they are kept apart."""
-
-
-def _added(x: Tracer, y: Tracer) -> Tracer:
-    if splat(x) is None or splat(y) is None:
-        return add(x, y)
-    return constant(splat(x) + splat(y), x.type)
 
 
 def _fits(term: Part, part: Part) -> bool:
