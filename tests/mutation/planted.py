@@ -84,9 +84,10 @@ def noticed_by_forks(suite: Suite, mutant: Planted, touching: Touching) -> str:
 
     tests = sorted((t for t in suite.tests if not seconds or t.nodeid in seconds), key=rank)
     while (found := suite.first_failure(tests, exchange.codes)) is not None:
-        if suite.first_failure(tests[: tests.index(found) + 1], {}) is not found:
+        without = suite.first_failure(tests[: tests.index(found) + 1], {})
+        if without is None:
             return found.nodeid
-        tests.remove(found)
+        tests.remove(without)
     return ""
 
 
