@@ -74,10 +74,11 @@ class _Writer:
 
     def _loop(self, depth: int) -> Iterator[str]:
         limit = self._random.randrange(1, 4)
-        yield "n = 0"
-        yield f"while {self._condition()} and n < {limit}:"
+        count = f"n{depth}"  # a loop within has a count of its own: both end
+        yield f"{count} = 0"
+        yield f"while {self._condition()} and {count} < {limit}:"
         yield from self._nested(depth)
-        yield "    n += 1"
+        yield f"    {count} += 1"
 
     def _leave(self, _depth: int) -> Iterator[str]:
         yield f"if {self._condition()} and {self._name()} > 0.5:"
