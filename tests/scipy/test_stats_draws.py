@@ -36,6 +36,12 @@ DRAWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda s, r, m, c: s.matrix_normal.rvs(m, c[:2, :2], c, size=3, random_state=r),
         (RECTANGLE, SPREAD),
     ),
+    "wishart": (lambda s, r, d, c: s.wishart.rvs(d, c, size=(2, 2), random_state=r), (4.3, SPREAD)),
+    "invwishart": (lambda s, r, d, c: s.invwishart(d, c).rvs(3, random_state=r), (5.3, SPREAD)),
+    "matrix t": (
+        lambda s, r, m, c, d: s.matrix_t.rvs(m, c[:2, :2], c, d, size=2, random_state=r),
+        (RECTANGLE, SPREAD, 4.5),
+    ),
 }  # fmt: skip
 
 
@@ -88,5 +94,16 @@ def test_random_vectors_move_with_cholesky_factors() -> None:
 
 
 def test_other_random_matrices_are_refused() -> None:
-    with pytest.raises(NotDifferentiableError, match=r"rvs .* L @ W @ L\.T"):
-        fd.jacfwd(lambda c: stats.wishart.rvs(5, c, random_state=1))(SPREAD)
+    with pytest.raises(NotDifferentiableError, match=r"rvs .* are counts"):
+        fd.jacfwd(lambda p: stats.multinomial.rvs(5, p, random_state=1))(np.array([0.4, 0.6]))
+
+
+def test_random_matrices_move_with_both_parameters() -> None:
+    scale = SPREAD[:2, :2]
+    slope = fd.jvp(lambda d: stats.wishart.rvs(d, 2.0, random_state=5), (4.3,), (1.0,))[1]
+    of_square = fd.jvp(lambda d: stats.chi2.rvs(d, random_state=5), (4.3,), (1.0,))[1]
+    np.testing.assert_allclose(slope, 2 * of_square, rtol=1e-12)
+    moved = fd.jacobian(lambda c: stats.wishart.rvs(4.3, c, random_state=5))(scale)
+    step = 1e-6 * np.eye(2)
+    low, high = (scipy.stats.wishart.rvs(4.3, scale + h, random_state=5) for h in (-step, step))
+    np.testing.assert_allclose(np.einsum("ijkk", moved), (high - low) / 2e-6, rtol=1e-7)

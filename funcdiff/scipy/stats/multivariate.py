@@ -29,7 +29,10 @@ _NOTE = (
     "probabilities (cdf){} and fits of traced arrays are refused."
 )
 _NAMES_REFUSED = ("cdf", "logcdf", "rvs", "fit")
-_DRAWN = ("multivariate_normal", "multivariate_t", "dirichlet", "matrix_normal")
+_DRAWN = (
+    "multivariate_normal", "multivariate_t", "dirichlet", "matrix_normal", "wishart", "invwishart",
+    "matrix_t",
+)  # fmt: skip
 """Those whose random variates are functions of the parameters."""
 
 
@@ -87,6 +90,17 @@ def _inverse_wishart(_self: Any, x: Any, dim: int, df: Any, log_det_scale: Any, 
     return df * log_det_scale / 2 - (df + dim + 1) * log_det / 2 - trace / 2 - norm
 
 
+def _inverse_wishart_draws(
+    self: Any, n: int, shape: Any, dim: int, df: Any, C: Any, random_state: Any
+) -> Any:
+    """Return (CA⁻¹)·(CA⁻¹)ᵀ for triangular A, whose numbers are normal or χ distributed."""
+    if not holds_traced((df, C)):
+        return load(_MODULE).invwishart_gen._rvs(self, n, shape, dim, df, C, random_state)
+    generator = self._get_random_state(random_state)
+    root = C @ np.linalg.inv(self._inv_standard_rvs(n, shape, dim, df, generator))
+    return root @ np.swapaxes(root, -1, -2)
+
+
 def _with_last_share(plain: Any) -> Any:
     """Return what processes parameters of SciPy's, where the last share is what others leave.
 
@@ -107,17 +121,17 @@ def _with_last_share(plain: Any) -> Any:
 
 def _refusing(name: str, plain: Any) -> Any:
     """Return a method of SciPy's that refuses traced arrays."""
+    why = "Its value is an estimate: compute it outside of what is differentiated."
+    if name == "rvs":
+        why = "Draw standard variates outside, and transform them."
+    if name == "rvs" and "multinomial" in plain.__qualname__:
+        why = "Its variates are counts, which have no derivative: draw them outside."
 
     def refuse(self: Any, *args: Any, **kwds: Any) -> Any:
         if holds_traced((args, kwds)) or holds_traced(list(vars(self).values())):
             raise NotDifferentiableError(
                 f"scipy.stats: .{name} of a multivariate distribution takes no traced array, at "
-                f"{user_location()}. "
-                + (
-                    "Draw standard ones outside, and transform them: L @ W @ L.T of Wishart's W."
-                    if name == "rvs"
-                    else "Its value is an estimate: compute it outside of what is differentiated."
-                )
+                f"{user_location()}. {why}"
             )
         return plain(self, *args, **kwds)
 
@@ -137,6 +151,7 @@ def cover_multivariate() -> None:
     for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
+    copy_of(module.invwishart_gen)._rvs = _inverse_wishart_draws
     shares: Any = copy_of(module.multinomial_gen)
     shares._process_parameters = _with_last_share(shares._process_parameters)
     for name in _OBJECTS.split():

@@ -48,7 +48,8 @@ class Variates:
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """Draw from χ²."""
-        return distribution("chi2").rvs(df, size=size, random_state=self.plain)
+        given = None if size is None else _lengths(size)
+        return distribution("chi2").rvs(df, size=given, random_state=self.plain)
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """Draw shares: gamma variates by their sum."""
