@@ -39,7 +39,7 @@ from funcdiff.passes.sparsity.assembly import (
     numbers_of,
     pattern_of,
 )
-from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pulled, pushed
+from funcdiff.passes.sparsity.coloring import Coloring, cheapest, pull_rows, push_columns
 from funcdiff.passes.sparsity.images import Images, UnknownImageError, unit_parts
 from funcdiff.passes.sparsity.junctions import MOST_PAIRS, DensePatternError, Junctions
 from funcdiff.passes.sparsity.known import Array, known_outputs
@@ -162,7 +162,7 @@ def product_plan(
     if fits(derivative.linear, size, entries):
         dense = jacobian_program(recording, count, results, mode, wants_value=True)
         return _read(derivative, dense, patterns, by_columns=by_columns)
-    one_by_one = (pushed if forward else pulled)(_whole(patterns, xs, ys), np.arange(size))
+    one_by_one = (push_columns if forward else pull_rows)(_whole(patterns, xs, ys), np.arange(size))
     return _plan_compressed(derivative, patterns, one_by_one, by_columns=by_columns)
 
 

@@ -54,12 +54,12 @@ class Coloring(NamedTuple):
         return self.pushes + self.pulls
 
 
-def pushed(pattern: Pattern, colors: Array) -> Coloring:
+def push_columns(pattern: Pattern, colors: Array) -> Coloring:
     """Return the colouring that pushes columns of these colours."""
     return Coloring(colors, np.full(pattern.shape[0], -1), np.zeros(len(pattern.rows), bool))
 
 
-def pulled(pattern: Pattern, colors: Array) -> Coloring:
+def pull_rows(pattern: Pattern, colors: Array) -> Coloring:
     """Return the colouring that pulls rows of these colours."""
     return Coloring(np.full(pattern.shape[1], -1), colors, np.ones(len(pattern.rows), bool))
 
@@ -77,14 +77,14 @@ def cheapest(pattern: Pattern, mode: str | None, *, symmetric: bool) -> Coloring
         Whether the matrix is symmetric.
     """
     if mode == "reverse":
-        return pulled(pattern, column_colors(pattern.transposed))
-    best = pushed(pattern, column_colors(pattern))
+        return pull_rows(pattern, column_colors(pattern.transposed))
+    best = push_columns(pattern, column_colors(pattern))
     if symmetric and np.array_equal(pattern.keys, pattern.transposed.keys):
         return min(best, symmetric_coloring(pattern), key=lambda found: found.products)
     if mode == "forward":
         return best
     if best.products > np.bincount(pattern.columns, minlength=1).max():  # as many are pulled
-        others = pulled(pattern, column_colors(pattern.transposed))
+        others = pull_rows(pattern, column_colors(pattern.transposed))
         best = min(best, others, key=lambda found: found.products)
     if len(pattern.rows) > (best.products - 1) * max(pattern.shape):  # a vector finds no more
         return best
@@ -113,7 +113,7 @@ def column_colors(pattern: Pattern) -> Array:
 def symmetric_coloring(pattern: Pattern) -> Coloring:
     """Return a star colouring of a symmetric pattern, neighbours of many first."""
     colors = star_colors(pattern, np.argsort(-np.diff(pattern.pointers), kind="stable"))
-    return _spared(pattern, colors, colors)._replace(is_symmetric=True)
+    return _leave_out_unread(pattern, colors, colors)._replace(is_symmetric=True)
 
 
 def bidirectional_coloring(pattern: Pattern) -> Coloring:
@@ -131,7 +131,7 @@ def bidirectional_coloring(pattern: Pattern) -> Coloring:
     )
     colors = star_colors(whole, np.argsort(np.diff(whole.pointers), kind="stable"))
     used = int(colors.max(initial=-1)) + 1
-    return _spared(pattern, colors[:width], colors[width:] + used)
+    return _leave_out_unread(pattern, colors[:width], colors[width:] + used)
 
 
 def star_colors(pattern: Pattern, order: Array) -> Array:
@@ -174,7 +174,7 @@ def star_colors(pattern: Pattern, order: Array) -> Array:
     return np.array(colors, int)
 
 
-def _spared(pattern: Pattern, columns: Array, rows: Array) -> Coloring:
+def _leave_out_unread(pattern: Pattern, columns: Array, rows: Array) -> Coloring:
     """Decide where each entry is read, and leave out the colours of which none is.
 
     An entry can be read from the vector of its column if no other of the same colour has one in
@@ -186,15 +186,15 @@ def _spared(pattern: Pattern, columns: Array, rows: Array) -> Coloring:
     used[column[direct & ~mirrored]] = True
     used[row[~direct]] = True
     free = direct & mirrored
-    pairs, _ = _counted(column[free], row[free])
+    pairs, _ = _count_pairs(column[free], row[free])
     for one, other in pairs:
         if not (used[one] or used[other]):
             used[one] = True
     read = ~direct | (mirrored & ~used[column])
-    return Coloring(_numbered(columns, used), _numbered(rows, used), read)
+    return Coloring(_number_used(columns, used), _number_used(rows, used), read)
 
 
-def _counted(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]:
+def _count_pairs(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]:
     """Return the pairs that occur, and for each of the given ones how often it does."""
     width = int(second.max(initial=0)) + 1
     keys, inverse, counts = np.unique(
@@ -204,10 +204,10 @@ def _counted(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]
 
 
 def _alone(lines: Array, colors: Array) -> Any:
-    return _counted(lines, colors)[1] == 1
+    return _count_pairs(lines, colors)[1] == 1
 
 
-def _numbered(colors: Array, used: Array) -> Array:
+def _number_used(colors: Array, used: Array) -> Array:
     """Number the used colours among these from 0; -1 for the others."""
     own = np.zeros(len(used), bool)
     own[colors] = True

@@ -111,7 +111,7 @@ class Images:
         for eq in program.equations:
             if any(atom in self.parts for atom in eq.operands):
                 for variable, parts in zip(eq.results, self._results(eq), strict=True):
-                    self.parts[variable] = self._joined(parts, variable.type)
+                    self.parts[variable] = self._join(parts, variable.type)
             else:
                 self.copy(eq)
         return [self.of(atom) for atom in program.outputs]
@@ -133,7 +133,7 @@ class Images:
         """Return a sum with fewer parts."""
         return combined(parts)
 
-    def _joined(self, parts: Parts, t: ArrayType) -> Parts:
+    def _join(self, parts: Parts, t: ArrayType) -> Parts:
         """Return parts with what many inputs make joined, if only patterns are asked for."""
         total = sum(part.columns.size for part in parts)
         self._check_count(total)
@@ -162,8 +162,8 @@ class Images:
             branches = [self._run_inside(images, b) for images, b in inner]
             return [self._sum(list(chain(*found))) for found in zip(*branches, strict=True)]
         if isinstance(eq.params, Scan):
-            return self._scanned(eq, eq.params)
-        return [self._asked(eq, k) for k in range(len(eq.results))]
+            return self._follow_scan(eq, eq.params)
+        return [self._by_support(eq, k) for k in range(len(eq.results))]
 
     # ---- one result ------------------------------------------------------------------------
 
@@ -192,8 +192,8 @@ class Images:
             is_product = is_contraction(eq) and sum(linear[:2]) == 1
             way = self._product(eq, k) if is_product else links(eq, k, linear, known)
             if way is None:
-                return self._asked(eq, 0)
-            found += self._linked(eq, k, linear, way)
+                return self._by_support(eq, 0)
+            found += self._link(eq, k, linear, way)
         return self._sum(found)
 
     def _product(self, eq: Equation, place: int) -> Links:
@@ -206,18 +206,18 @@ class Images:
         self._check_count(product_count(eq, place, nonzero))
         return products(eq, place, nonzero)
 
-    def _linked(
+    def _link(
         self, eq: Equation, place: int, linear: Sequence[bool], way: Links, result: int = 0
     ) -> Parts:
         parts, factor = self.of(eq.operands[place]), None
         if isinstance(way, Blocks):
             pairs = way.pair_count
             if pairs > max(_FEW, 8 * (way.rows.size + way.sources.size)):
-                return self._mixed(parts, way, eq.results[result].type.shape)
+                return self._mix(parts, way, eq.results[result].type.shape)
             way = way.pairs()
         if isinstance(way, Sums) and way.factors is not None and self.with_data:
             factor = self.tracer(eq.operands[1 - place])
-        apply = partial(self._applied, eq, place, linear)
+        apply = partial(self._apply, eq, place, linear)
         return [self._image(part, way, apply, factor) for part in parts]
 
     def _image(
@@ -231,7 +231,7 @@ class Images:
         self._check_count(linked_count(part, way.sources))
         return linked(part, way, factor)
 
-    def _mixed(self, parts: Parts, blocks: Blocks, shape: tuple[int, ...]) -> Parts:
+    def _mix(self, parts: Parts, blocks: Blocks, shape: tuple[int, ...]) -> Parts:
         """Return what becomes of parts where each result depends on all elements of a block."""
         assert self.junctions is not None
         rows, columns = places(parts)
@@ -264,7 +264,7 @@ class Images:
 
         return [scaled(part) for part in parts]
 
-    def _applied(self, eq: Equation, place: int, linear: Sequence[bool], data: Tracer) -> Tracer:
+    def _apply(self, eq: Equation, place: int, linear: Sequence[bool], data: Tracer) -> Tracer:
         """Return what an equation makes of a linear operand alone."""
         operands = [
             data if k == place else zeros(atom.type) if flag else self.tracer(atom)
@@ -272,7 +272,7 @@ class Images:
         ]
         return emit(eq.primitive, eq.params, *operands)
 
-    def _asked(self, eq: Equation, result: int) -> Parts:
+    def _by_support(self, eq: Equation, result: int) -> Parts:
         """Return the pattern of a result by what its support tells."""
         if self.with_data:
             raise UnknownImageError
@@ -282,7 +282,7 @@ class Images:
         for k, flag in enumerate(linear):
             if flag:
                 way = asked(eq, k, result, linear)
-                found += self._linked(eq, k, linear, way, result)
+                found += self._link(eq, k, linear, way, result)
         return self._sum(found)
 
     # ---- programs in equations -------------------------------------------------------------
@@ -312,7 +312,7 @@ class Images:
         elif nonzero is not None:
             self.known.nonzero[variable] = nonzero
 
-    def _scanned(self, eq: Equation, p: Scan) -> list[Parts]:
+    def _follow_scan(self, eq: Equation, p: Scan) -> list[Parts]:
         """Return the patterns of a loop, step by step."""
         constants, carry, rows = p.split(eq.operands)
         state = [self.of(atom) for atom in carry]
@@ -323,12 +323,12 @@ class Images:
                 if parts:
                     inner.parts[variable] = parts
             results = self._run_inside(inner, p.body)
-            state = list(map(_merged, results[: p.carries]))
+            state = list(map(_merge, results[: p.carries]))
             types = p.body.output_types[p.carries :]
             for found, parts, t in zip(stacked, results[p.carries :], types, strict=True):
                 row = np.arange(t.size)
                 found += [linked(part, Sums(k * t.size + row, row), None) for part in parts]
-        return [*state, *map(_merged, stacked)]
+        return [*state, *map(_merge, stacked)]
 
     def _inside_step(
         self, p: Scan, constants: Sequence[Atom], rows: Sequence[Atom], k: int
@@ -346,5 +346,5 @@ class Images:
         return inner
 
 
-def _merged(parts: Parts) -> Parts:
+def _merge(parts: Parts) -> Parts:
     return [merged(parts)] if parts else []

@@ -116,7 +116,7 @@ class _Members:
         total = len(keys) + int(self.counts[used].sum())
         size = shape[0] * shape[1]
         if size <= MOST_PAIRS and total > size // 8:
-            return self._marked(keys, users, used, shape)
+            return self._mark(keys, users, used, shape)
         if total > MOST_PAIRS:
             return full_pattern(*shape)
         counts = self.counts[used]
@@ -124,7 +124,7 @@ class _Members:
         pairs = np.repeat(users, counts) * shape[1] + columns
         return pattern_of_keys(np.concatenate([keys, pairs]), shape)
 
-    def _marked(self, keys: Array, users: Array, used: Array, shape: tuple[int, int]) -> Pattern:
+    def _mark(self, keys: Array, users: Array, used: Array, shape: tuple[int, int]) -> Pattern:
         """Return a pattern of many places, which are marked in an array, junction by junction."""
         marks = np.zeros(shape, bool)
         marks.reshape(-1)[keys] = True
