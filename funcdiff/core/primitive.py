@@ -300,13 +300,13 @@ class _Operations:
     """
 
     def __init__(self) -> None:
+        self.alive: WeakValueDictionary[tuple[Primitive[Any], Params, Types], Operation]
+        self.alive = WeakValueDictionary()
         self.clear()
 
     def clear(self) -> None:
-        """Forget every operation."""
+        """Forget every operation that nothing refers to."""
         self.recent: dict[tuple[Primitive[Any], Params, Types], Operation] = {}
-        self.alive: WeakValueDictionary[tuple[Primitive[Any], Params, Types], Operation]
-        self.alive = WeakValueDictionary()
         self.weight = 0
 
     def add(self, key: tuple[Primitive[Any], Params, Types]) -> Operation:
@@ -315,7 +315,7 @@ class _Operations:
         if found is None:
             found = self.alive[key] = Operation(*key)
         if self.weight >= _EQUATIONS_KEPT:
-            self.recent, self.weight = {}, 0
+            self.clear()
         self.weight += found.equation_count
         return self.recent.setdefault(key, found)
 
@@ -333,5 +333,5 @@ def operation(primitive: Primitive[P], params: P, operands: Types) -> Operation:
 
 
 def forget_operations() -> None:
-    """Forget the operations, with the parameters that they hold."""
+    """Forget the operations that nothing refers to, with the parameters that they hold."""
     _operations.clear()

@@ -103,7 +103,8 @@ def solve(p: Settings, given: Given) -> Solution:
     if p.method == "odeint":
         result = _odeint(rate, jac, given.y0, times, options)
         tolerances = {k: options.get(k) or _ODEINT_TOLERANCE for k in ("rtol", "atol")}
-        return _twin(result, rate, span, given.y0, tolerances, is_stiff=2 in result.info["mused"])
+        used = result.info["mused"][np.diff(times[: len(result.info["mused"]) + 1]) != 0]
+        return _twin(result, rate, span, given.y0, tolerances, is_stiff=2 in used)
     events = [_event_of(g, captures) for g, captures in zip(p.events, given.events, strict=True)]
     stiff: list[bool] = []
     method = _watching(stiff) if p.method == "LSODA" else _recording(p.method, steps)

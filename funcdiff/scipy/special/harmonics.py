@@ -48,7 +48,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     >>> import funcdiff as fd
     >>> from funcdiff.scipy import special
     >>> print(fd.grad(lambda theta: special.sph_harm_y(1, 0, theta, 0.0).real)(0.5).round(6))
-    -0.234247
+    -0.234249
     """
     _refuse_tables("sph_harm_y", diff_n)
     n, m = whole(n, "sph_harm_y", "degree"), whole(m, "sph_harm_y", "order")
