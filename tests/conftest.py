@@ -16,7 +16,7 @@ settings.register_profile("quick", settings.get_profile("slow"), max_examples=10
 settings.register_profile("thorough", settings.get_profile("slow"), max_examples=200)
 settings.register_profile("by hand", settings.get_profile("slow"), max_examples=5000)
 
-# the first execution of every compiled program is held against the interpreter
+# the first execution of a compiled program is held against the interpreter: see below
 os.environ["FUNCDIFF_CHECK"] = "1"
 
 # processes share the cores: threads of the products of small matrices would wait for each other
@@ -80,6 +80,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
         if again and isinstance(item, pytest.Function) and does_less_by_default(item):
             item.add_marker("slow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check compiled programs and tapes in every slow test, and by default in every second one."""
+    checks = not by_default(item.config) or crc32(item.name.encode()) % 2
+    os.environ["FUNCDIFF_CHECK"] = "1" if checks else "0"
 
 
 def pytest_collection_finish() -> None:

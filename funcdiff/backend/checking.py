@@ -1,6 +1,6 @@
 """Compares compiled programs and tapes with the interpreter, on request.
 
-``FUNCDIFF_CHECK=1`` in the environment asks for it, as the test suite does.  The first results of
+``FUNCDIFF_CHECK=1`` in the environment asks for it, as tests do.  The first results of
 compiled code, and all of a tape, must have the types that the program states, and the interpreter's
 values: its bits, or, of kernels and tapes, which add up in another order, these up to rounding.
 """

@@ -243,7 +243,10 @@ def test_where_rules_cannot_be_traced_the_numbers_stay_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
-def test_rules_that_are_no_functions_are_found_by_checks(derivative: Any) -> None:
+def test_rules_that_are_no_functions_are_found_by_checks(
+    derivative: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUNCDIFF_CHECK", "1")
     count = iter(range(1000))
     f: Any = fd.custom_vjp(lambda x: 2 * x)
     f.defvjp(lambda x: (2 * x, None), lambda _, ct: (next(count) * ct,))

@@ -18,6 +18,11 @@ X = np.array([[0.5, -2.0]])
 RIGHT = [X - X[::-1], np.float64(-1.5)]
 
 
+@pytest.fixture(autouse=True)
+def _in_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUNCDIFF_CHECK", "1")
+
+
 @pytest.mark.parametrize(
     ("results", "exact", "message"),
     [
