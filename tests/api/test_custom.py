@@ -132,6 +132,7 @@ def test_complex_cotangents_follow_the_adjoint_convention() -> None:
     z = np.array([1 + 1j, -0.5 + 2j])
     expected = fd.vjp(lambda z: (1 + 2j) * z, z)[1](z)
     np.testing.assert_allclose(fd.vjp(f, z)[1](z), expected)
+    np.testing.assert_allclose(fd.jit(lambda ct: fd.vjp(f, z)[1](ct))(z), expected)  # traced
     np.testing.assert_allclose(fd.jvp(f, (z,), (z,))[1], (1 + 2j) * z)
 
 
