@@ -11,7 +11,7 @@ from scipy import integrate as plain
 import funcdiff as fd
 from funcdiff.errors import ConcreteValueError, InputError, UnsupportedNumPyError
 from funcdiff.scipy import integrate
-from funcdiff.scipy.integrate import initial_value
+from funcdiff.scipy.integrate import equations, initial_value
 
 TOLERANCE = {"RK23": 1e-7, "RK45": 1e-10, "DOP853": 1e-11, "Radau": 1e-8, "BDF": 1e-8}
 ACCURACY = {"RK23": 1e-4, "RK45": 1e-7, "DOP853": 1e-7, "Radau": 1e-5, "BDF": 1e-4}
@@ -118,7 +118,7 @@ def test_an_oscillator_at_given_times(method: str) -> None:
     np.testing.assert_allclose(batch, wanted, atol=3 * ACCURACY[method])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "LSODA"])
 @pytest.mark.thinned(6)
 def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -131,8 +131,8 @@ def test_steps_at_once_and_one_by_one_have_the_same_derivatives(
         return np.sum(found.y**2) + found.t_events[0][0] + np.sum(found.sol(0.7))
 
     results = []
-    for few in (initial_value._FEW, 0):
-        monkeypatch.setattr(initial_value, "_FEW", few)
+    for few in (24, 0):
+        monkeypatch.setattr(equations, "FEW", few)
         monkeypatch.setattr(initial_value, "_entered", {})
         monkeypatch.setattr(initial_value, "_problems", {})
         x = np.array([0.3, 1.1])

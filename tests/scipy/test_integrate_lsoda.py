@@ -1,7 +1,8 @@
-"""LSODA and odeint: SciPy's values, and the derivatives of an equal solution."""
+"""LSODA and odeint: SciPy's values, and the derivatives of the steps of LSODA."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ _half.terminal = True  # type: ignore[attr-defined]
 
 def test_odeint_has_scipys_values_and_exact_derivatives() -> None:
     def f(s: Any, k: Any, y0: Any, t: Any) -> Any:
-        return s.odeint(_decay, y0, t, args=(k,))
+        return s.odeint(_decay, y0, t, args=(k,), rtol=1e-9, atol=1e-9)
 
     y0 = np.array([1.0, 2.0])
     value, pull = fd.vjp(lambda *xs: f(integrate, *xs), 0.5, y0, TIMES)
@@ -82,14 +83,58 @@ def test_solve_ivp_with_lsoda_has_exact_derivatives() -> None:
     np.testing.assert_allclose(ended, -np.log(2) / 0.25, rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_stiff_equations_are_solved_again_by_a_method_for_them() -> None:
-    def f(k: Any) -> Any:
-        return integrate.solve_ivp(
-            lambda t, y: -1e4 * (y - k * np.cos(t)), (0, 2), [1.0], "LSODA", [2.0], rtol=1e-6
-        ).y[0]
+@pytest.mark.parametrize("end", [1.5, -1.5])
+def test_the_steps_of_lsoda_have_exact_derivatives(end: float) -> None:
+    def spring(_t: Any, y: Any, k: Any) -> Any:
+        return np.stack([y[1], -k * y[0] * (1 + 0.1 * y[0] ** 2)])
 
-    np.testing.assert_allclose(fd.jvp(f, (1.0,), (1.0,))[1], np.cos([2.0]), atol=1e-3)
+    def last(k: Any, method: str, tolerance: float) -> Any:
+        options = {"rtol": tolerance, "atol": tolerance, "args": (k,)}
+        return integrate.solve_ivp(spring, (0, end), [1.0, 0.3], method, **options).y[:, -1]
+
+    for tolerance in (1e-4, 1e-11):  # of low orders and of high ones
+        one, other = (partial(last, method=m, tolerance=tolerance) for m in ("LSODA", "DOP853"))
+        slopes = fd.jvp(one, (1.3,), (1.0,))[1], fd.jvp(other, (1.3,), (1.0,))[1]
+        np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e3 * tolerance)
+    bends = fd.jacrev(fd.jacfwd(one))(1.3), fd.jacfwd(fd.jacfwd(other))(1.3)
+    np.testing.assert_allclose(bends[0], bends[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_stiff_equations_have_the_derivatives_of_their_steps(count: int) -> None:
+    def f(k: Any, method: str) -> Any:
+        def rate(t: Any, y: Any) -> Any:
+            return -1e4 * (y - k * np.cos(t))
+
+        if method == "odeint":
+            options = {"tfirst": True, "rtol": 1e-6, "atol": 1e-6}
+            return integrate.odeint(rate, np.ones(count), [0.0, 2.0], **options)[1]
+        found = integrate.solve_ivp(rate, (0, 2), np.ones(count), method, [2.0], rtol=1e-6)
+        return found.y[:, 0]
+
+    for method in ("LSODA", "odeint"):
+        slope = fd.jvp(partial(f, method=method), (1.0,), (1.0,))[1]
+        np.testing.assert_allclose(slope, np.cos(np.full(count, 2.0)), atol=1e-3)
+
+
+def test_values_of_arithmetic_have_scipys_bits() -> None:
+    def lorenz(_t: Any, y: Any, r: Any) -> Any:
+        x, y, z = y
+        return np.stack([10 * (y - x), x * (r - z) - y, np.maximum(x * y, -9e9) - 8 / 3 * z])
+
+    def f(s: Any, r: Any) -> Any:
+        return s.odeint(lorenz, np.ones(3), [0.0, 1.0, 4.0], args=(r,), tfirst=True)
+
+    np.testing.assert_array_equal(fd.vjp(lambda r: f(integrate, r), 28.0)[0], f(plain, 28.0))
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+def test_implicit_methods_have_derivatives_over_no_time(method: str) -> None:
+    def last(t: Any) -> Any:
+        return integrate.solve_ivp(lambda t, y: t - y, (0.0, t), Y0, method).y[:, -1].sum()
+
+    assert fd.grad(last)(0.0) == -Y0.sum()
+    assert fd.grad(fd.grad(last))(0.0) == pytest.approx(len(Y0) + Y0.sum(), rel=1e-8)
 
 
 def test_a_solution_over_no_time_has_derivatives() -> None:

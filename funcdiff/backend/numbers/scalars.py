@@ -52,6 +52,11 @@ FUNCTIONS: Final[dict[Any, str]] = {
 }
 """What is the same of floats and flags, as an expression; of the others NumPy is called."""
 
+EXACT: Final = frozenset(
+    (*OPERATORS, np.square, np.reciprocal, np.absolute, np.fabs, np.sqrt, np.maximum, np.minimum)
+)  # fmt: skip
+"""Functions of floats that are right to the last bit, or whose results are among the operands."""
+
 _LOGIC: Final = frozenset(
     (np.logical_and, np.logical_or, np.logical_not, np.equal, np.not_equal)
 )  # fmt: skip

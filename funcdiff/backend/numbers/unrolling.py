@@ -20,7 +20,7 @@ import numpy as np
 from funcdiff.backend.code.formulas import reduction_ufunc
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.numbers.estimates import is_rearranging, is_worth_unrolling
-from funcdiff.backend.numbers.scalars import FUNCTIONS, Attempt, expression, literal
+from funcdiff.backend.numbers.scalars import EXACT, FUNCTIONS, Attempt, expression, literal
 from funcdiff.backend.numbers.statements import (
     KEPT,
     PART,
@@ -38,7 +38,7 @@ from funcdiff.ops.control.cond import Cond, cond_p
 from funcdiff.ops.control.guard import Guard, divert, guard_p
 from funcdiff.ops.products.contract import Contraction, arrangement, contract_p, lengths
 from funcdiff.ops.structure.slicing import Slice, add_slice_p
-from funcdiff.ops.structure.structural import stop_gradient_p
+from funcdiff.ops.structure.structural import select_p, stop_gradient_p
 from funcdiff.space import Axes
 
 
@@ -109,6 +109,14 @@ def unroll(program: Program) -> Source | None:
     if not is_worth_unrolling(program):
         return None
     return _Unroller(program, _Names(), flat=False).source()
+
+
+def keeps_bits(program: Program) -> bool:
+    """Return whether a program of floats has NumPy's results to the last bit, were it unrolled."""
+    return all(
+        is_rearranging(eq) or eq.operation.function in EXACT or eq.primitive is select_p
+        for eq in program.equations
+    )
 
 
 def unroll_body(program: Program) -> Body | None:

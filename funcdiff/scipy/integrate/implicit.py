@@ -33,9 +33,14 @@ def implicit(equation: Callable[[Any], Any], solution: Any, solver: str = "") ->
     """
     x = unknowns(solution, "a solution")
     program, captures = trace_equation(equation, x, "an implicit equation")
-    p = Root("an implicit equation", program, len(x.leaves), _KNOWN, (), (), False, solver)
-    found = root(p, as_tracers([*captures, *x.leaves]))
+    found = known_root(program, as_tracers([*captures, *x.leaves]), len(x.leaves), solver)
     return pytree.unflatten(x.structure, found)
+
+
+def known_root(program: Program, operands: Sequence[Any], unknowns: int, solver: str) -> list[Any]:
+    """Return the unknowns, which are known and come last, as a function of the other operands."""
+    p = Root("an implicit equation", program, unknowns, _KNOWN, (), (), False, solver)
+    return [*root(p, operands)]
 
 
 class _Steps:

@@ -22,29 +22,17 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.user.named_code import Name
 from funcdiff.ops.user.replay import Plan, entered
-from funcdiff.scipy.integrate.chains import before, chain, correction
-from funcdiff.scipy.integrate.chains import solve as solve_chain
+from funcdiff.scipy.integrate import nordsieck
+from funcdiff.scipy.integrate.chains import before, chain
 from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
-from funcdiff.scipy.integrate.implicit import Stepper, implicit
-from funcdiff.scipy.integrate.solving import Given, Settings, Solution, solve
-from funcdiff.scipy.integrate.steps import (
-    METHODS,
-    Bdf,
-    Result,
-    Row,
-    RungeKutta,
-    bdf_change,
-    bdf_matrices,
-)
+from funcdiff.scipy.integrate.equations import IN_MEMORY, Equations, is_small, resuming, state_of
+from funcdiff.scipy.integrate.implicit import implicit
+from funcdiff.scipy.integrate.solving import Given, Settings, Solution, Step, solve
+from funcdiff.scipy.integrate.steps import METHODS, Multistep, bdf_change
+from funcdiff.scipy.integrate.tables import coefficients
 
 _KEPT: Final = 8
 """Solutions that are kept for the derivatives that are asked for next."""
-
-_FEW: Final = 24
-"""Numbers that a state may have whose slopes are computed for all steps at once."""
-
-_IN_MEMORY: Final = 1 << 20
-"""Numbers that the stages of all steps may have before they are computed twice instead."""
 
 
 class Layout(NamedTuple):
@@ -61,8 +49,8 @@ class Layout(NamedTuple):
         Whether the solution was made to end at t1.
     passes_end
         Whether the last step goes beyond.
-    last_order
-        The order of a multistep method that took it, else 0.
+    last
+        Of a multistep method that took it: the order, of LSODA as `nordsieck.change` wants it.
     method, is_twin
         As in `Solution`.
     """
@@ -73,7 +61,7 @@ class Layout(NamedTuple):
     ending: int
     reaches_end: bool
     passes_end: bool
-    last_order: int
+    last: tuple[Any, ...]
     method: str
     is_twin: bool
 
@@ -104,6 +92,7 @@ class Problem:
         self.settings = settings
         self._solved: OrderedDict[Any, Solution] = OrderedDict()
         self._programs: dict[Any, Any] = {}
+        self._equations = Equations(settings)
 
     # ---- values ----------------------------------------------------------------------------------
 
@@ -132,20 +121,24 @@ class Problem:
 
     def layout(self, operands: Sequence[Any]) -> Layout:
         """Return the shapes of a solution."""
-        result, steps, method, is_twin = self.solution(operands)
-        events, times = result.t_events or [], len(result.t)
+        solution = self.solution(operands)
+        result, steps, is_twin = solution.result, solution.steps, solution.is_twin
+        events = result.t_events or []
         end = float(operands[self._end])
         passes_end = is_twin and float(operands[self._end - 1]) == end
-        reaches_end = passes_end or (bool(steps) and steps[-1][1] == end)
+        reaches_end = passes_end or (bool(steps) and steps[-1].end == end)
         ending = -1
         if result.status == 1:
-            direction = np.sign(steps[-1][1] - steps[-1][0])
+            direction = np.sign(steps[-1].end - steps[-1].start)
             ending = int(np.argmax([direction * t[-1] if len(t) else -np.inf for t in events]))
         return Layout(
-            rounded(len(steps)), times if self.settings.evaluates else rounded(times - 1) + 1,
-            tuple(map(len, events)), ending, reaches_end, passes_end,
-            steps[-1][2] if len(steps) > 1 else 0, method, is_twin,
+            rounded(len(steps)), self._times(result), tuple(map(len, events)), ending,
+            reaches_end, passes_end, _kind(steps[-2:]), solution.method, is_twin,
         )  # fmt: skip
+
+    def _times(self, result: Any) -> int:
+        times = len(result.t)
+        return times if self.settings.evaluates else rounded(times - 1) + 1
 
     @property
     def _end(self) -> int:
@@ -155,7 +148,7 @@ class Problem:
         """Return times, states, those of the events and counts; polynomials by the program."""
         found = self.solution(operands).result
         state = np.asarray(operands[self._end - 2])
-        times = self.layout(operands).times
+        times = self._times(found)
         y = np.asarray(found.y, state.dtype).reshape(state.size, len(found.t))
         values = [np.asarray(found.t, FLOAT), y]
         values = [_extended(x, times, -1) if times else x for x in values]
@@ -190,7 +183,7 @@ class Problem:
         given, solution = self.given(operands), self.solution(operands)
         layout = self.layout(operands)
         found, steps, start = solution.result, solution.steps, float(given.t0)
-        ends = np.array([step[1] for step in steps])
+        ends = np.array([step.end for step in steps])
         forward = not len(ends) or ends[-1] >= start
 
         def places(times: Any) -> Any:
@@ -206,65 +199,7 @@ class Problem:
         for times in found.t_events or ():
             fixed += [places(np.asarray(times, FLOAT)), np.asarray(times, FLOAT)]
         fixed.append(np.array([found.nfev, found.njev, found.nlu, found.status]))
-        return [*fixed, *self._equations(given, solution, layout.steps)]
-
-    def _equations(self, given: Given, solution: Solution, count: int) -> list[Any]:
-        """Return states after so many steps, then solutions and matrices of an implicit method."""
-        method: Any = METHODS[solution.method]()
-        steps = [*solution.steps, *solution.steps[-1:] * (count - len(solution.steps))]
-        if not steps:
-            return []
-        if isinstance(method, RungeKutta):
-            return [np.stack([step[4] for step in steps])]
-        nodes = np.append(float(given.t0), [step[1] for step in steps])
-        lengths, y0 = np.diff(nodes), np.asarray(given.y0)
-        matrices: tuple[Any, ...] = ()
-        if isinstance(method, Bdf):
-            rest = lengths[1:] == 0
-            ratios = np.where(rest, 1.0, lengths[1:] / np.where(rest, 1.0, lengths[:-1]))
-            orders, behind = ([step[k] for step in steps] for k in (2, 3))
-            matrices = bdf_matrices(orders, behind, np.append(1.0, ratios))
-        rows = list(zip(nodes[:-1], lengths, *matrices, strict=True))
-        stepper = self._stepper(method, y0, matrices)
-        start = given.rate, np.float64(given.t0), y0, rows, lambda k, *at: steps[k][4](*at)
-        if not _is_small(count, method.types(y0.size)[0].with_dtype(y0.dtype)):
-            return [*map(np.stack, zip(*stepper.solutions(*start), strict=True)), *matrices]
-
-        def link(first: Any, columns: Any, zs: Any, states: Any, missed: Any) -> Any:
-            t, h, *others = columns
-            known = [*given.rate, first, t, h, zs, *others, states]
-            program = self._link(method, [*known, missed])
-            return solve_chain("", program.program, [*program.captures, *known], [missed])[0]
-
-        return [*stepper.together(*start, link), *matrices]
-
-    def _link(self, method: Any, like: Sequence[Any]) -> Closure:
-        """Return the linear system of all steps at once, for arrays like these."""
-        types = tuple(ArrayType(np.shape(x), np.asarray(x).dtype) for x in like)
-        key = type(method), types
-        if key not in self._programs:
-            count = len(self.settings.rate.inputs) - 2
-
-            def system(*xs: Any) -> Any:
-                first, *rows, states, changes = xs[count:]
-                step = _resuming(method, rate_of(self.settings.rate, xs[:count]))
-                return correction(
-                    lambda *at: _state(step(*at).carry), first, (*rows,), states, changes
-                )
-
-            with without_recording():
-                self._programs[key] = closure(system, *types)
-        found: Closure = self._programs[key]
-        return found
-
-    def _stepper(self, method: Any, y0: Any, matrices: Sequence[Any]) -> Stepper:
-        key = type(method), y0.shape, y0.dtype
-        if key not in self._programs:
-            types = [t.with_dtype(y0.dtype) for t in method.types(y0.size)]
-            rest = [ArrayType(x.shape[1:], FLOAT) for x in matrices]
-            self._programs[key] = Stepper(method, self.settings.rate, [*types, *rest])
-        found_stepper: Stepper = self._programs[key]
-        return found_stepper
+        return [*fixed, *self._equations.known(given, solution, layout.steps)]
 
     def _replayed(self, layout: Layout, fixed: Sequence[Any], given: Given) -> list[Any]:
         """Take the steps again; return what `results` returns."""
@@ -279,10 +214,11 @@ class Problem:
         events = [(next(rest), next(rest)) for _ in self.settings.events]
         counts = next(rest)
         rows = list(rest)
-        if layout.last_order:
-            last = bdf_change(layout.last_order, lengths[count - 1] / lengths[count - 2])
+        if layout.last:
+            ratio = lengths[count - 1] / lengths[count - 2]
+            last = _change(layout.last, ratio, METHODS[layout.method].terms)
             ends_there = np.arange(layout.steps) == count - 1
-            rows[2] = np.where(ends_there[:, None, None], last, rows[2])
+            rows[-7] = np.where(ends_there[:, None, None], last, rows[-7])
         ys, between = self._stepped(layout, nodes, lengths, tuple(rows), given)
         before = ys[:-1]
 
@@ -327,15 +263,20 @@ class Problem:
         if not layout.steps:
             return y0[None], None
         known, *own = rest
-        rows = nodes[:-1], lengths, *own
         first = method.start(f, nodes[0], y0, lengths[0])
-        step = _resuming(method, f)
-        if _is_small(layout.steps, ArrayType(known.shape[1:], known.dtype)):
-            origin = _state(first)
-            states = chain(lambda *at: _state(step(*at).carry), origin, rows, known)
-            ys, between = states[:, 0] if states.ndim > 2 else states, ()
+        together = is_small(layout.steps, y0.type)
+        if isinstance(method, Multistep) and together:
+            xs = [*given.rate, nodes[1:], *coefficients(lengths, own), first, known]
+            tables = self._equations.tables(xs).known(*xs)
+            return np.concatenate([y0[None], tables[:, 0]]), own[-1][:, :, None] * tables
+        rows = nodes[:-1], lengths, *own
+        step = resuming(method, f)
+        if together:
+            origin = state_of(first)
+            ys = chain(lambda *at: state_of(step(*at).carry), origin, rows, known)
+            between: Any = ()
             if interpolates:
-                between = vmap(lambda *at: step(*at).between)(before(origin, states), rows)
+                between = vmap(lambda *at: step(*at).between)(before(origin, ys), rows)
             return np.concatenate([y0[None], ys]), between
 
         def body(carry: Any, row: Any) -> Any:
@@ -343,34 +284,23 @@ class Problem:
             return result.carry, (result.y, result.between if interpolates else ())
 
         size = layout.steps * max(1, y0.shape[0]) * 16
-        (_, (ys, between)) = scan(body, first, rows, checkpoint=size > _IN_MEMORY)
+        (_, (ys, between)) = scan(body, first, rows, checkpoint=size > IN_MEMORY)
         return np.concatenate([y0[None], ys]), between
 
 
-def _resuming(method: Any, f: Callable[..., Any]) -> Callable[[Any, Any], Result]:
-    """Return what takes a step from a carry, or from its state alone."""
-
-    def step(carry: Any, row: Any) -> Result:
-        t, h, *given = row
-        if isinstance(method, RungeKutta) and not isinstance(carry, tuple):
-            carry = method.start(f, t, carry, h)
-        solution = given[0] if given else ()
-        result: Result = method.step(f, carry, Row(t, h, solution, tuple(given[1:])), implicit)
-        return result
-
-    return step
+def _kind(steps: Sequence[Step]) -> tuple[Any, ...]:
+    """Return what the change of a table between two steps depends on, if there is one."""
+    if len(steps) < 2 or not steps[1].order:
+        return ()
+    before, after = steps
+    if before.history is None:
+        return (after.order,)
+    return before.history.is_stiff, before.order, after.order
 
 
-def _state(carry: Any) -> Any:
-    """Return what the rest of a carry follows from."""
-    return carry[0] if isinstance(carry, tuple) else carry
-
-
-def _is_small(steps: int, state: ArrayType) -> bool:
-    """Return whether the slopes of all steps are computed at once, of real states."""
-    return (
-        state.dtype.kind == "f" and 0 < state.size <= _FEW and (steps * state.size**2 <= _IN_MEMORY)
-    )
+def _change(kind: tuple[Any, ...], ratio: Any, count: int) -> Any:
+    """Return that change, for a ratio of their lengths."""
+    return bdf_change(*kind, ratio) if len(kind) == 1 else nordsieck.change(kind, ratio, count)
 
 
 def _roots(g: Callable[[Any, Any], Any], at: Callable[..., Any], places: Any, times: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`odeint` of traced problems: SciPy's values, and derivatives of an equal solution."""
+"""`odeint` of traced problems: SciPy's values, and derivatives of LSODA's steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from funcdiff.scipy.integrate.quadrature import static
 from funcdiff.scipy.integrate.solving import Settings
 
 
-@entry("scipy.integrate", "odeint", note="The derivative is that of DOP853 or Radau.")
+@entry("scipy.integrate", "odeint", note="The derivative is that of solve_ivp by LSODA.")
 def odeint(
     func: Callable[..., Any],
     y0: Any,
@@ -44,9 +44,10 @@ def odeint(
 ) -> Any:
     """Solve an initial value problem with LSODA, whose parts may be traced.
 
-    The values are SciPy's.  LSODA does not show its steps: the derivative is that of the solution
-    of `solve_ivp`, to the same tolerances, by DOP853 or, where LSODA used its method for stiff
-    equations, by Radau.  It agrees with that of the values as these solutions agree.
+    The values are SciPy's.  They do not show the steps that were taken: the derivative is that of
+    the solution of `solve_ivp` by LSODA, to the same tolerances (of systems of more than 24
+    equations by DOP853 or, where they are stiff, Radau).  It agrees with that of the values as
+    these solutions agree.
 
     Examples
     --------

@@ -210,10 +210,10 @@ def _event_of(g: Any, f: Closure) -> Event:
 def _name(method: Any) -> str:
     name = method if isinstance(method, str) else getattr(method, "__name__", "")
     is_scipys = isinstance(method, str) or getattr(load("scipy.integrate"), name, None) is method
-    if name not in (*METHODS, "LSODA") or not is_scipys:
+    if name not in METHODS or not is_scipys:
         raise UnsupportedNumPyError(
             f"solve_ivp of a traced problem does not know the method {method!r}, at "
-            f"{user_location()}. Give one of {', '.join(METHODS)}, LSODA."
+            f"{user_location()}. Give one of {', '.join(m for m in METHODS if m.isalnum())}."
         )
     return name
 
@@ -233,9 +233,10 @@ class _Shapes:
 
     def results(self, operands: Sequence[Any]) -> list[Any]:
         """Return the numbers of steps, coefficients, times and events, and the status."""
-        result, steps, method, _ = self._problem.solution(operands)
+        solution = self._problem.solution(operands)
+        result, terms = solution.result, METHODS[solution.method].terms
         events = [len(t) for t in result.t_events or ()]
-        counts = [len(steps), METHODS[method].terms, len(result.t), *events, result.status]
+        counts = [len(solution.steps), terms, len(result.t), *events, result.status]
         return [np.array(counts)]
 
     def plan(self, operands: Sequence[Any]) -> Any:  # noqa: ARG002
@@ -288,8 +289,9 @@ def _result(settings: Settings, operands: Sequence[Any]) -> Any:
     kinds = len(events)
     if settings.dense:
         ending = starts[-1:] + lengths[-1:] if evaluates else t[-1:]
-        seen = settings.method in METHODS
-        method = settings.method if seen else ("DOP853" if terms == 7 else "Radau")
+        method = settings.method
+        if terms != METHODS[method].terms:
+            method = next(name for name, known in METHODS.items() if known.terms == terms)
         is_multistep = settings.method in ("BDF", "LSODA")
         sol = ContinuousSolution(method, is_multistep, starts, lengths, before, between, ending)
     nfev, njev, nlu, _ = (_plain(counts[k]) for k in range(4))

@@ -1,24 +1,39 @@
 """SciPy's solvers of initial values, called with plain values, and the steps that they take.
 
-LSODA and odeint do not show their steps, which are of many kinds.  The same problem is then solved
-once more to the same tolerances, by DOP853 or, where their own method for stiff equations was in
-use, by Radau: values are theirs, derivatives those of this solution.
+odeint does not show its steps.  When derivatives are asked for, LSODA takes them once more, to the
+same tolerances: values are those of odeint, derivatives those of this solution.  Of large systems,
+for which its equations cost too much, it is one by DOP853 or, where LSODA used its method for stiff
+equations, by Radau.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from funcdiff.backend.kernels.kernels import kernel
+from funcdiff.backend.numbers.unrolling import Unrolled, keeps_bits, unroll
 from funcdiff.core.evaluate import executable
+from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
+from funcdiff.passes.simplify import simplify
 from funcdiff.scipy.covered import load
+from funcdiff.scipy.integrate.nordsieck import LOW, History, history
 
-_ODEINT_TOLERANCE: Final = 1.49012e-8
+_ODEINT: Final[dict[str, tuple[str, Any]]] = {
+    "rtol": ("rtol", 1.49012e-8), "atol": ("atol", 1.49012e-8), "h0": ("first_step", None),
+    "hmax": ("max_step", np.inf), "hmin": ("min_step", 0.0),
+}  # fmt: skip
+"""Options of odeint, their names for LSODA, and what they are by default."""
+
 _BEYOND: Final = 1e-3
+
+FEW: Final = 24
+"""Numbers that a state may have whose slopes are computed for all steps at once."""
 
 
 class Event(NamedTuple):
@@ -76,66 +91,120 @@ class Given(NamedTuple):
     times: Any
 
 
-class Solution(NamedTuple):
-    """What SciPy returned, and steps: ``(t_old, t, order, order behind, near solution)`` each.
+class Step(NamedTuple):
+    """A step that was taken.
 
     Attributes
     ----------
-    method
-        Which took the steps.
-    is_twin
-        Whether that is not the method that returned the result.
+    start, end
+        The times between which it goes.
+    order, behind
+        Of a multistep method: with which it was taken, and that of the polynomial behind it.
+    near
+        The state after it; of Radau what is near the solution of its equations.
+    history
+        What LSODA knows after it.
     """
 
-    result: Any
-    steps: list[tuple[float, float, int, int, Any]]
-    method: str
-    is_twin: bool
+    start: float
+    end: float
+    order: int
+    behind: int
+    near: Any
+    history: History | None
+
+
+class Solution:
+    """What SciPy returned, and the steps by which it is differentiated.
+
+    Parameters
+    ----------
+    result
+        What SciPy returned.
+    method
+        Which takes the steps.
+    take
+        Returns the steps, when they are needed.
+    is_twin
+        Whether they are not those that gave the result.
+    """
+
+    def __init__(
+        self, result: Any, method: str, take: Callable[[], list[Step]], *, is_twin: bool
+    ) -> None:
+        self.result, self.is_twin = result, is_twin
+        self._method, self._take = method, take
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The steps."""
+        return self._take()
+
+    @property
+    def method(self) -> str:
+        """Which of `steps.METHODS` they are of."""
+        is_low = self._method == "LSODA" and all(s.order <= LOW for s in self.steps)
+        return "LSODA of low order" if is_low else self._method
 
 
 def solve(p: Settings, given: Given) -> Solution:
     """Solve a problem for values."""
-    steps: list[Any] = []
     options = {k: np.array(v) if isinstance(v, tuple) else v for k, v in p.options}
-    rate, times = function_of(p.rate, given.rate), given.times
+    rate, y0, times = function_of(p.rate, given.rate), given.y0, given.times
     span = float(given.t0), float(given.t1)
     jac = None if p.jacobian is None else function_of(p.jacobian, given.jacobian)
+    steps: list[Step] = []
     if p.method == "odeint":
-        result = _odeint(rate, jac, given.y0, times, options)
-        tolerances = {k: options.get(k) or _ODEINT_TOLERANCE for k in ("rtol", "atol")}
-        used = result.info["mused"][np.diff(times[: len(result.info["mused"]) + 1]) != 0]
-        return _twin(result, rate, span, given.y0, tolerances, is_stiff=2 in used)
-    events = [_event_of(g, captures) for g, captures in zip(p.events, given.events, strict=True)]
-    stiff: list[bool] = []
-    method = _watching(stiff) if p.method == "LSODA" else _recording(p.method, steps)
-    result = load("scipy.integrate").solve_ivp(
-        rate, span, given.y0, method=method, t_eval=times, dense_output=p.dense,
-        events=events or None, **options, **({} if jac is None else {"jac": jac}),
-    )  # fmt: skip
-    if p.method != "LSODA":
-        return Solution(result, steps, p.method, is_twin=False)
-    end = span[1]
-    if result.status == 1:
-        last = [t[-1] for t in result.t_events if len(t)]
-        end = max(last) if end > span[0] else min(last)
-    tolerances = {k: options[k] for k in ("rtol", "atol") if k in options}
-    return _twin(result, rate, (span[0], end), given.y0, tolerances, is_stiff=any(stiff))
+        result = _odeint(rate, jac, y0, times, options)
+        named = {ours: options.get(k) or default for k, (ours, default) in _ODEINT.items()}
+    else:
+        events = [_event_of(g, known) for g, known in zip(p.events, given.events, strict=True)]
+        result = load("scipy.integrate").solve_ivp(
+            rate, span, y0, method=_recording(p.method, steps), t_eval=times,
+            dense_output=p.dense, events=events or None, **options,
+            **({} if jac is None else {"jac": jac}),
+        )  # fmt: skip
+        named = {k: options[k] for k in ("rtol", "atol") if k in options}
+    method, end, is_twin = p.method, span[1], p.method == "odeint"
+    if span[0] == end and method in ("Radau", "BDF", "LSODA", "odeint"):
+        # the polynomials of no time know no slopes: a step beyond the end shows how it goes on
+        method, end, is_twin = "DOP853", end + _BEYOND * max(1.0, abs(end)), True
+    elif method in ("LSODA", "odeint"):
+        method = "LSODA"
+        if y0.size > FEW:
+            method, is_twin = "Radau" if _is_stiff(result, steps) else "DOP853", True
+            if result.status == 1:
+                last = [t[-1] for t in result.t_events if len(t)]
+                end = max(last) if end > span[0] else min(last)
+    if not is_twin:
+        return Solution(result, method, lambda: steps, is_twin=False)
+    if method != "LSODA":
+        named = {k: named[k] for k in ("rtol", "atol") if k in named}
+    return Solution(result, method, _taken(method, p, given, end, named), is_twin=True)
 
 
-def _twin(
-    result: Any, rate: Any, span: tuple[float, float], y0: Any, tolerances: Any, *, is_stiff: bool
-) -> Solution:
-    """Solve a problem once more by a method whose steps are seen.
+def _is_stiff(result: Any, steps: Sequence[Step]) -> bool:
+    """Return whether LSODA or odeint used the method for stiff equations."""
+    if steps:
+        return any(step.history.is_stiff for step in steps if step.history)
+    used = result.info["mused"]
+    return bool(np.any((used == 2) & (np.diff(result.t[: len(used) + 1]) != 0)))
 
-    An interval of length 0 has none: a step beyond its end shows how the solution leaves it.
-    """
-    steps: list[Any] = []
-    if span[0] == span[1]:
-        span = span[0], span[0] + _BEYOND * max(1.0, abs(span[0]))
-    name = "Radau" if is_stiff else "DOP853"
-    method = _recording(name, steps)
-    load("scipy.integrate").solve_ivp(rate, span, y0, method=method, **tolerances)
-    return Solution(result, steps, name, is_twin=True)
+
+def _taken(
+    name: str, p: Settings, given: Given, end: float, options: dict[str, Any]
+) -> Callable[[], list[Step]]:
+    """Return what solves a problem once more, and returns the steps."""
+
+    def take() -> list[Step]:
+        steps: list[Step] = []
+        rate = function_of(p.rate, given.rate, freely=True)
+        solver = _recording(name, steps)(rate, float(given.t0), given.y0, end, **options)
+        while solver.status == "running":
+            solver.step()
+        return steps
+
+    return take
 
 
 def _odeint(rate: Any, jac: Any, y0: Any, times: Any, options: dict[str, Any]) -> Any:
@@ -150,23 +219,26 @@ def _odeint(rate: Any, jac: Any, y0: Any, times: Any, options: dict[str, Any]) -
     )  # fmt: skip
 
 
-def _watching(stiff: list[bool]) -> Any:
-    """Return SciPy's class of LSODA, which notes whether the method for stiff equations is used."""
-    plain = load("scipy.integrate").LSODA
+def function_of(
+    program: Program, captures: Sequence[Any], *, freely: bool = False
+) -> Callable[[Any, Any], Any]:
+    """Return the function of values that a program ``(*captures, t, y)`` is of.
 
-    class Watched(plain):  # type: ignore[misc, valid-type]
-        def step(self) -> Any:
-            message = super().step()
-            stiff.append(bool(self._lsoda_solver._integrator.iwork[18] == 2))
-            return message
-
-    return Watched
-
-
-def function_of(program: Program, captures: Sequence[Any]) -> Callable[[Any, Any], Any]:
-    """Return the function of values that a program ``(*captures, t, y)`` is of."""
-    execute = executable(program)
+    Its last bits are those of NumPy, unless they are free.
+    """
+    execute = _code(program, freely)
     return lambda t, y: execute(*captures, np.float64(t), y)[0]
+
+
+@memoised
+def _code(program: Program, freely: bool) -> Callable[..., list[Any]]:
+    """Return what runs a program thousands of times: of few numbers, on Python's floats."""
+    program = simplify(program)
+    if freely:
+        return kernel(program)
+    plain = executable(program)
+    code = unroll(program) if keeps_bits(program) else None
+    return plain if code is None else Unrolled(code, lambda: plain)
 
 
 def _event_of(event: Event, captures: Sequence[Any]) -> Any:
@@ -175,32 +247,22 @@ def _event_of(event: Event, captures: Sequence[Any]) -> Any:
     return g
 
 
-def _recording(name: str, steps: list[Any]) -> Any:
+def _recording(name: str, steps: list[Step]) -> Any:
     """Return SciPy's class of a method, which notes its steps."""
     plain = getattr(load("scipy.integrate"), name)
+    knows_order, is_lsoda, is_radau = name == "BDF", name == "LSODA", name == "Radau"
 
     class Recorded(plain):  # type: ignore[misc, valid-type]
         def step(self) -> Any:
-            before = self.order if name == "BDF" else 0
+            before = self.order if knows_order else 0
             message = super().step()
             if self.status != "failed":
-                after = self.order if name == "BDF" else 0
-                steps.append((self.t_old, self.t, before, after, _near(self, name)))
+                after = self.order if knows_order else 0
+                known = history(self) if is_lsoda else None
+                before = known.order if known else before
+                near = np.array(self.Z if is_radau else self.y)
+                steps.append(Step(self.t_old, self.t, before, after, near, known))
             return message
 
     Recorded.__name__ = name
     return Recorded
-
-
-def _near(solver: Any, name: str) -> Any:
-    """Return the state after the last step; of an implicit method what is near its solution.
-
-    That is a function of a carry and matrices.
-    """
-    if name == "Radau":
-        stages = solver.Z.copy()
-        return lambda _carry, _matrices: stages
-    state = solver.y.copy()
-    if name == "BDF":
-        return lambda carry, matrices: state - matrices[1] @ (matrices[0] @ carry)
-    return state

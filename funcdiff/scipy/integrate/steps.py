@@ -7,19 +7,25 @@ their solutions are given, from which the implicit function theorem makes the de
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.scipy.covered import load
+from funcdiff.scipy.integrate import nordsieck
 
 Rate: TypeAlias = Callable[[Any, Any], Any]
 """``f(t, y)``, the derivative dy/dt."""
 
 Solve: TypeAlias = Callable[[Callable[[Any], Any], Any], Any]
 """``solve(equation, solution)``: the solution as a function of what the equation contains."""
+
+
+_DIFFERENCES: Final = 8
+_ALL: Final = nordsieck.HIGHEST + 2
+_FEWER: Final = nordsieck.LOW + 2
 
 
 class Row(NamedTuple):
@@ -161,28 +167,36 @@ class Radau:
         return y + x * _horner(x, [between[:, k] for k in range(between.shape[1])])
 
 
-class Bdf:
-    """Backward differentiation formulas of variable order, on an array of differences.
+class Multistep:
+    """Linear multistep methods of variable order, on the rows of a table that is a polynomial.
 
-    A step of order k from differences D predicts y₀ = Σ Dⱼ and solves, for d = y' - y₀,
+    A step of order k from a table D predicts y₀ = Σ pⱼ·Dⱼ and solves, for d = y' - y₀,
     h·f(t', y') = αₖ·d + Σ γⱼ·Dⱼ.  Everything else is linear in D and d: the matrices of a row are
     the change of the step length, the predictor, γ, and the update of D; numbers are 1/αₖ and
-    which differences the polynomial behind the step has.
+    which rows the polynomial behind the step has.
+
+    Parameters
+    ----------
+    count
+        How many rows there are.
+    has_differences
+        Whether they are backward differences, as of SciPy's BDF, or scaled derivatives.
 
     References
     ----------
     L. F. Shampine, M. W. Reichelt, "The MATLAB ODE Suite", SIAM J. Sci. Comput. 18 (1997).
     """
 
-    COUNT = 8
+    def __init__(self, count: int, *, has_differences: bool) -> None:
+        self.count, self._has_differences = count, has_differences
 
     def types(self, size: int) -> list[ArrayType]:
         """Return the types of a carry and of a solution."""
-        return [ArrayType((self.COUNT, size), FLOAT), ArrayType((size,), FLOAT)]
+        return [ArrayType((self.count, size), FLOAT), ArrayType((size,), FLOAT)]
 
     def start(self, f: Rate, t: Any, y: Any, h: Any) -> Any:
-        """Return the differences before the first step."""
-        rest = [0.0 * y] * (self.COUNT - 2)
+        """Return the table before the first step."""
+        rest = [0.0 * y] * (self.count - 2)
         return np.stack([y, h * f(t, y), *rest])
 
     def residual(self, f: Rate, carry: Any, row: Row) -> Callable[[Any], Any]:
@@ -201,16 +215,16 @@ class Bdf:
         return Result(after, predict @ differences + d, order[:, None] * after)
 
     def at(self, s: Any, h: Any, _y: Any, between: Any) -> Any:
-        """Return the solution at t + s, by Newton's formula from the end of the step."""
+        """Return the solution at t + s, by the polynomial from the end of the step."""
         x, product, total = s / np.where(h == 0, 1.0, h) - 1, 1.0, between[:, 0]
         for k in range(1, between.shape[1]):
-            product = product * (x + k - 1) / k
+            product = product * ((x + k - 1) / k if self._has_differences else x)
             total = total + product * between[:, k]
         return total
 
 
 def bdf_matrices(before: Any, after: Any, ratios: Any) -> tuple[Any, ...]:
-    """Return the matrices of the steps of `Bdf`.
+    """Return the matrices of the steps of BDF.
 
     Parameters
     ----------
@@ -219,32 +233,65 @@ def bdf_matrices(before: Any, after: Any, ratios: Any) -> tuple[Any, ...]:
     ratios
         Of the lengths of steps to those of the steps before.
     """
-    n, count = Bdf.COUNT, len(before)
+    n, count = _DIFFERENCES, len(before)
     kappa = np.array([0, -0.1850, -1 / 9, -0.0823, -0.0415, 0])
     gammas = np.hstack((0, np.cumsum(1 / np.arange(1, 6))))
     alphas = (1 - kappa) * gammas
-    change = np.stack([bdf_change(k, ratio) for k, ratio in zip(before, ratios, strict=True)])
-    keep = np.tile(np.eye(n), (count, 1, 1))
-    predict, gamma, add = (np.zeros((count, n)) for _ in range(3))
-    for i, k in enumerate(before):
-        predict[i, : k + 1] = 1
-        gamma[i, 1 : k + 1] = gammas[1 : k + 1]
-        # D[k+2] = d - D[k+1], D[k+1] = d, and then D[j] += D[j+1] downwards
-        keep[i, k + 2] = 0
-        keep[i, k + 2, k + 1] = -1
-        keep[i, k + 1] = 0
-        add[i, k + 1 : k + 3] = 1
-        for j in reversed(range(k + 1)):
-            keep[i, j] += keep[i, j + 1]
-            add[i, j] += add[i, j + 1]
-    order = np.arange(n) <= np.asarray(after)[:, None]
-    return change, predict, gamma, keep, add, 1 / alphas[np.asarray(before)], order.astype(float)
+    before, rows = np.asarray(before), np.arange(n)
+    change = np.empty((count, n, n))
+    for k in np.unique(before):
+        change[before == k] = bdf_change(k, ratios[before == k])
+    within = rows <= before[:, None]
+    predict = within.astype(float)
+    gamma = np.append(gammas, np.zeros(n - len(gammas))) * within
+    updates = {k: _bdf_update(k) for k in np.unique(before)}
+    keep, add = (np.stack([updates[k][part] for k in before]) for part in range(2))
+    order = rows <= np.asarray(after)[:, None]
+    return change, predict, gamma, keep, add, 1 / alphas[before], order.astype(float)
+
+
+def _bdf_update(order: int) -> tuple[Any, Any]:
+    """Return the matrix and the vector that make differences after a step of those before, and d.
+
+    D[k+2] = d - D[k+1], D[k+1] = d, and then D[j] += D[j+1] downwards.
+    """
+    keep, add = np.eye(_DIFFERENCES), np.zeros(_DIFFERENCES)
+    keep[order + 2] = 0
+    keep[order + 2, order + 1] = -1
+    keep[order + 1] = 0
+    add[order + 1 : order + 3] = 1
+    for j in reversed(range(order + 1)):
+        keep[j] += keep[j + 1]
+        add[j] += add[j + 1]
+    return keep, add
+
+
+def bdf_tables(first: Any, states: Sequence[Any], matrices: Sequence[Any]) -> Any:
+    """Return the differences behind all steps, of the states there.
+
+    Parameters
+    ----------
+    first
+        Differences before the first step.
+    states
+        The states.
+    matrices
+        What `bdf_matrices` returned.
+    """
+    change, predict, _, keep, add, *_ = matrices
+    found, carry = [], first
+    for k, state in enumerate(states):
+        carry = change[k] @ carry
+        carry = keep[k] @ carry + add[k][:, None] * (state - predict[k] @ carry)
+        found.append(carry)
+    return np.stack(found)
 
 
 def bdf_change(order: int, ratio: Any) -> Any:
     """Return the matrix that makes differences of an order those for steps of other length.
 
-    Its factors are R(r), with Rᵢⱼ = Π (m - 1 - r·j)/m over m from 1 to i, and R(1).
+    Its factors are R(r), with Rᵢⱼ = Π (m - 1 - r·j)/m over m from 1 to i, and R(1).  There may be
+    an array of ratios.
     """
     i, j = np.arange(1, order + 1)[:, None], np.arange(1, order + 1)
     first = np.zeros((order + 1, order + 1))
@@ -252,11 +299,12 @@ def bdf_change(order: int, ratio: Any) -> Any:
     below = np.eye(order + 1)[:, 1:]
 
     def factor(r: Any) -> Any:
-        return first + below @ np.cumprod((i - 1 - r * j) / i, axis=0) @ below.T
+        return first + below @ np.cumprod((i - 1 - r * j) / i, axis=-2) @ below.T
 
-    used = np.eye(Bdf.COUNT)[:, : order + 1]
-    rest = np.diag((np.arange(Bdf.COUNT) > order).astype(float))
-    return rest + used @ (factor(ratio) @ factor(1.0)).T @ used.T
+    used = np.eye(_DIFFERENCES)[:, : order + 1]
+    rest = np.diag((np.arange(_DIFFERENCES) > order).astype(float))
+    changed = factor(ratio[..., None, None]) @ factor(1.0)
+    return rest + used @ np.swapaxes(changed, -1, -2) @ used.T
 
 
 class Method(NamedTuple):
@@ -275,6 +323,8 @@ METHODS = {
     "RK45": Method(lambda: RungeKutta("RK45"), 4),
     "DOP853": Method(lambda: RungeKutta("DOP853"), 7),
     "Radau": Method(Radau, 3),
-    "BDF": Method(Bdf, Bdf.COUNT),
+    "BDF": Method(lambda: Multistep(_DIFFERENCES, has_differences=True), _DIFFERENCES),
+    "LSODA": Method(lambda: Multistep(_ALL, has_differences=False), _ALL),
+    "LSODA of low order": Method(lambda: Multistep(_FEWER, has_differences=False), _FEWER),
 }
 """By name."""

@@ -1,0 +1,156 @@
+"""Steps of LSODA, from what its work arrays hold after each: matrices and tables.
+
+LSODA keeps hʲ·y⁽ʲ⁾/j! in row j.  A step of order q scales the rows to its length, moves the
+polynomial on by one step and adds lⱼ·e, where h·f(t', y') = y₁ + e; an order that is raised next
+takes its new row from e, which is kept behind the others.
+
+References
+----------
+A. C. Hindmarsh, "ODEPACK, a systematized collection of ODE solvers", in "Scientific Computing",
+North-Holland 1983; L. Petzold, SIAM J. Sci. Stat. Comput. 4 (1983), on changes of the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import comb
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+LOW: Final = 6
+"""The order up to which fewer rows are kept."""
+
+HIGHEST: Final = 12
+
+
+class History(NamedTuple):
+    """What LSODA knows after a step.
+
+    Attributes
+    ----------
+    is_stiff
+        Whether it took the step by its method for stiff equations.
+    order
+        That of the step.
+    scale
+        The length for which the rows are.
+    rows
+        The array of Nordsieck, of all orders.
+    """
+
+    is_stiff: bool
+    order: int
+    scale: float
+    rows: Any
+
+
+def history(solver: Any) -> History:
+    """Return what SciPy's LSODA knows after a step that is not of length 0."""
+    integrator = solver._lsoda_solver._integrator
+    real, whole = integrator.rwork, integrator.iwork
+    rows = real[20 : 20 + (HIGHEST + 1) * solver.n].reshape(HIGHEST + 1, solver.n).copy()
+    return History(bool(whole[18] == 2), int(whole[13]), real[11], rows)
+
+
+@cache
+def _coefficients(is_stiff: bool, order: int) -> Any:
+    """Return l, of the formula of Adams and Moulton or of backward differentiation."""
+    last = order if is_stiff else order - 1
+    p = np.array([1.0])
+    for k in range(1, last + 1):  # (x + 1)···(x + last)
+        p = np.append(k * p, 0.0) + np.append(0.0, p)
+    if is_stiff:
+        return p / p[1]
+    powers = np.arange(1, order + 1)
+    return np.append(np.sum(-((-1.0) ** powers) * p / powers), p / powers) / p[0]
+
+
+def _raised(is_stiff: bool, order: int) -> float:
+    """Return the new row of an order raised from this one, divided by e."""
+    return float(_coefficients(is_stiff, order)[order] / (order + 1))
+
+
+@cache
+def _shift(order: int, count: int) -> Any:
+    """Return the matrix that moves a polynomial of this order on by one step."""
+    found = np.zeros((count, count))
+    for j in range(order + 1):
+        found[: j + 1, j] = [comb(j, i) for i in range(j + 1)]
+    return found
+
+
+def change(kind: tuple[bool, int, int], ratio: Any, count: int) -> Any:
+    """Return the matrix that predicts from the rows of the step before.
+
+    Parameters
+    ----------
+    kind
+        Whether that was a step for stiff equations, its order, and the order now.
+    ratio
+        Of the length of this step to that.
+    count
+        How many rows there are.
+    """
+    is_stiff, before, order = kind
+    rise = np.eye(count)
+    if order > before:
+        rise[order, order] = 0
+        rise[order, -1] = _raised(is_stiff, before)
+    return (_shift(order, count) * ratio ** np.arange(count)) @ rise
+
+
+def matrices(steps: Sequence[History], ratios: Any, count: int) -> tuple[Any, ...]:
+    """Return the matrices of steps, as `steps.Multistep` takes them."""
+    orders = [s.order for s in steps]
+    before = [(s.is_stiff, s.order) for s in (*steps[:1], *steps[:-1])]
+    factors = ratios[:, None] ** np.arange(count)
+    changes = np.stack([_shift(q, count) for q in orders]) * factors[:, None, :]
+    for k, order in enumerate(orders):
+        if order > before[k][1]:
+            changes[k, :, -1] = changes[k, :, order] * _raised(*before[k])
+            changes[k, :, order] = 0
+    ls = np.stack([_padded(s.is_stiff, s.order, count) for s in steps])
+    inverse = ls[:, 0]
+    within = np.arange(count) <= np.array(orders)[:, None]
+    predict, gamma = np.zeros_like(ls), np.zeros_like(ls)
+    predict[:, 0] = gamma[:, 1] = 1
+    keep = np.eye(count) * within[:, None, :]
+    return changes, predict, gamma, keep, ls / inverse[:, None], inverse, within.astype(float)
+
+
+@cache
+def _padded(is_stiff: bool, order: int, count: int) -> Any:
+    """Return l, and 1 for e itself."""
+    found = np.zeros(count)
+    found[: order + 1], found[-1] = _coefficients(is_stiff, order), 1
+    return found
+
+
+def tables(
+    first: Any, steps: Sequence[History], states: Any, lengths: Any, found: Sequence[Any]
+) -> Any:
+    """Return what is near the rows after all steps.
+
+    Parameters
+    ----------
+    first
+        The rows before the first step.
+    steps, states, lengths
+        What LSODA knew after each, the states there, and how long they were.
+    found
+        What `matrices` returned.
+    """
+    *_, add, _, within = found
+    count = len(first)
+    height = min(count - 1, HIGHEST + 1)
+    rows = np.zeros((len(steps), *first.shape))
+    rows[0] = first
+    rows[1:, :height] = np.reshape([s.rows[:height] for s in steps[:-1]], rows[1:, :height].shape)
+    scales = np.array([s.scale for s in steps[:-1]])
+    factors = np.append(1.0, lengths[1:] / scales)[:, None] ** np.arange(count)
+    rows = np.where(within[:, :, None] > 0, rows * factors[:, :, None], 0.0)
+    predicted = np.stack([_shift(s.order, count) for s in steps]) @ rows
+    missed = states - predicted[:, 0]
+    return predicted + add[:, :, None] * missed[:, None]
