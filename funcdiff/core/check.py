@@ -173,4 +173,6 @@ def _type_fault(eq: Equation) -> str | None:
         return f"{eq.primitive} does not accept operands of types {operands}: {error}"
     if tuple(results) != tuple(v.type for v in eq.results):
         return f"{eq.primitive} gives results of types {tuple(results)}"
+    if eq.operation.operands != operands:
+        return f"{eq.primitive} is the operation on operands of types {eq.operation.operands}"
     return None

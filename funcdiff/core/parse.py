@@ -29,7 +29,7 @@ import numpy as np
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
 from funcdiff.core.primitive import Params, Primitive, is_registered, primitives
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tokens import Reader, Token, abbreviate, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
 from funcdiff.errors import InputError, user_location
@@ -164,7 +164,6 @@ def _checked_equation(
     results: tuple[Var, ...],
 ) -> Equation:
     """Return the equation if its type rule accepts the operands and gives the written types."""
-    eq = Equation(primitive, params, operands, results)
     types = abbreviate(", ".join(repr(atom.type) for atom in operands), 400)
     refusal = f"{primitive} does not accept operands of types ({types})"
     # first: what is equal to right parameters, as 0.0 is to 0, must not get among the operations
@@ -172,12 +171,12 @@ def _checked_equation(
     if fault is not None:
         raise reader.failure(name, f"{refusal} so: {abbreviate(fault, 400)}")
     try:
-        expected = eq.operation.results
+        eq = equation(primitive, params, operands, results)
     except RecursionError:
         raise
     except Exception as error:  # params that do not fit may fail in any way
         raise reader.failure(name, f"{refusal}: {abbreviate(str(error), 800)}") from error
-    written = tuple(v.type for v in results)
+    written, expected = tuple(v.type for v in results), eq.operation.results
     if expected != written:
         raise reader.failure(
             name,

@@ -311,13 +311,13 @@ class _Operations:
 
     def add(self, key: tuple[Primitive[Any], Params, Types]) -> Operation:
         """Return an operation that is not among the recent ones, which it then is."""
-        found = self.alive.get(key)
-        if found is None:
-            found = self.alive[key] = Operation(*key)
+        found = self.alive.get(key) or Operation(*key)
         if self.weight >= _EQUATIONS_KEPT:
             self.clear()
         self.weight += found.equation_count
-        return self.recent.setdefault(key, found)
+        # of what two threads make at once, one stays
+        found = self.alive[key] = self.recent.setdefault(key, found)
+        return found
 
 
 _operations: Final = _Operations()

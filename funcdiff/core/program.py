@@ -18,25 +18,34 @@ from funcdiff.core.types import DTYPE_NAMES, ArrayType
 class _Parts(NamedTuple):
     """What an equation consists of."""
 
-    primitive: Primitive[Any]
-    params: Params
+    operation: Operation
     operands: tuple[Atom, ...]
     results: tuple[Var, ...]
 
 
 class Equation(_Parts):
-    """One step of a program: ``results = primitive{params} operands``."""
+    """One step of a program: ``results = primitive{params} operands``.
 
-    @computed
-    def operation(self) -> Operation:
-        """The primitive with its parameters at the types of the operands.
+    Attributes
+    ----------
+    operation
+        The primitive with its parameters at the types of the operands.
+    """
 
-        Raises what the type rule raises if they do not fit.
-        """
-        return operation(self.primitive, self.params, tuple([x.type for x in self.operands]))
+    __slots__ = ()
+
+    @property
+    def primitive(self) -> Primitive[Any]:
+        """What is applied."""
+        return self.operation.primitive
+
+    @property
+    def params(self) -> Params:
+        """How."""
+        return self.operation.params
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Equation, tuple(self)  # without the operation, which is interned
+        return equation, (self.primitive, self.params, self.operands, self.results)
 
     def params_as(self, kind: type[P]) -> P:
         """Return the parameters, of which the primitive says that they are of that class."""
@@ -46,6 +55,21 @@ class Equation(_Parts):
 
     def __str__(self) -> str:
         return _equation(self)
+
+
+def equation(
+    primitive: Primitive[Any],
+    params: Params,
+    operands: tuple[Atom, ...],
+    results: tuple[Var, ...],
+) -> Equation:
+    """Return the equation of a primitive.
+
+    Raises what the type rule raises if parameters or operands do not fit.
+    """
+    return Equation(
+        operation(primitive, params, tuple([x.type for x in operands])), operands, results
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,9 +47,7 @@ def program_of(
         else:
             results = tuple([new(Var, pair) for pair in enumerate(op.results, len(variables))])
             variables.update(enumerate(results, number))
-        eq = new(Equation, (op.primitive, op.params, operands, results))
-        eq.__dict__["operation"] = op
-        equations.append(eq)
+        equations.append(new(Equation, (op, operands, results)))
     atoms = [ref if isinstance(ref, Literal) else variables[ref] for ref in outputs]
     kept = None if origins is None else tuple([origins[number] for number in variables])
     return Program(inputs, tuple(equations), tuple(atoms), kept)

@@ -76,7 +76,7 @@ def pull(program: Program, xs: Sequence[Maybe], cts: Sequence[Maybe]) -> list[Tr
             constant(atom.value, atom.type) if isinstance(atom, Literal) else env[atom.number]
             for atom in eq.operands
         ]
-        types = [atom.type for atom in eq.operands]
+        types = eq.operation.operands
         hand_on(program, eq.results, outgoing, Origin.cotangent)
         with copying_from(program, eq):
             incoming = eq.primitive.transpose(eq.params, types, outgoing, operands)

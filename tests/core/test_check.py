@@ -12,7 +12,7 @@ from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.builder import bind
 from funcdiff.core.check import check
 from funcdiff.core.parse import parse
-from funcdiff.core.primitive import NONE, Params, Primitive, primitives
+from funcdiff.core.primitive import NONE, Operation, Params, Primitive, primitives
 from funcdiff.core.program import Equation, Program
 from funcdiff.errors import VerificationError
 from funcdiff.ops.elementwise.mathematics import sin
@@ -25,6 +25,15 @@ SIN = primitives["sin"]
 
 def program(*equations: Equation, outputs: tuple[Any, ...] = ()) -> Program:
     return Program((Var(0, F64_3),), equations, outputs)
+
+
+def equation(
+    primitive: Primitive[Any], params: Params, operands: tuple[Any, ...], results: tuple[Var, ...]
+) -> Equation:
+    """Return an equation, also one that no type rule accepts."""
+    op = Operation.__new__(Operation)
+    op.primitive, op.params, op.operands = primitive, params, tuple(x.type for x in operands)
+    return Equation(op, operands, results)
 
 
 def fault(broken: Program) -> str:
@@ -47,7 +56,7 @@ def test_recorded_programs_are_right(random: Program) -> None:
 
 def test_the_broken_line_is_marked_with_an_arrow() -> None:
     x, y = Var(0, F64_3), Var(1, F64_3)
-    message = fault(program(Equation(SIN, NONE, (y,), (Var(1, F64_3),)), outputs=(x,)))
+    message = fault(program(equation(SIN, NONE, (y,), (Var(1, F64_3),)), outputs=(x,)))
     assert message == dedent("""\
         %1 is used before it is defined
             program(%0: f64[3]) {
@@ -68,24 +77,34 @@ X = Var(0, F64_3)
             "%1 is defined where %0 should be",
         ),
         (
-            program(Equation(SIN, NONE, (X,), (Var(2, F64_3),))),
+            program(equation(SIN, NONE, (X,), (Var(2, F64_3),))),
             "%2: f64[3] = sin %0",
             "%2 is defined where %1 should be",
         ),
         (
-            program(Equation(SIN, NONE, (Var(0, F64),), (Var(1, F64),))),
+            program(equation(SIN, NONE, (Var(0, F64),), (Var(1, F64),))),
             "%1: f64[] = sin %0",
             "%0 is used as f64[], but it is a f64[3]",
         ),
         (
-            program(Equation(SIN, NONE, (X,), (Var(1, F64),))),
+            program(equation(SIN, NONE, (X,), (Var(1, F64),))),
             "%1: f64[] = sin %0",
             "sin gives results of types (f64[3],)",
         ),
         (
-            program(Equation(SIN, NONE, (X, X), (Var(1, F64_3),))),
+            program(equation(SIN, NONE, (X, X), (Var(1, F64_3),))),
             "%1: f64[3] = sin %0, %0",
             "sin does not accept operands of types (f64[3], f64[3])",
+        ),
+        (
+            program(equation(SIN, NONE, (X,), (Var(1, F64_3),))._replace(operands=(Var(0, F64),))),
+            "%1: f64[3] = sin %0",
+            "%0 is used as f64[], but it is a f64[3]",
+        ),
+        (
+            program(equation(SIN, NONE, (Var(0, F64),), (Var(1, F64_3),))._replace(operands=(X,))),
+            "%1: f64[3] = sin %0",
+            "sin is the operation on operands of types (f64[],)",
         ),
         (program(outputs=(Var(3, F64),)), "return %3", "%3 is used before it is defined"),
         (program(outputs=(Var(-1, F64),)), "return %-1", "%-1 is used before it is defined"),
@@ -101,22 +120,22 @@ X = Var(0, F64_3)
             "holds a float32, where a NumPy scalar of dtype float64",
         ),
         (
-            program(Equation(neg_p, Axes((0,)), (X,), (Var(1, F64_3),))),
+            program(equation(neg_p, Axes((0,)), (X,), (Var(1, F64_3),))),
             "%1: f64[3] = neg{axes=(0,)} %0",
             "neg has parameters of class Params, not Axes",
         ),
         (
-            program(Equation(reduce_sum_p, Axes((1,)), (X,), (Var(1, F64),))),
+            program(equation(reduce_sum_p, Axes((1,)), (X,), (Var(1, F64),))),
             "%1: f64[] = reduce_sum{axes=(1,)} %0",
             "cannot reduce f64[3] over axes (1,)",
         ),
         (
-            program(Equation(reduce_sum_p, Axes([0]), (X,), (Var(1, F64),))),  # type: ignore[arg-type]
+            program(equation(reduce_sum_p, Axes([0]), (X,), (Var(1, F64),))),  # type: ignore[arg-type]
             "%1: f64[] = reduce_sum{axes=[0]} %0",
             "the parameter axes of reduce_sum is the list [0]",
         ),
         (
-            program(Equation(reduce_sum_p, Axes((np.int64(0),)), (X,), (Var(1, F64),))),  # type: ignore[arg-type]
+            program(equation(reduce_sum_p, Axes((np.int64(0),)), (X,), (Var(1, F64),))),  # type: ignore[arg-type]
             "%1: f64[] = reduce_sum{axes=(np.int64(0),)} %0",
             "the parameter axes of reduce_sum is the tuple (np.int64(0),)",
         ),
@@ -132,8 +151,7 @@ def test_a_broken_invariant_is_named(broken: Program, line: str, what: str) -> N
 def test_parameters_that_cannot_be_printed_and_parsed_are_refused(note: Any) -> None:
     with calling() as p:
         inner = recorded(lambda x: [x], "f64[3]")
-        eq = Equation(p, Call(inner, 0), (X,), (Var(1, F64_3),))
-        broken = eq._replace(params=Call(inner, note))
+        broken = equation(p, Call(inner, note), (X,), (Var(1, F64_3),))
         with pytest.raises(VerificationError, match="the parameter note of call is the"):
             check(program(broken))
 
@@ -142,11 +160,11 @@ def test_a_fault_in_a_nested_program_is_marked_there() -> None:
     with calling() as p:
         good = recorded(lambda x: [sin(x)], "f64[3]")
         bad = Program(
-            good.inputs, (*good.equations, Equation(SIN, NONE, (X,), (Var(2, F64),))), good.outputs
+            good.inputs, (*good.equations, equation(SIN, NONE, (X,), (Var(2, F64),))), good.outputs
         )
         body = recorded(lambda x: call(p, good, x), "f64[3]")
         (eq,) = body.equations
-        twice = Equation(p, Call(good, ("first", good, bad)), (X,), (Var(2, F64_3),))
+        twice = equation(p, Call(good, ("first", good, bad)), (X,), (Var(2, F64_3),))
         message = fault(Program(body.inputs, (eq, twice), (X,)))
         assert marked_line(message) == "%2: f64[] = sin %0"
         assert message.count("sin %0") == 5
@@ -168,7 +186,7 @@ def test_a_rule_that_breaks_on_wrong_parameters_is_reported_not_raised() -> None
         return (types[p.number],)
 
     with temporary(Primitive("fragile", Fragile, abstract, lambda _p: np.positive)) as p:
-        broken = program(Equation(p, Fragile(7), (X,), (Var(1, F64_3),)))
+        broken = program(equation(p, Fragile(7), (X,), (Var(1, F64_3),)))
         assert "fragile does not accept" in fault(broken)
 
 
@@ -180,7 +198,7 @@ def test_of_a_long_program_only_the_surroundings_are_shown() -> None:
 
     right = recorded(chain, "f64[]")
     eqs = list(right.equations)
-    eqs[250] = Equation(mul_p, NONE, (Var(999, F64), Var(0, F64)), eqs[250].results)
+    eqs[250] = equation(mul_p, NONE, (Var(999, F64), Var(0, F64)), eqs[250].results)
     message = fault(Program(right.inputs, tuple(eqs), right.outputs))
     assert marked_line(message) == "%251: f64[] = mul %999, %0"
     assert "... 231 lines ..." in message

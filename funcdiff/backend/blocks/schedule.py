@@ -16,7 +16,7 @@ import numpy as np
 
 from funcdiff.backend.blocks.rows import Rows, of_rows, rows
 from funcdiff.core.atoms import Atom, Literal, Var
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.types import ArrayType
 
 
@@ -103,7 +103,7 @@ class Region(NamedTuple):
             (v,) = eq.results
             type_ = v.type if v in combined else _cut(v.type, count)
             names[v, True] = result = Var(len(names), type_)
-            made.append(Equation(eq.primitive, of_rows(eq, count), operands, (result,)))
+            made.append(equation(eq.primitive, of_rows(eq, count), operands, (result,)))
         return Program(inputs, tuple(made), tuple(names[v, True] for v in self.results))
 
 

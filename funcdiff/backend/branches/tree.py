@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from funcdiff.backend.branches.numbering import Numbered, Numbering, Value
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Program, equation
 from funcdiff.ops.control.guard import Guard, guard_p
 
 
@@ -194,7 +194,7 @@ class Branch:
                 operands = read([fork.predicate, *fork.handed])
                 params = Guard(self._outcomes[fork.decision], number)
                 result = Var(count, types[fork.predicate])
-                equations.append(Equation(guard_p, params, operands, (result,)))
+                equations.append(equation(guard_p, params, operands, (result,)))
                 sources.append(fork.predicate)
                 count += 1
                 number, fork = next(forks)
@@ -203,7 +203,7 @@ class Branch:
             made = self._numbering.made[self._order[k]]
             assert made is not None
             results = tuple([Var(count + i, types[made.first + i]) for i in range(made.results)])
-            equations.append(Equation(made.primitive, made.params, read(made.operands), results))
+            equations.append(equation(made.primitive, made.params, read(made.operands), results))
             for i, v in enumerate(results):
                 variables[made.first + i] = v
                 sources.append(made.first + i)

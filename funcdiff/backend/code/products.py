@@ -15,7 +15,7 @@ from funcdiff.backend.code.triangles import (
     triangular_product,
 )
 from funcdiff.core.atoms import Var
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.ops.products.contract import (
     Contraction,
     arrangement,
@@ -48,7 +48,7 @@ class ProductWriter(Writer):
         if made.after and is_turned:
             # what is turned around is the product of the operands turned around
             turned = Contraction(p.right, p.left, p.out)
-            made = product(Equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
+            made = product(equation(eq.primitive, turned, eq.operands[::-1], eq.results), y, x)
         if not place:
             return str(made)
         if made.shape:
@@ -61,7 +61,7 @@ class ProductWriter(Writer):
         if eq.primitive is not masked_contract_p:
             return super()._call(eq)
         p, whole = eq.params_as(MaskedContraction), eq.operation.function
-        plain = Equation(
+        plain = equation(
             contract_p, contraction(p.left, p.right, p.out), eq.operands[:2], eq.results
         )
         x, y, mask = map(self._operand, eq.operands)

@@ -15,7 +15,7 @@ from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import CLOSED, SHARED
 from funcdiff.core.primitive import NONE, Operation, Params, Primitive, operation
-from funcdiff.core.program import Equation, Program
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of, walk
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
@@ -128,7 +128,8 @@ def _move(step: Step, model: Params, params: Params) -> Step | None:
         return None
     if any(eq.params == model for eq in program.equations):
         moved = [
-            eq._replace(params=params) if eq.params == model else eq for eq in program.equations
+            equation(eq.primitive, params, eq.operands, eq.results) if eq.params == model else eq
+            for eq in program.equations
         ]
         program = Program(program.inputs, tuple(moved), program.outputs)
         run = closure(program)
