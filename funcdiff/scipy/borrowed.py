@@ -248,7 +248,9 @@ _KNOWN: Final[dict[str, Any]] = {
     "xp": funcdiff.numpy,
     "is_numpy": lambda _namespace: True,
     "is_lazy_array": array_api.is_lazy_array,
-    "_asarray": lambda a, dtype=None, **_options: funcdiff.numpy.asarray(a, dtype),
+    "_asarray": lambda a, dtype=None, order=None, **_options: funcdiff.numpy.asarray(
+        a, dtype, order
+    ),
     "asarray_chkfinite": lambda a, dtype=None, **_order: funcdiff.numpy.asarray(a, dtype),
     **ANSWERS,
     BORROW: borrow,

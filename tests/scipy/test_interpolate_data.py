@@ -304,3 +304,10 @@ def test_widths_and_angles_are_differentiated() -> None:
     h = 1e-6
     difference = (evaluate(1.0 + h) - evaluate(1.0 - h)) / (2 * h)
     np.testing.assert_allclose(fd.grad(evaluate)(1.0), difference, rtol=1e-6)
+
+
+def test_radial_functions_take_points_that_are_views() -> None:
+    wanted = scipy.interpolate.RBFInterpolator(CORNERS, V)(INSIDE)
+    np.testing.assert_array_equal(
+        interpolate.RBFInterpolator(CORNERS, V)(INSIDE[::-1])[::-1], wanted
+    )

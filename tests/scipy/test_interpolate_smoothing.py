@@ -85,3 +85,15 @@ def test_examples_that_differ_in_their_knots_have_no_common_program() -> None:
     pair = np.stack([Y, Y[::-1] ** 3])
     with pytest.raises(ConcreteValueError, match="UnivariateSpline"):
         fd.vmap(lambda y: interpolate.UnivariateSpline(X, y, s=0.05)(P))(pair)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_values_are_those_of_the_class_which_has_other_knots_than_splrep(seed: int) -> None:
+    x, y = np.linspace(0, 4, 24), np.random.default_rng(seed).normal(size=24)
+    for s in (2.0, 8.0):
+
+        def spline(y: Any, s: Any = s) -> Any:
+            return interpolate.UnivariateSpline(x, y, s=s)(P / 5)
+
+        wanted = UnivariateSpline(x, y, s=s)(P / 5)
+        np.testing.assert_allclose(fd.vjp(spline, y)[0], wanted, rtol=1e-9)

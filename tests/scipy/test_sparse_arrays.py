@@ -172,6 +172,7 @@ def test_an_array_of_traced_entries_is_returned_as_scipys_own() -> None:
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "dense": (lambda d: sparse.csr_array(np.diag(d)), "a pattern is constant"),
     "lil": (lambda d: sparse.lil_array(build(sparse, d)), "its pattern changes"),
+    "format": (lambda d: sparse.diags_array(d).asformat("dok"), "its pattern changes"),
     "write": (lambda d: build(sparse, d).__setitem__((0, 0), 1.0), "cannot be written to"),
     "method": (lambda d: build(sparse, d).setdiag(1.0), "method setdiag .* the entries are A.data"),
     "quotient": (lambda d: build(sparse, d) / OTHER, "Divide the entries"),

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 import funcdiff as fd
-from funcdiff.errors import NotDifferentiableError
+from funcdiff.errors import ConcreteValueError, NotDifferentiableError
 from funcdiff.scipy import stats
 from tests.together import together
 
@@ -107,3 +107,24 @@ def test_random_matrices_move_with_both_parameters() -> None:
     step = 1e-6 * np.eye(2)
     low, high = (scipy.stats.wishart.rvs(4.3, scale + h, random_state=5) for h in (-step, step))
     np.testing.assert_allclose(np.einsum("ijkk", moved), (high - low) / 2e-6, rtol=1e-7)
+
+
+def test_shares_are_drawn_from_a_seed_where_values_are_not_known() -> None:
+    def shares(a: Any) -> Any:
+        return stats.dirichlet.rvs(a, random_state=3)[0]
+
+    pair = np.array([[1.0, 2.0, 0.7], [2.0, 0.4, 1.4]])
+    found = fd.vmap(fd.jit(fd.jacobian(shares)))(pair)
+    np.testing.assert_allclose(found, [fd.jacobian(shares)(a) for a in pair], atol=1e-15)
+
+
+def test_what_is_drawn_behind_an_unknown_draw_is_refused() -> None:
+    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for law, at in ((stats.wishart, (cov,)), (stats.multivariate_t, (np.zeros(2), cov))):
+
+        def one(df: Any, law: Any = law, at: Any = at) -> Any:
+            given = (df, *at) if law is stats.wishart else (*at, df)
+            return law.rvs(*given, random_state=3)
+
+        with pytest.raises(ConcreteValueError, match="Draw them one after the other"):
+            fd.vmap(one)(np.array([3.0, 4.0]))

@@ -64,7 +64,7 @@ def fpcurf0(
     xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
     if s is None or isinstance(s, Tracer) or s != 0:
         weights, s = np.ones(len(x)) if w is None else w, len(x) if s is None else s
-        t, c, total, code = smooth(x, y, weights, xb, xe, k, s)
+        t, c, total, code = smooth(x, y, weights, xb, xe, k, s, grows=True)
         return x, y, w, xb, xe, k, s, len(t), t, _pad(c, len(t)), total, None, None, code
     t = _knots(x, k, xb, xe)
     c = _pad(_interpolate(t, k, x, y), len(t))

@@ -26,7 +26,9 @@ _MOST: Final = 60.0
 """Up to which \\|ln λ\\| the root is looked for: beyond, the spline does not change any more."""
 
 
-def smooth(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any, int]:
+def smooth(
+    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, *, grows: bool = False
+) -> tuple[Any, Any, Any, int]:
     """Return knots and coefficients of FITPACK's smoothing spline, its squares, and its code.
 
     Parameters
@@ -39,9 +41,12 @@ def smooth(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[An
         Its degree.
     s
         How large the sum of the squared weighted residuals may be.
+    grows
+        Whether FITPACK begins with little memory, as of `UnivariateSpline`, and goes on with more,
+        which leads to other knots.
     """
     x, y, w, xb, xe, s = given = [array(asarray(v, float)) for v in (x, y, w, xb, xe, s)]
-    found: Any = _chosen(k, *map(stop_gradient, given))
+    found: Any = _chosen(k, grows, *map(stop_gradient, given))
     count, code, smooths = int(found[1]), int(found[2]), bool(found[3])
     places = np.concatenate([x, (x[1:] + x[:-1]) / 2])
     ends = [np.broadcast_to(end, (k + 1,)) for end in (xb, xe)]
@@ -68,11 +73,16 @@ def smooth(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[An
     return t, c, squares(c), code
 
 
-def _choose(k: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, s: Any) -> tuple[Any, ...]:
+def _choose(
+    k: int, grows: bool, x: Any, y: Any, w: Any, xb: Any, xe: Any, s: Any
+) -> tuple[Any, ...]:
     """Return the places of the inner knots, how many knots, FITPACK's code, and what it reached."""
     splrep: Any = load("scipy.interpolate._fitpack_impl").splrep
     options = {"w": w, "xb": float(xb), "xe": float(xe), "k": int(k), "full_output": 1}
-    (t, _, _), fp, code, _ = splrep(x, y, s=float(s), **options)
+    if grows:
+        t, fp, code = _grown(x, y, w, xb, xe, k, s)
+    else:
+        (t, _, _), fp, code, _ = splrep(x, y, s=float(s), **options)
     inner = t[k + 1 : -k - 1]
     least = splrep(x, y, t=inner, **options)[1] if code >= 0 else fp
     places = np.concatenate([x, (x[1:] + x[:-1]) / 2])
@@ -82,12 +92,25 @@ def _choose(k: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, s: Any) -> tuple[A
     return found, np.int64(len(t)), np.int64(code), np.bool_(smooths), np.float64(fp)
 
 
-def _nothing(k: int, x: Any, y: Any, w: Any, xb: Any, xe: Any, s: Any) -> tuple[Any, ...]:
+def _grown(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
+    """Return knots, squares and FITPACK's code as `UnivariateSpline` does, which holds the lock."""
+    compiled: Any = load("scipy.interpolate._dfitpack")
+    found = compiled.fpcurf0(x, y, int(k), w=w, xb=float(xb), xe=float(xe), s=float(s))
+    if found[-1] == 1:
+        known, (fp, fpint, places, code) = found[:8], found[10:]
+        t, c, fpint, places = (np.resize(v, len(x) + k + 1) for v in (*found[8:10], fpint, places))
+        found = compiled.fpcurf1(*known, t, c, fp, fpint, places, code)
+    return found[8][: found[7]], found[10], found[-1]
+
+
+def _nothing(
+    k: int, grows: bool, x: Any, y: Any, w: Any, xb: Any, xe: Any, s: Any
+) -> tuple[Any, ...]:
     found = np.zeros(len(x), np.int64)
     return found, np.int64(0), np.int64(0), np.bool_(0), np.float64(0)
 
 
-_chosen: Final[Any] = primitive(_choose, nondiff_argnums=0, result=_nothing)
+_chosen: Final[Any] = primitive(_choose, nondiff_argnums=(0, 1), result=_nothing)
 
 
 def _jumps(t: Any, k: int) -> Any:

@@ -191,8 +191,19 @@ def follow(entries: Any, found: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(follow(entries, part) for part in found)
     if SCIPY.issparse(found):
+        refuse_changing(f"{found.format}_array")
         return sparse_array(number_entries(found), take(entries, found.data))
     return take(entries, np.asarray(found))
+
+
+def refuse_changing(name: str) -> None:
+    """Raise if sparse arrays of this class change their patterns."""
+    if name.startswith(("dok", "lil")):
+        raise UnsupportedNumPyError(
+            f"{name} of traced numbers, at {user_location()}: its pattern changes. "
+            "Collect the entries and their places, and make it of them: "
+            "coo_array((data, (i, j)), shape)."
+        )
 
 
 def take(entries: Any, numbers: Any) -> Any:

@@ -18,6 +18,7 @@ from funcdiff.scipy.sparse.arrays import (
     follow,
     is_sparse,
     number_entries,
+    refuse_changing,
     sparse_array,
     with_pattern,
 )
@@ -57,12 +58,7 @@ def _construct(
 ) -> Any:
     """Return a sparse array of traced entries, of a format of SciPy's."""
     kind = plain.__name__.partition("_")[0]
-    if kind in ("dok", "lil"):
-        raise UnsupportedNumPyError(
-            f"{plain.__name__} of traced numbers, at {user_location()}: its pattern changes. "
-            "Collect the entries and their places, and make it of them: "
-            "coo_array((data, (i, j)), shape)."
-        )
+    refuse_changing(plain.__name__)
     if is_sparse(arg):
         ours = with_pattern(arg)
         found = follow(ours.data, plain(ours.pattern, shape=shape))

@@ -58,7 +58,10 @@ class Draw(Params):
         return replace(self, batches=(size, *self.batches))
 
 
-def draw(distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random_state: Any) -> Any:
+def draw(
+    distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random_state: Any,
+    *, goes_on: bool = True,
+) -> Any:  # fmt: skip
     """Draw as SciPy does, and let the generator go on as SciPy would."""
     plain = scipys(distribution)
     given = [array(x) for x in (*shapes, loc, scale)]
@@ -67,7 +70,8 @@ def draw(distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random
         source = sources.enter("seed", Source(int(generator)))
     else:
         source = sources.enter("generator", Source(copy.deepcopy(generator)))
-        _go_on(plain, given, size, generator)
+        if goes_on:
+            _go_on(plain, given, size, generator)
     shape = np.broadcast_shapes(*map(shape_of, given)) if size is None else size
     shape = tuple(int(n) for n in np.atleast_1d(shape)) if shape != () else ()
     return bind(draw_p, Draw(distribution, shape, source), *given)[0]

@@ -15,20 +15,35 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import current_builder
-from funcdiff.errors import NotDifferentiableError, user_location
+from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
-from funcdiff.scipy.conditions import is_known_to_hold
+from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
 from funcdiff.scipy.covered import holds_traced, load
+from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.leaves import distribution
 
 
 class Variates:
     """A generator of random numbers whose distributions may have traced parameters."""
 
-    def __init__(self, plain: Any) -> None:
-        self.plain = plain
+    def __init__(self, seed: Any) -> None:
+        self._plain = load("scipy._lib._util").check_random_state(seed)
+        self._is_ours = isinstance(seed, int | np.integer)
+        self._is_known = True
+
+    @property
+    def plain(self) -> Any:
+        """The generator, unless it would have gone on by what is not known."""
+        if self._is_known:
+            return self._plain
+        raise ConcreteValueError(
+            "random vectors and matrices are drawn number by number, each from where the generator "
+            "stands after the one before, which is not known inside vmap, cond, scan and jit, at "
+            f"{user_location()}. Draw them one after the other, in a Python loop outside of these; "
+            "a Dirichlet distribution needs but a number as random_state."
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.plain, name)
@@ -49,7 +64,7 @@ class Variates:
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """Draw from χ²."""
         given = None if size is None else _lengths(size)
-        return distribution("chi2").rvs(df, size=given, random_state=self.plain)
+        return self._drawn("chi2", df, given)
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """Draw shares: gamma variates by their sum."""
@@ -60,8 +75,20 @@ class Variates:
                 f"at {user_location()}. Give a number as random_state."
             )
         shape = (*_lengths(size), np.shape(alpha)[-1])
-        parts = distribution("gamma").rvs(alpha, size=shape, random_state=self.plain)
+        parts = self._drawn("gamma", alpha, shape)
         return parts / np.sum(parts, axis=-1, keepdims=True)
+
+    def _drawn(self, name: str, parameter: Any, size: Any) -> Any:
+        """Draw from a distribution; where values are not known, that is the last draw."""
+        plain, forgive = self.plain, forgiveness()
+        try:
+            return distribution(name).rvs(parameter, size=size, random_state=plain)
+        except ConcreteValueError:
+            self._is_known = False
+            if not self._is_ours:
+                return self.plain  # which raises
+            forgive()
+            return draw(name, [parameter], 0.0, 1.0, size, plain, goes_on=False)
 
 
 def _lengths(size: Any) -> tuple[int, ...]:
@@ -70,9 +97,7 @@ def _lengths(size: Any) -> tuple[int, ...]:
 
 def check_random_state(seed: Any) -> Any:
     """Return SciPy's generator of a seed, and one of ours as it is."""
-    if isinstance(seed, Variates):
-        return seed
-    return load("scipy._lib._util").check_random_state(seed)
+    return seed if isinstance(seed, Variates) else load("scipy._lib._util").check_random_state(seed)
 
 
 def drawing(plain: Callable[..., Any], borrowed: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +116,7 @@ def drawing(plain: Callable[..., Any], borrowed: Callable[..., Any]) -> Callable
         if state is None:
             state = getattr(self, "_dist", self)._random_state
         if not isinstance(state, Variates):
-            given.arguments["random_state"] = Variates(check_random_state(state))
+            given.arguments["random_state"] = Variates(state)
         return borrowed(*given.args, **given.kwargs)
 
     return rvs
