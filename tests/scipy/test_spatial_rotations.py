@@ -179,11 +179,14 @@ def test_plain_rotations_are_scipys_own() -> None:
     assert equal == np.sum(v)
 
 
-def test_interpolated_rotations_move_with_the_times_unless_these_are_batched() -> None:
+def test_interpolated_rotations_move_with_the_times() -> None:
     def turned(t: Any) -> Any:
         return transform.Slerp(T, transform.Rotation.from_rotvec(V))(t).as_matrix()
 
-    check_grads(turned, (np.array([1.2, 1.7, 1.4]),), order=1)
+    t = np.array([1.2, 1.7, 1.4])
+    check_grads(turned, (t,), order=1)
+    batch = fd.jit(fd.vmap(fd.jacobian(turned)))(np.stack([t, t + 0.1]))
+    np.testing.assert_allclose(batch[1], fd.jacobian(turned)(t + 0.1), atol=1e-13)
 
 
 def test_the_square_of_an_angle_has_its_second_derivative_for_no_rotation() -> None:

@@ -17,6 +17,7 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
+from funcdiff.scipy.stats.normal_probabilities import cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
 _MODULE = "scipy.stats._multivariate"
@@ -139,6 +140,8 @@ def _refusing(name: str, plain: Any) -> Any:
 
 
 def _note(name: str) -> str:
+    if name == "multivariate_normal":
+        return "Of covariances that are not singular; cdf without lower_limit; fit is refused."
     is_drawn = name in _DRAWN
     return _NOTE.format(", and random variates" * is_drawn, ", random variates" * (not is_drawn))
 
@@ -152,6 +155,7 @@ def cover_multivariate() -> None:
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
     copy_of(module.invwishart_gen)._rvs = _inverse_wishart_draws
+    copy_of(module.multivariate_normal_gen)._cdf = cdf
     shares: Any = copy_of(module.multinomial_gen)
     shares._process_parameters = _with_last_share(shares._process_parameters)
     for name in _OBJECTS.split():
@@ -164,6 +168,8 @@ def cover_multivariate() -> None:
                 if method == "rvs" and name in _DRAWN:
                     borrowed = copy_of(kind)
                     borrowed.rvs = drawing(kind.rvs, borrowed.rvs)
+                elif name == "multivariate_normal" and method != "fit":
+                    continue
                 elif method in vars(kind):
                     setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
         cover("scipy.stats", name, copy_of(plain), note=_note(name))

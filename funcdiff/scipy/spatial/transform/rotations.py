@@ -6,6 +6,7 @@ takes a branch for it, functions that are smooth there stand for it.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.array_api import is_lazy_array
-from funcdiff.scipy.borrowed import borrow, borrow_classes, copy_of, define
+from funcdiff.scipy.borrowed import borrow, borrow_classes, copy_of, define, method_of
 from funcdiff.scipy.covered import cover, holds_traced, load
 
 _TERMS: Final = 9
@@ -140,6 +141,20 @@ for _name, _ours in {
 define(f"{_PACKAGE}._rotation", select_backend=_selection("_rotation"))
 define(f"{_PACKAGE}._rigid_transform", select_backend=_selection("_rigid_transform"))
 borrow_classes(_PACKAGE, "Rotation Slerp RigidTransform")
+
+
+_interpolate: Any = copy_of(load(_PACKAGE).Slerp).__call__
+
+
+@method_of(_PACKAGE, "Slerp")
+def __call__(self: Any, times: Any) -> Any:  # noqa: N807
+    """Interpolate, between numbers of times that may not be known, too."""
+    found = copy.copy(self)
+    for name in ("times", "timedelta", "rotvecs"):
+        setattr(found, name, array(getattr(self, name)))
+    rotation: Any = copy_of(load(_PACKAGE).Rotation)
+    found.rotations = rotation.from_quat(array(self.rotations.as_quat()))
+    return _interpolate(found, times)
 
 
 # ---- products with plain ones --------------------------------------------------------------------
