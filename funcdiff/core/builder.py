@@ -62,7 +62,7 @@ class Builder:
     calls: effects.Calls | None = None
     """Calls of the user's code that were made in this outermost trace; None as long as none was."""
 
-    rule_calls: list[Any] | None = None
+    rule_calls: Any = None
     """Calls of functions with rules that were made on values, if any: they live as long as this."""
 
     def __init__(

@@ -32,10 +32,13 @@ class Values:
     inputs
         By number: a concrete value, a tracer of an enclosing builder, or None.  What is captured
         has a value also where the arguments have none.
+    results
+        By number: the values of results that were known when they were recorded.
     """
 
     def __init__(self, name: object, entries: list[Entry]) -> None:
         self.inputs: MutableMapping[int, Any] = {}
+        self.results: dict[Ref, Any] = {}
         self._name = name
         self._entries = entries
         self._values: list[Any] = []
@@ -50,6 +53,8 @@ class Values:
         """
         if isinstance(atom, Literal):
             return atom.array
+        if atom in self.results:
+            return self.results[atom]
         values = self._values
         for number in range(len(values), atom + 1):
             if number < len(values):  # a further result of the equation before

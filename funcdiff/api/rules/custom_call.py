@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,9 @@ class Call(Operands):
         return pending - 1 if independent else pending
 
     @computed
-    def arguments(self) -> list[Argument]:
+    def arguments(self) -> Sequence[Argument]:
         """The containers of the arguments that have derivatives, and the types in them."""
-        types, flags = iter(self.types), iter(self.flags)
-        return [
-            Argument(child, [next(types) if next(flags) else None for _ in range(child.leaf_count)])
-            for child in self.structure.children
-        ]
+        return arguments_of(self.structure, tuple(self.flags), tuple(self.types))
 
     # ---- tracing ---------------------------------------------------------------------------
 
@@ -214,6 +211,19 @@ class Call(Operands):
         if trace is traces[-1] and len(traces) > 2 and trace.aux is None:
             return len(traces[-2].outputs) - len(traces[0].outputs)
         return len(self.xs)
+
+
+@lru_cache(maxsize=1024)
+def arguments_of(
+    structure: pytree.Structure, flags: tuple[bool, ...], types: tuple[ArrayType, ...]
+) -> Sequence[Argument]:
+    """Return the containers in a tuple of them, with the type of each leaf that is an operand."""
+    rest = iter(types)
+    leaves = iter([next(rest) if flag else None for flag in flags])
+    return [
+        Argument(child, [next(leaves) for _ in range(child.leaf_count)])
+        for child in structure.children
+    ]
 
 
 @memoised

@@ -7,7 +7,7 @@ transposed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -299,11 +299,16 @@ class MadeCall:
 def result_of_tree(tree: Any) -> Result:
     """Return what a container of values is."""
     if type(tree) in _LEAVES and tree.dtype.char in "fdFD" and tree.dtype.isnative:
-        return Result(pytree.LEAF, (True,), (ArrayType(tree.shape, tree.dtype),))
+        return _result_of_array(ArrayType(tree.shape, tree.dtype))
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(map(is_numeric, leaves))
     numbers = [operand(x) for x, on in zip(leaves, numeric, strict=True) if on]
     return Result(structure, numeric, tuple(ArrayType(x.shape, x.dtype) for x in numbers))
+
+
+@lru_cache(maxsize=256)
+def _result_of_array(type_: ArrayType) -> Result:
+    return Result(pytree.LEAF, (True,), (type_,))
 
 
 def conjugate(x: Any) -> Any:

@@ -47,7 +47,8 @@ from funcdiff.errors import TracerError
 from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.ops.elementwise.complex import conj
-from funcdiff.ops.user.custom_known import INDEX, Known, enter_call, known_p
+from funcdiff.ops.user.custom_known import INDEX, Known, RuleCalls, known_p
+from funcdiff.ops.user.custom_rules import smooth
 from funcdiff.ops.user.opaque import private_copy
 from funcdiff.space import zeros
 
@@ -140,7 +141,7 @@ class ValueCall(Call):
         vjp: tuple[Callable[..., Any], ...] | None,
         mode: str,
     ) -> Any:
-        floating = [k for k, t in enumerate(self.types) if t.differentiable]
+        floating = smooth(self.types)
         call = MadeCall(
             self.name, self.fixed, self.arguments, [self.types[k] for k in floating],
             [n for n, k in enumerate(floating) if k in traced], self.builder,
@@ -312,17 +313,16 @@ class ValueCall(Call):
         numbers = leaves
         if not is_alone or not result.types:
             numbers = [x for x, on in zip(leaves, result.numeric, strict=True) if on]
-        made = [
-            builder.capture_private(own(operand(x))[()], t)
-            for x, t in zip(numbers, result.types, strict=True)
-        ]
+        values = [own(operand(x))[()] for x in numbers]
+        made = list(map(builder.capture_private, values, result.types))
         ys: Sequence[Tracer]
-        if xs and any(t.differentiable for t in result.types):
-            index = builder.capture_private(enter_call(call), INDEX)
-            builder.rule_calls = builder.rule_calls or []
-            builder.rule_calls.append(call)
+        if xs and smooth(result.types):
+            if builder.rule_calls is None:
+                builder.rule_calls = RuleCalls()
+            index = builder.capture_private(builder.rule_calls.enter(call), INDEX)
             op = _known_operation(self.name, has_rule, result.types, tuple([x.type for x in xs]))
             ys = builder.record(op, [*made, index, *[builder.ref(x) for x in xs]])
+            builder.values.results.update(zip([y.atom for y in ys], values, strict=True))
         else:
             ys = list(map(builder.handle, repeat(builder), made, result.types))
         results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]

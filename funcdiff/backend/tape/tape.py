@@ -249,4 +249,5 @@ def check_finite(values: Sequence[Any]) -> None:
 
 def are_finite(values: Sequence[Any]) -> bool:
     """Whether all numbers are finite."""
-    return all([np.isfinite(x).all() for x in values if x is not None])  # noqa: C419
+    count = np.count_nonzero  # half the time of ndarray.all on small arrays
+    return all([count(np.isfinite(x)) == x.size for x in values if x is not None])  # noqa: C419

@@ -45,25 +45,36 @@ class RuleFailure(BaseException):
         self.error = error
 
 
-_calls: Final[WeakValueDictionary[int, Rules]] = WeakValueDictionary()
+_BITS: Final = 32
+"""Behind so many bits, the number of a call has that of the trace in which it was made."""
+
+_traces: Final[WeakValueDictionary[int, RuleCalls]] = WeakValueDictionary()
 _numbers: Final = count(1)
 
 
-def enter_call(rules: Rules) -> Any:
-    """Return the number under which a call is found as long as somebody holds its rules."""
-    number = next(_numbers)
-    _calls[number] = rules
-    return np.int64(number)
+class RuleCalls(list[Rules]):
+    """The calls that were made in one trace, which are found as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trace = next(_numbers)
+        _traces[self._trace] = self
+
+    def enter(self, rules: Rules) -> Any:
+        """Add a call; return its number."""
+        self.append(rules)
+        return np.int64(self._trace << _BITS | len(self) - 1)
 
 
 def _rules_of(name: str, number: Any) -> Rules:
-    found = _calls.get(int(number))
+    trace, place = divmod(int(number), 1 << _BITS)
+    found = _traces.get(trace)
     if found is None:
         raise ProgramError(
             f"a program asks for the derivative of a call of {name}, which is over and forgotten. "
             "Take the derivative anew."
         )
-    return found
+    return found[place]
 
 
 # ---- the call --------------------------------------------------------------------------------

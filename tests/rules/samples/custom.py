@@ -12,7 +12,7 @@ from funcdiff.ops.user.custom import custom_p
 from funcdiff.ops.user.custom_known import (
     Known,
     KnownTangent,
-    enter_call,
+    RuleCalls,
     known_p,
     known_tangent_p,
 )
@@ -68,8 +68,8 @@ class _Scaled:
 
 
 SLOPES = 1.5, -0.25
-MADE = _Scaled()
-NUMBER = enter_call(MADE)
+MADE = RuleCalls()
+NUMBER = MADE.enter(_Scaled())
 
 
 def _known(index: Any, x: Any, y: Any) -> Any:
