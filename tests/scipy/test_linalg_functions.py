@@ -112,6 +112,8 @@ def test_facts_of_matrices_are_constants() -> None:
             bool(s.ishermitian(1j * (a + a.T))),
             bool(s.issymmetric(a, atol=9.0)),
             [int(k) for k in s.bandwidth(np.triu(a, -1))],
+            [bool(k) for k in s.issymmetric(np.stack([a, a + a.T]))],
+            [[int(k) for k in ks] for ks in s.bandwidth(np.stack([a, np.triu(a)]))],
             a,
         ]
 

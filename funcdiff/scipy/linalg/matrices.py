@@ -81,34 +81,33 @@ _FACT = "It is a fact, which has no derivative."
 def issymmetric(a: Any, atol: float | None = None, rtol: float | None = None) -> Any:
     """Return whether a matrix is symmetric, up to tolerances if there are any."""
     x = array(a)
-    return _is_equal(x, x.T, atol, rtol)
+    return _is_equal(x, np.matrix_transpose(x), atol, rtol)
 
 
 @covers("scipy.linalg", note=_FACT)
 def ishermitian(a: Any, atol: float | None = None, rtol: float | None = None) -> Any:
     """Return whether a matrix is Hermitian, up to tolerances if there are any."""
     x = array(a)
-    return _is_equal(x, np.conj(x.T), atol, rtol)
+    return _is_equal(x, np.conj(np.matrix_transpose(x)), atol, rtol)
 
 
 def _is_equal(x: Any, y: Any, atol: float | None, rtol: float | None) -> Any:
-    if x.ndim != 2:
-        raise ValueError("Input array must be a 2D NumPy array")
-    if x.shape[0] != x.shape[1]:
-        return False
+    if x.shape != y.shape:
+        raise ValueError("Input array must be square.")
     if atol is None and rtol is None:
-        return np.all(x == y)
-    return np.allclose(x, y, atol=atol or 0.0, rtol=rtol or 0.0)
+        return np.all(x == y, axis=(-2, -1))
+    return np.all(np.isclose(x, y, atol=atol or 0.0, rtol=rtol or 0.0), axis=(-2, -1))
 
 
 @covers("scipy.linalg", note=_FACT)
 def bandwidth(a: Any) -> Any:
     """Return how many diagonals with elements there are below and above the main one."""
     x = array(a)
-    row, column = np.indices(x.shape)
+    row, column = np.indices(x.shape[-2:])
     used = x != 0
     below, above = (np.where(used, d, 0) for d in (row - column, column - row))
-    return np.max(below, initial=0), np.max(above, initial=0)
+    found = [np.max(d, axis=(-2, -1), initial=0) for d in (below, above)]
+    return found if x.ndim > 2 else tuple(found)
 
 
 borrow_functions(
