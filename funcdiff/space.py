@@ -190,8 +190,20 @@ def _new_axes(p: Broadcast) -> tuple[int, ...]:
 
 
 def _broadcast_impl(p: Broadcast) -> Any:
-    expand = tuple(slice(None) if a in p.axes else None for a in range(len(p.shape)))
-    return lambda x: np.broadcast_to(np.asarray(x)[expand], p.shape)
+    shape, places = p.shape, range(len(p.shape))
+    expand = tuple(slice(None) if a in p.axes else None for a in places)
+    axes = [p.axes.index(a) if a in p.axes else -1 for a in places]
+
+    def function(x: Any) -> Any:
+        x = np.asarray(x)
+        if not (x.size and x.flags.c_contiguous):
+            return np.broadcast_to(x[expand], shape)
+        strides = (*x.strides, 0)  # which takes a third of the time of `np.broadcast_to`
+        y: Any = np.ndarray(shape, x.dtype, x, 0, [strides[a] for a in axes])
+        y.setflags(False)
+        return y
+
+    return function
 
 
 def _filled(p: Broadcast) -> Any:
