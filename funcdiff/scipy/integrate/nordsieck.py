@@ -73,11 +73,23 @@ def _raised(is_stiff: bool, order: int) -> float:
 
 
 @cache
-def _shift(order: int, count: int) -> Any:
-    """Return the matrix that moves a polynomial of this order on by one step."""
-    found = np.zeros((count, count))
-    for j in range(order + 1):
-        found[: j + 1, j] = [comb(j, i) for i in range(j + 1)]
+def _shifts(count: int) -> Any:
+    """Return the matrices that move polynomials of each order on by one step."""
+    found = np.zeros((count, count, count))
+    for order in range(count - 1):
+        for j in range(order + 1):
+            found[order, : j + 1, j] = [comb(j, i) for i in range(j + 1)]
+    return found
+
+
+@cache
+def _weights(count: int) -> Any:
+    """Return l of each method and order, and 1 for e itself."""
+    found = np.zeros((2, count - 1, count))
+    for is_stiff in (False, True):
+        for order in range(1, count - 1):
+            found[int(is_stiff), order, : order + 1] = _coefficients(is_stiff, order)
+    found[:, :, -1] = 1
     return found
 
 
@@ -98,34 +110,24 @@ def change(kind: tuple[bool, int, int], ratio: Any, count: int) -> Any:
     if order > before:
         rise[order, order] = 0
         rise[order, -1] = _raised(is_stiff, before)
-    return (_shift(order, count) * ratio ** np.arange(count)) @ rise
+    return (_shifts(count)[order] * ratio ** np.arange(count)) @ rise
 
 
 def matrices(steps: Sequence[History], ratios: Any, count: int) -> tuple[Any, ...]:
     """Return the matrices of steps, as `steps.Multistep` takes them."""
-    orders = [s.order for s in steps]
-    before = [(s.is_stiff, s.order) for s in (*steps[:1], *steps[:-1])]
-    factors = ratios[:, None] ** np.arange(count)
-    changes = np.stack([_shift(q, count) for q in orders]) * factors[:, None, :]
-    for k, order in enumerate(orders):
-        if order > before[k][1]:
-            changes[k, :, -1] = changes[k, :, order] * _raised(*before[k])
-            changes[k, :, order] = 0
-    ls = np.stack([_padded(s.is_stiff, s.order, count) for s in steps])
+    orders, stiff = np.array([(s.order, s.is_stiff) for s in steps]).T
+    changes = _shifts(count)[orders] * (ratios[:, None] ** np.arange(count))[:, None]
+    for k in np.flatnonzero(orders[1:] > orders[:-1]) + 1:
+        order, before = orders[k], steps[k - 1]
+        changes[k, :, -1] = changes[k, :, order] * _raised(before.is_stiff, before.order)
+        changes[k, :, order] = 0
+    ls = _weights(count)[stiff, orders]
     inverse = ls[:, 0]
-    within = np.arange(count) <= np.array(orders)[:, None]
+    within = np.arange(count) <= orders[:, None]
     predict, gamma = np.zeros_like(ls), np.zeros_like(ls)
     predict[:, 0] = gamma[:, 1] = 1
     keep = np.eye(count) * within[:, None, :]
     return changes, predict, gamma, keep, ls / inverse[:, None], inverse, within.astype(float)
-
-
-@cache
-def _padded(is_stiff: bool, order: int, count: int) -> Any:
-    """Return l, and 1 for e itself."""
-    found = np.zeros(count)
-    found[: order + 1], found[-1] = _coefficients(is_stiff, order), 1
-    return found
 
 
 def tables(
@@ -151,6 +153,6 @@ def tables(
     scales = np.array([s.scale for s in steps[:-1]])
     factors = np.append(1.0, lengths[1:] / scales)[:, None] ** np.arange(count)
     rows = np.where(within[:, :, None] > 0, rows * factors[:, :, None], 0.0)
-    predicted = np.stack([_shift(s.order, count) for s in steps]) @ rows
+    predicted = _shifts(count)[[s.order for s in steps]] @ rows
     missed = states - predicted[:, 0]
     return predicted + add[:, :, None] * missed[:, None]
