@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -66,6 +67,11 @@ def solution(s: Any, method: str, name: str, p: Any) -> Any:
     return s.solve_ivp(rate, span, y0, method, **options).y
 
 
+def square(method: str, name: str, p: Any) -> Any:
+    """Return the sum of the squares of the solution."""
+    return np.sum(solution(integrate, method, name, p) ** 2)
+
+
 def _least(call: Callable[[Any], Any], points: Any, rounds: int = _ROUNDS) -> float:
     times = []
     for _ in range(rounds):
@@ -83,15 +89,11 @@ def main() -> None:
         is_stiff = name.endswith("stiff")
         for method in ("odeint", "LSODA", *(("Radau", "BDF") if is_stiff else ("RK45", "DOP853"))):
             points = (parameters * (1 + 1e-7 * k) for k in count())
-
-            def square(p: Any, method: str = method, name: str = name) -> Any:
-                return np.sum(solution(integrate, method, name, p) ** 2)
-
-            gradient = fd.grad(square)
+            gradient = fd.grad(partial(square, method, name))
             first = _least(gradient, points, 1)
             compiled = fd.jit(gradient)
             compiled(next(points))
-            solve = _least(lambda p, m=method, n=name: solution(plain, m, n, p), points)
+            solve = _least(partial(solution, plain, method, name), points)
             ratio = _least(compiled, points) / solve
             print(f"{name:20} {method:7} {1e3 * solve:9.2f} {ratio:17.1f} {1e3 * first:9.0f}")
 

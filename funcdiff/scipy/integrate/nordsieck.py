@@ -117,7 +117,7 @@ def matrices(steps: Sequence[History], ratios: Any, count: int) -> tuple[Any, ..
     """Return the matrices of steps, as `steps.Multistep` takes them."""
     orders, stiff = np.array([(s.order, s.is_stiff) for s in steps]).T
     changes = _shifts(count)[orders] * (ratios[:, None] ** np.arange(count))[:, None]
-    for k in np.flatnonzero(orders[1:] > orders[:-1]) + 1:
+    for k in (np.flatnonzero(np.diff(orders) > 0) + 1).tolist():
         order, before = orders[k], steps[k - 1]
         changes[k, :, -1] = changes[k, :, order] * _raised(before.is_stiff, before.order)
         changes[k, :, order] = 0
