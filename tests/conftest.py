@@ -13,7 +13,7 @@ from tests.numpy import agreement
 
 settings.register_profile("slow", deadline=None, derandomize=True, max_examples=50, print_blob=True)
 settings.register_profile("quick", settings.get_profile("slow"), max_examples=10)
-settings.register_profile("thorough", settings.get_profile("slow"), max_examples=200)
+settings.register_profile("thorough", settings.get_profile("slow"), max_examples=120)
 settings.register_profile("by hand", settings.get_profile("slow"), max_examples=5000)
 
 # the first execution of a compiled program is held against the interpreter: see below

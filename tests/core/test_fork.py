@@ -30,4 +30,4 @@ def test_children_of_a_process_whose_threads_trace_end_well() -> None:
 
 @pytest.mark.slow
 def test_hundreds_of_children_do() -> None:
-    assert failures(300, 30) == 0
+    assert failures(150, 30) == 0

@@ -134,6 +134,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.thinned(24)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_rotations_agree(name: str) -> None:
     call, *arrays = CASES[name]
