@@ -192,15 +192,21 @@ def broadcast_to(x: Tracer, shape: Shape) -> Traced:
     """Broadcast by NumPy's rule: axes of length 1 are repeated, new axes come in front."""
     if x.shape == shape:
         return x
-    extra = len(shape) - x.ndim
-    fits = extra >= 0 and all(n in (1, shape[k + extra]) for k, n in enumerate(x.shape))
+    kept, axes = _broadcast_axes(x.shape, shape)
+    return broadcast(reshape(x, kept), shape, axes)
+
+
+@lru_cache(maxsize=4096)
+def _broadcast_axes(given: Shape, shape: Shape) -> tuple[Shape, Shape]:
+    """Return the lengths of those axes that are not repeated, and where they are in `shape`."""
+    extra = len(shape) - len(given)
+    fits = extra >= 0 and all(n in (1, shape[k + extra]) for k, n in enumerate(given))
     if not fits:
         raise ValueError(
-            f"could not broadcast an array of shape {x.shape} to shape {shape}, "
-            f"at {user_location()}"
+            f"could not broadcast an array of shape {given} to shape {shape}, at {user_location()}"
         )
-    pairs = [(k + extra, n) for k, n in enumerate(x.shape) if n == shape[k + extra]]
-    return broadcast(reshape(x, tuple(n for _, n in pairs)), shape, tuple(k for k, _ in pairs))
+    pairs = [(k + extra, n) for k, n in enumerate(given) if n == shape[k + extra]]
+    return tuple(n for _, n in pairs), tuple(k for k, _ in pairs)
 
 
 @lru_cache(maxsize=4096)
@@ -237,7 +243,12 @@ def _weight(value: Any) -> Any:
 def promote(*values: Any) -> list[Traced]:
     """Return tracers of one dtype, shapes as they were."""
     dtype = common_dtype(values)
-    return [fit(v, ArrayType(shape_of(v), dtype)) for v in values]
+    return [
+        v
+        if isinstance(v, Tracer) and v.type.dtype is dtype
+        else fit(v, ArrayType(shape_of(v), dtype))
+        for v in values
+    ]
 
 
 def promote_arrays(*values: Any) -> list[Traced]:

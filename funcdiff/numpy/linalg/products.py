@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 
+from funcdiff.core.builder import bind
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import broadcast_shapes, broadcast_to, promote_arrays
+from funcdiff.numpy.border.promotion import (
+    Shape,
+    broadcast_shapes,
+    broadcast_to,
+    promote_arrays,
+)
 from funcdiff.numpy.memory import mutation
 from funcdiff.numpy.shapes.shape import (
     as_ints,
@@ -21,7 +28,12 @@ from funcdiff.numpy.shapes.shape import (
     squeeze,
 )
 from funcdiff.numpy.ufuncs.arithmetic import conjugate
-from funcdiff.ops.products.contract import contract
+from funcdiff.ops.products.contract import (
+    Contraction,
+    contract,
+    contract_p,
+    contraction,
+)
 from funcdiff.ops.structure import structural as ops
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,7 +75,7 @@ def multiply_stacks(x: Tracer, y: Tracer) -> Tracer:
 def vecdot(x: Any, y: Any) -> Tracer:
     """Return the inner products of stacks of vectors, conjugating the first."""
     x, y = _cores("vecdot", x, y, 1, 1)
-    _check_sizes("vecdot", x, y, x.shape[-1], y.shape[-1])
+    _check_sizes("vecdot", x.shape, y.shape, x.shape[-1], y.shape[-1])
     depth = broadcast_shapes(x.shape[:-1], y.shape[:-1])
     x, y = (broadcast_to(z, (*depth, z.shape[-1])) for z in (x, y))
     labels = tuple(range(len(depth)))
@@ -97,11 +109,9 @@ def _cores(name: str, x: Any, y: Any, left: int, right: int) -> list[Tracer]:
     return operands
 
 
-def _check_sizes(name: str, x: Tracer, y: Tracer, left: int, right: int) -> None:
+def _check_sizes(name: str, x: Shape, y: Shape, left: int, right: int) -> None:
     if left != right:
-        raise ValueError(
-            f"{name}: shapes {x.shape} and {y.shape} not aligned: {left} is not {right}"
-        )
+        raise ValueError(f"{name}: shapes {x} and {y} not aligned: {left} is not {right}")
 
 
 # ---- tensors -----------------------------------------------------------------------------------
@@ -153,15 +163,24 @@ def _over(
     name: str, x: Tracer, y: Tracer, left_axes: Sequence[int], right_axes: Sequence[int]
 ) -> Tracer:
     """Return the product over pairs of axes; those left over follow each other."""
-    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    product = _product_over(name, x.shape, y.shape, tuple(left_axes), tuple(right_axes))
+    return bind(contract_p, product, x, y)[0]
+
+
+@lru_cache(maxsize=4096)
+def _product_over(
+    name: str, x: Shape, y: Shape, left_axes: Shape, right_axes: Shape
+) -> Contraction:
+    """Return how arrays of two shapes are multiplied over pairs of axes."""
+    left, right = list(range(len(x))), list(range(len(x), len(x) + len(y)))
     summed = []
     for i, j in zip(left_axes, right_axes, strict=True):
-        i, j = normalize_axis(i, x.ndim), normalize_axis(j, y.ndim)
-        _check_sizes(name, x, y, x.shape[i], y.shape[j])
+        i, j = normalize_axis(i, len(x)), normalize_axis(j, len(y))
+        _check_sizes(name, x, y, x[i], y[j])
         right[j] = left[i]
         summed.append(left[i])
     kept = tuple(k for k in (*left, *right) if k not in summed)
-    return contract(x, y, tuple(left), tuple(right), kept)
+    return contraction(tuple(left), tuple(right), kept)
 
 
 @implements(np.outer)

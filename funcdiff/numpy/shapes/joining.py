@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from operator import index as as_int
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import implements
-from funcdiff.numpy.border.promotion import array, fit, promote
+from funcdiff.numpy.border.promotion import Shape, array, fit, promote
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.memory.indexing import take
 from funcdiff.numpy.shapes.shape import (
@@ -42,7 +43,7 @@ def concatenate(
     xs = promote(*given) if dtype is None else _convert(given, np.dtype(dtype), casting)
     if axis is None:
         xs, axis = [ops.reshape(x, (x.type.size,)) for x in xs], 0
-    _check_shapes(xs, axis := _joining_axis(xs, axis))
+    _check_shapes(tuple([x.shape for x in xs]), axis := _joining_axis(xs, axis))
     result = views.fresh(ops.concatenate(xs, axis))
     return mutation.store("np.concatenate", result, out, casting=casting)
 
@@ -74,15 +75,17 @@ def _joining_axis(xs: Sequence[Tracer], axis: Any) -> int:
     return normalize_axis(axis, xs[0].ndim)
 
 
-def _check_shapes(xs: Sequence[Tracer], axis: int) -> None:
-    def around(x: Tracer) -> tuple[int, ...]:
-        return (*x.shape[:axis], *x.shape[axis + 1 :])
+@lru_cache(maxsize=4096)
+def _check_shapes(shapes: tuple[Shape, ...], axis: int) -> None:
+    def around(shape: Shape) -> Shape:
+        return (*shape[:axis], *shape[axis + 1 :])
 
-    for k, x in enumerate(xs):
-        if x.ndim != xs[0].ndim or around(x) != around(xs[0]):
+    first = shapes[0]
+    for k, shape in enumerate(shapes):
+        if len(shape) != len(first) or around(shape) != around(first):
             raise ValueError(
                 "all the input array dimensions except for the concatenation axis must match "
-                f"exactly: array 0 has shape {xs[0].shape}, array {k} has shape {x.shape}, "
+                f"exactly: array 0 has shape {first}, array {k} has shape {shape}, "
                 f"axis is {axis}"
             )
 
