@@ -16,6 +16,7 @@ import numpy as np
 
 from funcdiff.api.rules.implicit import custom_root
 from funcdiff.api.rules.opaque import primitive
+from funcdiff.errors import ConcreteValueError, user_location
 from funcdiff.numpy import asarray, zeros
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
@@ -47,7 +48,14 @@ def smooth(
     """
     x, y, w, xb, xe, s = given = [array(asarray(v, float)) for v in (x, y, w, xb, xe, s)]
     found: Any = _chosen(k, grows, *map(stop_gradient, given))
-    count, code, smooths = int(found[1]), int(found[2]), bool(found[3])
+    try:
+        count, code, smooths = int(found[1]), int(found[2]), bool(found[3])
+    except ConcreteValueError as error:
+        raise ConcreteValueError(
+            f"which data have a knot of a smoothing spline is not known at {user_location()}, "
+            "inside vmap, cond, scan and derivatives under jit. Leave these out, or give the "
+            "knots: to LSQUnivariateSpline, make_lsq_spline or splrep(task=-1)."
+        ) from error
     places = np.concatenate([x, (x[1:] + x[:-1]) / 2])
     ends = [np.broadcast_to(end, (k + 1,)) for end in (xb, xe)]
     t = np.concatenate([ends[0], places[found[0][: count - 2 * k - 2]], ends[1]])
