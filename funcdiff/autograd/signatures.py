@@ -1,22 +1,30 @@
 """The signatures of autograd's operators for type checkers.
 
 An `Operator` makes, of a function and `argnum`, a function with the same parameters; what that
-returns follows from the argument and from the result of the user's function, by `Result`.
+returns follows from the argument and from the result of the user's function, by `Derived`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 
+from funcdiff.api.signatures.functions import (
+    Alone,
+    BesideAux,
+    Derived,
+    FirstTwo,
+    LikeTheValue,
+    Second,
+    WithValue,
+)
 from funcdiff.api.signatures.typed import Function, K
 from funcdiff.api.signatures.variables import (
     A,
     Array,
     ArrayArg,
-    Aux,
     Differentiable,
     DifferentiableValue,
     OfFirst,
@@ -28,73 +36,22 @@ from funcdiff.api.signatures.variables import (
 
 Argnum: TypeAlias = int | Sequence[int]
 First = Literal[0]
-Second = Literal[1]
-FirstTwo = tuple[Literal[0], Literal[1]]
-
-Q = ParamSpec("Q")
-R = TypeVar("R", covariant=True)
-D = TypeVar("D", covariant=True)
+F = TypeVar("F", contravariant=True)
+N = TypeVar("N", contravariant=True)
 
 
 # A path is two lines or three, not one for each parameter.
 # fmt: off
-class Result(Function, Generic[K, Q, R, D]):
-    """What an operator of kind `K` makes of a function of `Q` that returns `R`, by a `D`."""
+class Operator(Function, Generic[K, F, N]):
+    """Derivatives of functions that return an `F`, by the arguments at `argnum`, an `N`.
+
+    Functions of products take a tensor behind all other arguments.
+    """
 
     @overload
-    def __call__(
-        self: Result[Literal["gradient"], P, Any, X], *args: P.args, **kwargs: P.kwargs
-    ) -> X: ...
+    def __call__(self, fun: np.ufunc, argnum: N = ...) -> Any: ...
     @overload
-    def __call__(
-        self: Result[Literal["value, gradient"], P, Y, X], *args: P.args, **kwargs: P.kwargs
-    ) -> tuple[Y, X]: ...
-    @overload
-    def __call__(
-        self: Result[Literal["gradient, aux"], P, tuple[Any, Aux], X],
-        *args: P.args, **kwargs: P.kwargs
-    ) -> tuple[X, Aux]: ...
-    @overload
-    def __call__(
-        self: Result[Literal["tangent"], P, Y, Any], *args: P.args, **kwargs: P.kwargs
-    ) -> Y: ...
-    @overload
-    def __call__(
-        self: Result[Literal["matrix"], P, Differentiable, ArrayArg],
-        *args: P.args, **kwargs: P.kwargs
-    ) -> Array: ...
-    @overload
-    def __call__(
-        self: Result[Literal["matrix"], P, Any, Any], *args: P.args, **kwargs: P.kwargs
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self: Result[Literal["vjp"], P, Y, X], *args: P.args, **kwargs: P.kwargs
-    ) -> tuple[Callable[[Y], X], Y]: ...
-    @overload
-    def __call__(
-        self: Result[Literal["jvp"], P, Y, X], *args: P.args, **kwargs: P.kwargs
-    ) -> Callable[[X], tuple[Y, Y]]: ...
-    @overload
-    def __call__(
-        self: Result[Literal["hvp"], P, Any, X], *args: P.args, **kwargs: P.kwargs
-    ) -> tuple[Callable[[X], X], X]: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the operator computes."""
-
-    def __get__(  # type: ignore[empty-body]
-        self: Result[K, Concatenate[Any, P], Y, X], instance: object, owner: Any = None
-    ) -> Result[K, P, Y, X]:
-        """Bind to an instance, as functions do."""
-
-
-class Operator(Function, Generic[K]):
-    """Derivatives of functions that return a number or an array, by arguments at `argnum`."""
-
-    @overload
-    def __call__(self, fun: np.ufunc, argnum: Argnum = 0) -> Any: ...
-    @overload
-    def __call__(  # type: ignore[overload-overlap]  # what the last says of it is less
+    def __call__(  # type: ignore[overload-overlap]  # what later paths say of it is less
         self: Gradient, fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
     ) -> OfFirst[X, P, X]: ...
     @overload
@@ -102,53 +59,7 @@ class Operator(Function, Generic[K]):
         self: Matrix, fun: OfFirst[ArrayArg, P, DifferentiableValue], argnum: First = 0
     ) -> OfFirst[ArrayArg, P, Array]: ...
     @overload
-    def __call__(
-        self, fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
-    ) -> Result[K, Concatenate[X, P], DifferentiableValue, X]: ...
-    @overload
-    def __call__(
-        self, fun: OfSecond[A, X, P, DifferentiableValue], argnum: Second
-    ) -> Result[K, Concatenate[A, X, P], DifferentiableValue, X]: ...
-    @overload
-    def __call__(
-        self, fun: OfSecond[A, X, P, DifferentiableValue], argnum: FirstTwo
-    ) -> Result[K, Concatenate[A, X, P], DifferentiableValue, tuple[A, X]]: ...
-    @overload
-    def __call__(self, fun: Callable[..., DifferentiableValue], argnum: Argnum = 0) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a function of the same arguments that computes the derivative."""
-
-
-class OperatorOnAny(Function, Generic[K]):
-    """The same of functions with any result."""
-
-    @overload
-    def __call__(self, fun: np.ufunc, argnum: Argnum = 0) -> Any: ...
-    @overload
-    def __call__(
-        self, fun: OfFirst[X, P, Y], argnum: First = 0
-    ) -> Result[K, Concatenate[X, P], Y, X]: ...
-    @overload
-    def __call__(
-        self, fun: OfSecond[A, X, P, Y], argnum: Second
-    ) -> Result[K, Concatenate[A, X, P], Y, X]: ...
-    @overload
-    def __call__(
-        self, fun: OfSecond[A, X, P, Y], argnum: FirstTwo
-    ) -> Result[K, Concatenate[A, X, P], Y, tuple[A, X]]: ...
-    @overload
-    def __call__(self, fun: Callable[..., Any], argnum: Argnum = 0) -> Any: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a function of the same arguments that computes the derivative."""
-
-
-class Product(Function, Generic[K]):
-    """Products with a derivative, whose functions take a tensor behind all other arguments."""
-
-    @overload
-    def __call__(self, fun: np.ufunc, argnum: int = 0) -> Any: ...
-    @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self: HessianProduct, fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
     ) -> Callable[..., X]: ...
     @overload
@@ -156,20 +67,47 @@ class Product(Function, Generic[K]):
         self: JacobianProduct, fun: OfFirst[ArrayArg, P, DifferentiableValue], argnum: First = 0
     ) -> Callable[..., Array]: ...
     @overload
-    def __call__(self, fun: Callable[..., DifferentiableValue], argnum: int = 0) -> Any: ...
+    def __call__(
+        self: OfArrays[K], fun: OfFirst[X, P, DifferentiableValue], argnum: First = 0
+    ) -> Derived[K, Concatenate[X, P], DifferentiableValue, X]: ...
+    @overload
+    def __call__(
+        self: OfArrays[K], fun: OfSecond[A, X, P, DifferentiableValue], argnum: Second
+    ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, X]: ...
+    @overload
+    def __call__(
+        self: OfArrays[K], fun: OfSecond[A, X, P, DifferentiableValue], argnum: FirstTwo
+    ) -> Derived[K, Concatenate[A, X, P], DifferentiableValue, tuple[A, X]]: ...
+    @overload
+    def __call__(
+        self: OfAny[K], fun: OfFirst[X, P, Y], argnum: First = 0
+    ) -> Derived[K, Concatenate[X, P], Y, X]: ...
+    @overload
+    def __call__(
+        self: OfAny[K], fun: OfSecond[A, X, P, Y], argnum: Second
+    ) -> Derived[K, Concatenate[A, X, P], Y, X]: ...
+    @overload
+    def __call__(
+        self: OfAny[K], fun: OfSecond[A, X, P, Y], argnum: FirstTwo
+    ) -> Derived[K, Concatenate[A, X, P], Y, tuple[A, X]]: ...
+    @overload
+    def __call__(self, fun: Callable[..., F], argnum: N = ...) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the function that computes the product."""
+        """Return a function of the same arguments that computes the derivative."""
 
 
 # fmt: on
 
-Gradient: TypeAlias = Operator[Literal["gradient"]]
-ValueAndGradient: TypeAlias = Operator[Literal["value, gradient"]]
-GradientAndAux: TypeAlias = OperatorOnAny[Literal["gradient, aux"]]
-Tangent: TypeAlias = Operator[Literal["tangent"]]
-Matrix: TypeAlias = Operator[Literal["matrix"]]
-MakeVjp: TypeAlias = OperatorOnAny[Literal["vjp"]]
-MakeJvp: TypeAlias = OperatorOnAny[Literal["jvp"]]
-MakeHvp: TypeAlias = Operator[Literal["hvp"]]
-HessianProduct: TypeAlias = Product[Literal["hessian"]]
-JacobianProduct: TypeAlias = Product[Literal["jacobian"]]
+# Which paths are of which operators.
+OfArrays = Operator[K, Differentiable, Argnum]
+OfAny = Operator[K, object, Argnum]
+Gradient: TypeAlias = OfArrays[Alone]
+ValueAndGradient: TypeAlias = OfArrays[WithValue]
+GradientAndAux: TypeAlias = OfAny[BesideAux]
+Tangent: TypeAlias = OfArrays[LikeTheValue]
+Matrix: TypeAlias = OfArrays[Literal["matrix"]]
+MakeVjp: TypeAlias = OfAny[Literal["vjp"]]
+MakeJvp: TypeAlias = OfAny[Literal["jvp"]]
+MakeHvp: TypeAlias = OfArrays[Literal["hvp"]]
+HessianProduct: TypeAlias = Operator[Literal["hessian"], Differentiable, int]
+JacobianProduct: TypeAlias = Operator[Literal["jacobian"], Differentiable, int]

@@ -66,7 +66,9 @@ R = TypeVar("R", covariant=True)
 Ds = TypeVarTuple("Ds")
 
 Alone = Literal["derivative"]
+BesideAux = Literal["derivative and auxiliary"]
 WithValue = Literal["value and derivative"]
+LikeTheValue = Literal["tangent"]
 Second = Literal[1]
 Third = Literal[2]
 FirstTwo = tuple[Literal[0], Literal[1]]
@@ -78,7 +80,7 @@ FirstThree = tuple[Literal[0], Literal[1], Literal[2]]
 class Derived(Function, Generic[K, Q, R, *Ds]):
     """What a transform of kind `K` makes of a function of `Q` that returns `R`.
 
-    It returns the last of the derivatives `Ds`, beside what is auxiliary, or the value and all.
+    Most return the last of the derivatives `Ds`, beside what is auxiliary, or the value and all.
     """
 
     @overload
@@ -88,13 +90,37 @@ class Derived(Function, Generic[K, Q, R, *Ds]):
     ) -> X: ...
     @overload
     def __call__(
-        self: Derived[Alone, P, tuple[Any, Aux], *tuple[Any, ...], X],
+        self: Derived[Alone | BesideAux, P, tuple[Any, Aux], *tuple[Any, ...], X],
         *args: P.args, **kwargs: P.kwargs
     ) -> tuple[X, Aux]: ...
     @overload
     def __call__(
         self: Derived[WithValue, P, Y, *Primals], *args: P.args, **kwargs: P.kwargs
     ) -> tuple[Y, *Primals]: ...
+    @overload
+    def __call__(
+        self: Derived[LikeTheValue, P, Y, Any], *args: P.args, **kwargs: P.kwargs
+    ) -> Y: ...
+    @overload
+    def __call__(
+        self: Derived[Literal["vjp"], P, Y, X], *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Callable[[Y], X], Y]: ...
+    @overload
+    def __call__(
+        self: Derived[Literal["jvp"], P, Y, X], *args: P.args, **kwargs: P.kwargs
+    ) -> Callable[[X], tuple[Y, Y]]: ...
+    @overload
+    def __call__(
+        self: Derived[Literal["hvp"], P, Any, X], *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Callable[[X], X], X]: ...
+    @overload
+    def __call__(
+        self: Derived[Literal["matrix"], P, Any, ArrayArg], *args: P.args, **kwargs: P.kwargs
+    ) -> Array: ...
+    @overload
+    def __call__(
+        self: Derived[Literal["matrix"], P, Any, Any], *args: P.args, **kwargs: P.kwargs
+    ) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the derivative, or a tuple of it and others."""
 
@@ -163,18 +189,8 @@ class Gradients(Function, Generic[K]):
 
 
 class Elements(Function, Generic[K, M]):
-    """Derivatives of functions of every element, all at once."""
+    """Derivatives of functions of every element, all at once; `M` is what `n` may be."""
 
-    @overload
-    def __call__(
-        self: Elementwise, f: OfFirst[ArrayArg, P, Y], argnums: First = None, *,
-        has_aux: bool = False, holomorphic: bool = False
-    ) -> Derived[Alone, Concatenate[ArrayArg, P], Y, ArrayArg]: ...
-    @overload
-    def __call__(
-        self: Elementwise, f: OfSecond[A, ArrayArg, P, Y], argnums: Second, *,
-        has_aux: bool = False, holomorphic: bool = False
-    ) -> Derived[Alone, Concatenate[A, ArrayArg, P], Y, ArrayArg]: ...
     @overload
     def __call__(
         self: Orders, f: OfFirst[Number, P, Y], argnums: First = None, *, n: int = 1,
@@ -182,9 +198,14 @@ class Elements(Function, Generic[K, M]):
     ) -> OfFirst[Number, P, Y]: ...
     @overload
     def __call__(
-        self: Orders, f: OfSecond[A, Number, P, Y], argnums: Second, *, n: int = 1,
+        self: Elementwise, f: OfFirst[ArrayArg, P, Y], argnums: First = None, *,
         has_aux: bool = False, holomorphic: bool = False
-    ) -> OfSecond[A, Number, P, Y]: ...
+    ) -> Derived[K, Concatenate[ArrayArg, P], Y, ArrayArg]: ...
+    @overload
+    def __call__(
+        self, f: OfSecond[A, ArrayArg, P, Y], argnums: Second, *, n: M = ...,
+        has_aux: bool = False, holomorphic: bool = False
+    ) -> Derived[K, Concatenate[A, ArrayArg, P], Y, ArrayArg]: ...
     @overload
     def __call__(
         self, f: Callable[..., Any], argnums: Argnums | None = None, *, n: M = ...,
@@ -276,8 +297,8 @@ class Matrices(Function, Generic[K, S, F, M]):
 # Which paths are of which transforms.
 Grad: TypeAlias = Gradients[Alone]
 ValueAndGrad: TypeAlias = Gradients[WithValue]
-Elementwise: TypeAlias = Elements[Literal["of elements"], Never]
-Orders: TypeAlias = Elements[Literal["of numbers"], int]
+Elementwise: TypeAlias = Elements[Alone, Never]
+Orders: TypeAlias = Elements[LikeTheValue, int]
 Jacobians = Matrices[K, Literal["jacobian"], Any, M]
 Jacobian: TypeAlias = Jacobians[Alone, Mode]
 JacobianInOneMode: TypeAlias = Jacobians[Alone, Never]
