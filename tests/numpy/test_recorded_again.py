@@ -89,3 +89,19 @@ def test_new_axes_come_back_as_views() -> None:
     for _ in range(3):
         np.testing.assert_allclose(fd.grad(f)(x.copy()), first, rtol=1e-14)
     np.testing.assert_allclose(first, [0.0, 2 * 27**2 * 2.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("ufunc", [np.subtract, np.float_power, np.heaviside, np.less, np.copysign])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, bool])
+def test_operands_that_are_converted_or_broadcast_keep_their_sides(ufunc: Any, dtype: Any) -> None:
+    table, row = np.array([[0.3, 2.0, 1.0], [1.5, 0.2, 4.0]]), np.array([1, 0, 3]).astype(dtype)
+    others = [row, row[:2, None], row[0], np.zeros((0, 1, 3), dtype)]
+
+    def f(x: Any, *ys: Any) -> list[Any]:
+        return [z for y in ys for z in (ufunc(x, y), ufunc(y, x))]
+
+    with np.errstate(all="ignore"):
+        for _ in range(3):
+            found = fd.evaluate(fd.trace(f)(table, *others), [table, *others])
+            for y, z in zip(found, f(table, *others), strict=True):
+                np.testing.assert_array_equal(y, z, strict=True)

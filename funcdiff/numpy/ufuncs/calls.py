@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import is_not
 from typing import Any, Final
 
 import numpy as np
@@ -60,8 +61,14 @@ def _record_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     if all(x.builder is None for x in arrays):  # what is done to literals is computed
         return None
     if len(arrays) == len(operands):
-        found = direct.get((ufunc, *[x.type for x in arrays]))
-        return None if found is None else bind(found.primitive, NONE, *arrays)[0]
+        types = [x.type for x in arrays]
+        found = direct.get((ufunc, *types))
+        if found is None:
+            found = direct.get((fit, ufunc, *types))
+            if found is None:
+                return None
+            arrays = list(map(fit, arrays, found.operands))
+        return bind(found.primitive, NONE, *arrays)[0]
     if len(operands) != 2:
         return None
     (x,), right = arrays, operands[0] is arrays[0]
@@ -142,12 +149,17 @@ def resolve(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ..
 
 
 def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list[Tracer]) -> None:
-    """Let the next such call be recorded directly, if nothing was converted or broadcast.
+    """Let the next such call be recorded directly.
 
-    The key is the ufunc with the operands' types, or, for a Python number, with the type of the
-    array, that of the number, and whether the number is on the right.
+    The key is the ufunc with the operands' types, behind `fit` if these were converted or
+    broadcast, or, for a Python number, with the type of the array, that of the number, and whether
+    the number is on the right.
     """
     kinds = [type(x) for x in given]
+    if {*kinds} <= {Builder.array_handle, Builder.scalar_handle} and any(map(is_not, given, xs)):
+        found = operation(op.primitive, NONE, tuple(x.type for x in xs))
+        remember((fit, ufunc, *[x.type for x in given]), found)
+        return
     if any(
         x is not y and kind is not int and kind is not float
         for x, y, kind in zip(given, xs, kinds, strict=True)
