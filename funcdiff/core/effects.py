@@ -6,12 +6,14 @@ it runs.  Of code with effects, or that takes long, the result of the first call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+
+from funcdiff.core.scope import setting
 
 
 class _Call(NamedTuple):
@@ -101,7 +103,7 @@ def called_once(
     key = key_of(code, operands)
     results: Sequence[Any] | None = calls.take(key, builder)
     if results is None:
-        with _used_by(None):
+        with setting(_using, None):  # the user's code makes calls of its own
             results = call()
     if builder is not None:
         calls.note(key, results, builder)
@@ -110,20 +112,9 @@ def called_once(
 
 def running(calls: Calls) -> AbstractContextManager[None]:
     """Let a program that runs use the results of calls that were made when it was traced."""
-    return _used_by(_Use(calls, None))
+    return setting(_using, _Use(calls, None))
 
 
 def asking(builder: Any) -> AbstractContextManager[None]:
     """Let a builder that evaluates what it has recorded keep the results of calls."""
-    return _used_by(_Use(None, builder))
-
-
-@contextmanager
-def _used_by(use: _Use | None) -> Iterator[None]:
-    """Say who uses results; None while the user's code runs, which makes calls of its own."""
-    outer = _using.get()
-    _using.set(use)
-    try:
-        yield
-    finally:
-        _using.set(outer)
+    return setting(_using, _Use(None, builder))

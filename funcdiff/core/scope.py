@@ -41,12 +41,17 @@ def without_recording() -> AbstractContextManager[None]:
     return recording_in(None)
 
 
-@contextmanager
-def recording_in(builder: Any) -> Iterator[None]:
+def recording_in(builder: Any) -> AbstractContextManager[None]:
     """Let a builder that is open record, though others were opened within it; None: let none."""
-    outer = innermost.get()
-    innermost.set(builder)
+    return setting(innermost, builder)
+
+
+@contextmanager
+def setting(variable: ContextVar[R], value: R) -> Iterator[None]:
+    """Set a context variable for a while."""
+    outer = variable.get()
+    variable.set(value)
     try:
         yield
     finally:
-        innermost.set(outer)
+        variable.set(outer)

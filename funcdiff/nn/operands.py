@@ -13,8 +13,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array as traced_array
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array as array_of
-from funcdiff.numpy.creation.construction import is_traced
 from funcdiff.numpy.messages.subclasses import describe_class, lost_by_tracing
 from funcdiff.ops.structure.structural import convert
 

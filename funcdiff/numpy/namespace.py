@@ -19,6 +19,7 @@ import numpy as np
 
 from funcdiff.core.builder import current_builder
 from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.concatenator import c_, r_
 from funcdiff.numpy.creation.construction import (
     FILLED,
@@ -32,7 +33,7 @@ from funcdiff.numpy.creation.construction import (
     full,
     full_like,
     identity,
-    is_traced,
+    join_traced,
     without_like,
 )
 from funcdiff.numpy.creation.standard import argsort, fftfreq, rfftfreq, sort
@@ -133,7 +134,7 @@ def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     function.__module__ = __name__  # where pickle finds it
     function.__qualname__ = f"{plain.__module__.rpartition('.')[2]}.{plain.__name__}"
-    prepare = _prepare
+    prepare = join_traced
     if plain.__name__ in _OF_SEQUENCES:
         prepare = _prepare_sequence
     elif plain.__name__ in _OF_VECTORS:
@@ -141,18 +142,13 @@ def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _prepare(value: Any) -> Any:
-    """Return lists of traced numbers as arrays, anything else as it is."""
-    return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
-
-
 def _prepare_sequence(value: Any) -> Any:
-    return list(map(_prepare, value)) if isinstance(value, list | tuple) else value
+    return list(map(join_traced, value)) if isinstance(value, list | tuple) else value
 
 
 def _prepare_vectors(value: Any) -> Any:
     several = isinstance(value, list | tuple) and any(map(np.ndim, value))
-    return _prepare_sequence(value) if several else _prepare(value)
+    return _prepare_sequence(value) if several else join_traced(value)
 
 
 fft: Final = Namespace("numpy.fft", {"fftfreq": fftfreq, "rfftfreq": rfftfreq})

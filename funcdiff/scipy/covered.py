@@ -23,7 +23,8 @@ import numpy as np
 from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import MissingDependencyError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.creation.construction import array, is_traced
+from funcdiff.numpy.border.values import is_traced
+from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.messages.scipy_calls import cures
 
 F = TypeVar("F", bound=Callable[..., Any])

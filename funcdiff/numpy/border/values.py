@@ -93,6 +93,13 @@ def value_of(x: Any) -> Any:
     return concrete_value(x) if isinstance(x, Tracer) else np.asarray(x)
 
 
+def is_traced(value: Any) -> bool:
+    """Return whether a value is a traced array, or holds one in nested lists or tuples."""
+    if isinstance(value, list | tuple):
+        return any(map(is_traced, value))
+    return isinstance(value, Tracer)
+
+
 def is_constant(x: Tracer) -> bool:
     """Return whether an array has no derivative to lose.
 

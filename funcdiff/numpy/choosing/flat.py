@@ -10,9 +10,10 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.choosing import assignment
 from funcdiff.numpy.memory import exports, indexing, mutation, views
-from funcdiff.numpy.memory.indices import as_array, holds_traced, is_advanced, normalize
+from funcdiff.numpy.memory.indices import as_array, is_advanced, normalize
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.axes.indexing import gather
 from funcdiff.ops.structure.structural import reshape
@@ -68,7 +69,7 @@ def places(index: Any, size: int, *, written: bool = False) -> Any:
     """
     if isinstance(index, int | slice | Tracer) and not isinstance(index, bool):
         return index
-    if holds_traced(index):
+    if is_traced(index):
         return as_array(index)
     numbered = np.arange(size)
     try:
@@ -85,7 +86,7 @@ def write(x: Tracer, index: Any, value: Any) -> None:
     """Do ``x.flat[index] = value``: values that are too few are taken again from the first."""
     mutation.check_writeable(x)
     flat = flatten_axis(x)
-    if not holds_traced(index) and mutation.rearrange(x, value, lambda a, v: _put(a, index, v)):
+    if not is_traced(index) and mutation.rearrange(x, value, lambda a, v: _put(a, index, v)):
         return
     index = places(index, flat.type.size, written=True)
     items = normalize(index)

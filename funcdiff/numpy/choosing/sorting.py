@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy.border.dispatch import implements, refuse
 from funcdiff.numpy.border.promotion import array, promote
 from funcdiff.numpy.border.values import value_of
-from funcdiff.numpy.shapes.shape import normalize_axis
+from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
 from funcdiff.ops.axes import sorting as ops
 from funcdiff.ops.axes.indexing import gather, take_along
 from funcdiff.ops.structure.structural import reshape, reverse
@@ -62,7 +61,7 @@ def argsort(
 def _ranks(kth: Any, length: int, kind: str) -> tuple[int, ...]:
     """Return the positions to be put in order; NumPy itself raises for those out of bounds."""
     np.partition(np.zeros(length), kth, kind=kind)  # type: ignore[call-overload]
-    return tuple(map(as_int, kth)) if np.iterable(kth) else (as_int(kth),)
+    return as_ints(kth)
 
 
 @implements(np.partition)

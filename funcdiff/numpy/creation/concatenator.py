@@ -8,7 +8,8 @@ import numpy as np
 
 from funcdiff.numpy.border.dispatch import unsupported
 from funcdiff.numpy.border.promotion import common_dtype
-from funcdiff.numpy.creation.construction import array, is_traced
+from funcdiff.numpy.border.values import is_traced
+from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.shapes.joining import column_stack, concatenate
 
 

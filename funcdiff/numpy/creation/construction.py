@@ -16,12 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import Builder, constant, current_builder
-from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.numpy.border.dispatch import call
 from funcdiff.numpy.border.promotion import array as as_array
 from funcdiff.numpy.border.promotion import promote
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.values import concrete_value, is_traced
 from funcdiff.numpy.border.without_axes import arrays
 from funcdiff.numpy.creation import like
 from funcdiff.numpy.memory import from_values
@@ -31,11 +30,9 @@ from funcdiff.ops.structure import structural as ops
 from funcdiff.ops.structure.slicing import slice_along
 
 
-def is_traced(value: Any) -> bool:
-    """Return whether a value is a traced array, or holds one in nested lists or tuples."""
-    if isinstance(value, list | tuple):
-        return any(map(is_traced, value))
-    return isinstance(value, Tracer)
+def join_traced(value: Any) -> Any:
+    """Return a list of traced numbers as an array, anything else as it is."""
+    return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
 
 
 def without_like(keywords: dict[str, Any]) -> dict[str, Any]:

@@ -29,17 +29,13 @@ from funcdiff.numpy.border.promotion import (
 from funcdiff.numpy.border.promotion import array as traced
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.memory.from_values import on_cpu
-from funcdiff.numpy.shapes.shape import normalize_axis
+from funcdiff.numpy.shapes.shape import as_ints, normalize_axis
 from funcdiff.ops.elementwise.mathematics import floor
 from funcdiff.ops.structure.structural import concatenate, convert, iota, permute, reshape
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
-    return tuple(map(as_int, shape)) if np.iterable(shape) else (as_int(shape),)
-
-
 def _type(shape: Any, dtype: Any) -> ArrayType:
-    return ArrayType(_shape(shape), FLOAT if dtype is None else known_dtype(dtype))
+    return ArrayType(as_ints(shape), FLOAT if dtype is None else known_dtype(dtype))
 
 
 # ---- like another array ------------------------------------------------------------------------
@@ -51,7 +47,7 @@ def _fill_like(
     on_cpu(name, device)
     x = traced(a)
     type_ = ArrayType(
-        x.shape if shape is None else _shape(shape),
+        x.shape if shape is None else as_ints(shape),
         x.dtype if dtype is None else known_dtype(dtype),
     )
     y = views.fresh(fit(value, type_))

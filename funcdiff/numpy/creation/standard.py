@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.numpy.creation.construction import array, is_traced
+from funcdiff.numpy.creation.construction import join_traced
 
 
 def sort(
@@ -14,7 +14,7 @@ def sort(
     descending: bool = False,
 ) -> Any:  # fmt: skip
     """Return ``np.sort``, or with `descending` that with the largest elements first."""
-    a = _join(a)
+    a = join_traced(a)
     if not descending:
         return np.sort(a, axis, kind, order, stable=stable)
     return np.flip(np.sort(a, axis, kind, order, stable=stable), 0 if axis is None else axis)
@@ -28,18 +28,13 @@ def argsort(
 
     Equal elements stay in their order if it is stable.
     """
-    a = _join(a)
+    a = join_traced(a)
     if not descending:
         return np.argsort(a, axis, kind, order, stable=stable)
     x = np.ravel(a) if axis is None or np.ndim(a) == 0 else a
     along = 0 if axis is None else axis
     backwards = np.argsort(np.flip(x, along), along, kind, order, stable=stable)
     return np.shape(x)[along] - 1 - np.flip(backwards, along)
-
-
-def _join(value: Any) -> Any:
-    """Return a list of traced numbers as an array."""
-    return array(value) if isinstance(value, list | tuple) and is_traced(value) else value
 
 
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, INT
 from funcdiff.errors import user_location
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.memory import from_values
 from funcdiff.ops.structure.structural import convert
 
@@ -88,7 +89,7 @@ def as_array(value: Any) -> Arrays:
     if isinstance(value, np.ndarray | Tracer):
         return value
     try:
-        found: Arrays = from_values.array(value) if holds_traced(value) else np.asarray(value)
+        found: Arrays = from_values.array(value) if is_traced(value) else np.asarray(value)
     except ValueError as error:  # rows of several lengths
         raise ValueError(f"{error}, at {user_location()}") from None
     if isinstance(found, np.ndarray) and not found.size:
@@ -108,20 +109,13 @@ def positions(value: Any, casting: Any = "safe") -> Arrays:
         If an array's dtype does not fit.
     """
     if not isinstance(value, np.ndarray | Tracer):
-        value = as_array(value) if holds_traced(value) else np.asarray(value, np.intp)
+        value = as_array(value) if is_traced(value) else np.asarray(value, np.intp)
     if not np.can_cast(value.dtype, np.intp, casting):
         raise TypeError(
             f"Cannot cast array data from {value.dtype!r} to {INT!r} according to the rule "
             f"{casting!r}, at {user_location()}"
         )
     return convert(value, INT) if isinstance(value, Tracer) else np.asarray(value, np.intp)
-
-
-def holds_traced(value: Any) -> bool:
-    """Return whether a value is a traced array, or a nested list or tuple that holds one."""
-    if isinstance(value, list | tuple):
-        return any(map(holds_traced, value))
-    return isinstance(value, Tracer)
 
 
 def _positions_or_mask(a: Arrays, valid: str, given: Any) -> Arrays:

@@ -21,7 +21,8 @@ from funcdiff.numpy.border.promotion import Traced, array, known_dtype
 from funcdiff.numpy.memory import mutation, views
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.elementwise.logic import isnan
-from funcdiff.ops.structure.structural import reshape, select
+from funcdiff.ops.structure.structural import permute, reshape, select
+from funcdiff.space import kept_axes
 
 # ---- members -----------------------------------------------------------------------------------
 
@@ -137,6 +138,13 @@ def with_kept(y: Tracer, x: Tracer, axes: tuple[int, ...], keepdims: Any) -> Tra
     if is_given(keepdims) and keepdims:
         y = reshape(y, tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
     return y
+
+
+def merge_axes(x: Tracer, axes: tuple[int, ...]) -> Traced:
+    """Return an array with the axes of a reduction merged into its first one."""
+    kept = kept_axes(x.ndim, axes)
+    size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
+    return reshape(permute(x, (*axes, *kept)), (size, *(x.shape[axis] for axis in kept)))
 
 
 def store_reduction(name: str, result: Tracer, out: Any) -> Traced:

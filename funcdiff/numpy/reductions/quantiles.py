@@ -17,7 +17,7 @@ from funcdiff.core.types import FLOAT, INT
 from funcdiff.numpy.border.dispatch import default
 from funcdiff.numpy.border.masks import holds
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_to, is_weak
-from funcdiff.numpy.reductions.families import Member, family, store_reduction
+from funcdiff.numpy.reductions.families import Member, family, merge_axes, store_reduction
 from funcdiff.numpy.reductions.statistics import weights_along
 from funcdiff.numpy.shapes.shape import normalize_axes
 from funcdiff.ops.axes import sorting
@@ -26,8 +26,8 @@ from funcdiff.ops.axes.order_statistics import order_statistics
 from funcdiff.ops.axes.reductions import reduce_all, reduce_any
 from funcdiff.ops.elementwise.logic import isnan, logical_not
 from funcdiff.ops.elementwise.mathematics import sub
-from funcdiff.ops.structure.structural import convert, permute, reshape, stop_gradient
-from funcdiff.space import kept_axes, reduce_sum
+from funcdiff.ops.structure.structural import convert, reshape, stop_gradient
+from funcdiff.space import reduce_sum
 
 
 class Sample(NamedTuple):
@@ -38,15 +38,8 @@ class Sample(NamedTuple):
     undefined: Traced | None
 
 
-def _merge_axes(x: Tracer, axes: tuple[int, ...]) -> Traced:
-    """Return an array with the axes of a reduction merged into its first one."""
-    kept = kept_axes(x.ndim, axes)
-    size = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
-    return reshape(permute(x, (*axes, *kept)), (size, *(x.shape[axis] for axis in kept)))
-
-
 def _sample(x: Tracer, axes: tuple[int, ...], *, skips_nan: bool) -> Sample:
-    entries = _merge_axes(x, axes)
+    entries = merge_axes(x, axes)
     count = entries.shape[0]
     if not x.type.differentiable:
         return Sample(entries, count, None)
@@ -219,7 +212,7 @@ def _check_weights(
     w = broadcast_to(weights_along(x, weights, axis), x.shape)
     if holds(np.less(w, 0)):
         raise ValueError("Weights must be non-negative")
-    return _merge_axes(w, axes)
+    return merge_axes(w, axes)
 
 
 @family(

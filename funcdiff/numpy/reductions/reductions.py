@@ -36,6 +36,7 @@ from funcdiff.ops.axes.reductions import (
     argmin as position_of_min,
 )
 from funcdiff.ops.axes.reductions import (
+    axes_last,
     reduce_all,
     reduce_any,
     reduce_max,
@@ -43,8 +44,8 @@ from funcdiff.ops.axes.reductions import (
     reduce_prod,
 )
 from funcdiff.ops.products.masked import sum_from
-from funcdiff.ops.structure.structural import concatenate, convert, permute, reshape, select
-from funcdiff.space import kept_axes, reduce_sum
+from funcdiff.ops.structure.structural import concatenate, convert, reshape, select
+from funcdiff.space import reduce_sum
 
 # ---- where a reduction starts ------------------------------------------------------------------
 
@@ -65,12 +66,10 @@ def _check_start(name: str, x: Tracer, axes: tuple[int, ...], initial: Any) -> N
 
 def _with_initial(x: Tracer, axes: tuple[int, ...], initial: Any) -> tuple[Tracer, tuple[int]]:
     """Merge the reduced axes into a last one, in front of which stands the initial value."""
-    kept = kept_axes(x.ndim, axes)
-    shape = tuple(x.shape[axis] for axis in kept)
-    count = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
-    entries = reshape(permute(x, (*kept, *axes)), (*shape, count))
-    first = broadcast_to(_scalar_initial(initial, x.dtype), (*shape, 1))
-    return concatenate([first, entries], len(kept)), (len(kept),)
+    entries = axes_last(x, axes)
+    last = entries.ndim - 1
+    first = broadcast_to(_scalar_initial(initial, x.dtype), (*entries.shape[:-1], 1))
+    return concatenate([first, entries], last), (last,)
 
 
 # ---- sum and product ---------------------------------------------------------------------------

@@ -25,7 +25,13 @@ from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.messages.foreign import qualified_name
 from funcdiff.numpy.messages.mistakes import MADE_INSIDE
 from funcdiff.numpy.messages.wrong_calls import explain
-from funcdiff.numpy.reductions.families import is_given, reduced_axes, store_reduction, with_kept
+from funcdiff.numpy.reductions.families import (
+    is_given,
+    merge_axes,
+    reduced_axes,
+    store_reduction,
+    with_kept,
+)
 from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.numpy.ufuncs import ufunc_keywords
 from funcdiff.numpy.ufuncs.calls import apply
@@ -152,7 +158,7 @@ def reduce(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may "
             "be specified"
         )
-    entries = _entries(_cast(ufunc, x, dtype), axes)
+    entries = merge_axes(_cast(ufunc, x, dtype), axes)
     mask = mask_of(where, x.shape)
     needed = mask is not None or not entries.shape[0]
     start = _start(ufunc, initial, needed=needed)
@@ -165,7 +171,7 @@ def reduce(
         first, entries = _without_first(entries)
     else:
         first = broadcast_to(convert(start, entries.dtype), entries.shape[1:])
-    masks = None if mask is None else _entries(mask, axes)
+    masks = None if mask is None else merge_axes(mask, axes)
     if start is None and masks is not None:
         _, masks = _without_first(masks)
     (result,) = _fold(ufunc, first, entries, masks, stacks=False)
@@ -195,13 +201,6 @@ def _cast(ufunc: np.ufunc, x: Tracer, dtype: Any) -> Tracer:
     if first != second:
         raise unsupported(f"{qualified_name(ufunc)}.reduce of {wanted}", "Convert the array first.")
     return convert(x, first)
-
-
-def _entries(x: Tracer, axes: tuple[int, ...]) -> Tracer:
-    """Merge the axes to be reduced into one, in front."""
-    kept = kept_axes(x.ndim, axes)
-    count = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
-    return reshape(permute(x, (*axes, *kept)), (count, *(x.shape[axis] for axis in kept)))
 
 
 def _without_first(x: Tracer) -> tuple[Tracer, Tracer]:

@@ -44,7 +44,7 @@ from funcdiff.space import (
 
 def _prod_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Maybe:
     """Multiply in pairs, by halves: exact with zeros, to any order, at linear cost."""
-    x, t = _axes_last(x, p.axes), _axes_last(t, p.axes)
+    x, t = axes_last(x, p.axes), axes_last(t, p.axes)
     last = x.ndim - 1
     if x.shape[last] == 0:
         return None
@@ -60,7 +60,7 @@ def _prod_tangent(p: Axes, x: Tracer, y: Tracer, t: Tracer) -> Maybe:
     return reshape(t, y.shape)
 
 
-def _axes_last(x: Tracer, axes: tuple[int, ...]) -> Tracer:
+def axes_last(x: Tracer, axes: tuple[int, ...]) -> Tracer:
     """Move axes to the end and merge them into one."""
     kept = kept_axes(x.ndim, axes)
     shape = tuple(x.shape[axis] for axis in kept)

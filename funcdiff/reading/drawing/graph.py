@@ -10,6 +10,7 @@ from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.atoms import Literal as Number
 from funcdiff.core.origins import UNKNOWN, Place
 from funcdiff.core.program import Equation, Program, used_atoms
+from funcdiff.core.tokens import abbreviate
 from funcdiff.core.walk import nested
 from funcdiff.ops.control.scan import Scan
 from funcdiff.ops.control.tap import Tap
@@ -238,7 +239,7 @@ def _equation_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> N
         rows.append(f"{count} equation{'s' * (count > 1)}")
     slots = max(1, sum(isinstance(x, Var) for x in eq.operands))
     text = (*rows, *_size_row(size))
-    return Node(cell.key[1], text, _shorten(str(eq), _TITLE), slots, ports, cell.group, size)
+    return Node(cell.key[1], text, abbreviate(str(eq), _TITLE), slots, ports, cell.group, size)
 
 
 def _line_node(labelled: Labelled, cell: _Cell, ports: tuple[str, ...]) -> Node:
@@ -277,11 +278,7 @@ def _heading(place: Place, kind: Kind) -> str:
 
 
 def _line_of(place: Place) -> str:
-    return _shorten(source_of(place), _LINE)
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
+    return abbreviate(source_of(place), _LINE)
 
 
 def _size(labelled: Labelled, cell: _Cell) -> float | None:

@@ -24,7 +24,7 @@ from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.creation.construction import is_traced
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.covered import Holder, holds_traced
 from funcdiff.scipy.stats.draws import draw

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.numpy.creation.construction import is_traced
+from funcdiff.numpy.border.values import is_traced
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.borrowed import borrow_functions, copy_of, define
