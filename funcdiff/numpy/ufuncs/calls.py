@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import is_not
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from funcdiff.core.atoms import Literal
 from funcdiff.core.builder import Builder, bind, constant, current_builder, direct
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import ArrayType
+from funcdiff.core.types import DTYPE_NAMES, ArrayType
 from funcdiff.errors import user_location
 from funcdiff.numpy.border.dispatch import ufuncs, unsupported
 from funcdiff.numpy.border.promotion import (
@@ -60,15 +60,12 @@ def _record_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     arrays = [x for x in operands if type(x) is an_array or type(x) is a_scalar]
     if all(x.builder is None for x in arrays):  # what is done to literals is computed
         return None
-    if len(arrays) == len(operands):
-        types = [x.type for x in arrays]
-        found = direct.get((ufunc, *types))
+    types = [_type_of(x) for x in operands]
+    if None not in types:
+        found = direct.get((ufunc, *types)) or direct.get((fit, ufunc, *types))
         if found is None:
-            found = direct.get((fit, ufunc, *types))
-            if found is None:
-                return None
-            arrays = list(map(fit, arrays, found.operands))
-        return bind(found.primitive, NONE, *arrays)[0]
+            return None
+        return bind(found.primitive, NONE, *map(fit, operands, found.operands))[0]
     if len(operands) != 2:
         return None
     (x,), right = arrays, operands[0] is arrays[0]
@@ -81,6 +78,15 @@ def _record_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
     except OverflowError:  # an integer out of the range of the dtype
         return None
     return bind(found.primitive, NONE, *((x, y) if right else (y, x)))[0]
+
+
+def _type_of(x: Any) -> ArrayType | None:
+    """Return the type of a traced array, or of one that is not; None of numbers and the like."""
+    kind = type(x)
+    if kind is Builder.array_handle or kind is Builder.scalar_handle:
+        return cast(ArrayType, x.type)
+    is_known = kind is np.ndarray and x.dtype in DTYPE_NAMES
+    return ArrayType(x.shape, x.dtype) if is_known else None
 
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
@@ -155,10 +161,9 @@ def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list
     broadcast, or, for a Python number, with the type of the array, that of the number, and whether
     the number is on the right.
     """
-    kinds = [type(x) for x in given]
-    if {*kinds} <= {Builder.array_handle, Builder.scalar_handle} and any(map(is_not, given, xs)):
-        found = operation(op.primitive, NONE, tuple(x.type for x in xs))
-        remember((fit, ufunc, *[x.type for x in given]), found)
+    kinds, types = [type(x) for x in given], [_type_of(x) for x in given]
+    if None not in types and any(map(is_not, given, xs)):
+        remember((fit, ufunc, *types), operation(op.primitive, NONE, tuple(x.type for x in xs)))
         return
     if any(
         x is not y and kind is not int and kind is not float
