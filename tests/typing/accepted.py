@@ -243,6 +243,8 @@ def the_cotangent_of_a_scalar_may_be_left_out() -> None:
     _, scalar_vjp_with_aux, extra = fd.vjp(with_aux, x, 2.0, has_aux=True)
     assert_type(scalar_vjp_with_aux(), tuple[Vector, float])
     assert_type(extra, Params)
+    _, vjp_with_aux, _ = fd.vjp(field_with_aux, x, has_aux=True)
+    assert_type(vjp_with_aux(x), tuple[Vector])
     image, lambda_vjp = fd.vjp(lambda a: 2 * a, x)
     lambda_vjp(image)
 
@@ -262,6 +264,10 @@ def forward_products_keep_both_types() -> None:
         tuple[np.float64, Params],
     )
     assert_type(fd.linearize(field, x), tuple[Vector, Callable[[Vector], Vector]])
+    assert_type(
+        fd.linearize(field_with_aux, x, has_aux=True),
+        tuple[Vector, Callable[[Vector], Vector], str],
+    )
     assert_type(fd.linearize(field_of_two, x, 2.0)[1](x, 1.0), Vector)
     assert_type(fd.hvp(total, (x,), (np.ones(3),)), Vector)
     assert_type(fd.hvp(square, (2.0,), (1.0,)), float)

@@ -55,6 +55,14 @@ def tree(x: Vector) -> Params:
     return {"w": x**2}
 
 
+def tree_of_two(x: Vector, y: Vector) -> Params:
+    return {"w": x * y}
+
+
+def aux_of_two(x: Vector, y: float) -> tuple[numpy.float64, str]:
+    return np.sum(x) * y, "text"
+
+
 def with_aux(x: Vector) -> tuple[numpy.float64, str]:
     return np.sum(x**2), "text"
 
@@ -96,6 +104,11 @@ def products_are_like_the_argument_or_the_result() -> None:
     assert_type(hvp(slope), Vector)
     assert_type(hessian_vector_product(total)(x, x), Vector)
     assert_type(make_ggnvp(field)(x, 1.0)(x), Any)
+    both, _ = make_vjp(tree_of_two, (0, 1))(x, x)
+    assert_type(both({"w": x}), tuple[Vector, Vector])
+    assert_type(grad_and_aux(aux_of_two, 1)(x, 2.0), tuple[float, str])
+    assert_type(elementwise_grad(field, 1)(x, 1.0), float)
+    assert_type(jacobian(field, 1)(x, 1.0), Array)
 
 
 def what_has_no_types_is_accepted() -> None:
