@@ -180,6 +180,8 @@ class Broadcast(Params):
 
 def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
     kept = tuple(p.shape[axis] for axis in p.axes)
+    if min(p.shape, default=0) < 0:
+        raise ValueError(f"negative lengths are not allowed: {x} cannot have shape {p.shape}")
     if kept != x.shape or sorted(set(p.axes)) != list(p.axes):
         raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
     return (x.with_shape(p.shape),)

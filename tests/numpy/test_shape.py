@@ -97,6 +97,7 @@ def test_reading_the_shape_gives_plain_numbers() -> None:
         (lambda x: np.squeeze(x, 0), ValueError, "not equal to one"),
         (lambda x: np.expand_dims(x, (0, 0)), ValueError, "repeated axis"),
         (lambda x: np.broadcast_to(x, (2, 3, 5)), ValueError, "could not broadcast"),
+        (lambda x: np.broadcast_to(x[0, 0, 0], -1), ValueError, "negative lengths"),
         (lambda x: np.matrix_transpose(x[0, 0]), ValueError, "at least 2-dimensional"),
     ],
 )
