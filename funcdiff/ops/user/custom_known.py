@@ -45,8 +45,11 @@ class RuleFailure(BaseException):
         self.error = error
 
 
-_BITS: Final = 32
-"""Behind so many bits, the number of a call has that of the trace in which it was made."""
+_BITS: Final = 26
+"""Behind so many bits, the number of a call has that of the trace in which it was made.
+
+More calls than that no memory holds, and the other bits last for months of gradients.
+"""
 
 _traces: Final[WeakValueDictionary[int, RuleCalls]] = WeakValueDictionary()
 _numbers: Final = count(1)
