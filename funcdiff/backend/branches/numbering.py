@@ -12,7 +12,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Literal
 from funcdiff.core.origins import Origin
-from funcdiff.core.primitive import Params, Primitive
+from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.types import ArrayType
 
@@ -23,8 +23,7 @@ Value: TypeAlias = int | Literal
 class Made(NamedTuple):
     """The equation that makes values: `first` is the number of its first result."""
 
-    primitive: Primitive[Any]
-    params: Params
+    operation: Operation
     operands: tuple[Value, ...]
     first: int
     results: int
@@ -75,11 +74,11 @@ class Numbering:
 
         for eq in program.equations:
             operands = tuple(read(eq.operands))
-            key = (eq.primitive, eq.params, operands)
+            key = (eq.operation, operands)
             first = self._numbers.get(key)
             if first is None:
                 first = self._numbers[key] = len(self.types)
-                made = Made(eq.primitive, eq.params, operands, first, len(eq.results))
+                made = Made(eq.operation, operands, first, len(eq.results))
                 self.types += [v.type for v in eq.results]
                 self.made += [made for _ in eq.results]
             order.setdefault(first, len(order))

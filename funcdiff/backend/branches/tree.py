@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from funcdiff.backend.branches.numbering import Numbered, Numbering, Value
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.computed import computed
-from funcdiff.core.program import Program, equation
+from funcdiff.core.program import Equation, Program, equation
 from funcdiff.ops.control.guard import Guard, guard_p
 
 
@@ -203,7 +203,7 @@ class Branch:
             made = self._numbering.made[self._order[k]]
             assert made is not None
             results = tuple([Var(count + i, types[made.first + i]) for i in range(made.results)])
-            equations.append(equation(made.primitive, made.params, read(made.operands), results))
+            equations.append(Equation(made.operation, read(made.operands), results))
             for i, v in enumerate(results):
                 variables[made.first + i] = v
                 sources.append(made.first + i)
