@@ -117,6 +117,14 @@ def test_stiff_equations_have_the_derivatives_of_their_steps(count: int) -> None
         np.testing.assert_allclose(slope, np.cos(np.full(count, 2.0)), atol=1e-3)
 
 
+def test_every_component_may_have_a_tolerance_of_its_own() -> None:
+    def last(k: Any) -> Any:
+        atol = np.array([1e-9, 1e-8])
+        return integrate.odeint(_decay, Y0, [0.0, 2.0], (k,), rtol=1e-9, atol=atol)[-1]
+
+    np.testing.assert_allclose(fd.jvp(last, (0.5,), (1.0,))[1], -2 * np.exp(-1) * Y0, rtol=1e-6)
+
+
 def test_values_of_arithmetic_have_scipys_bits() -> None:
     def lorenz(_t: Any, y: Any, r: Any) -> Any:
         x, y, z = y

@@ -156,7 +156,10 @@ def solve(p: Settings, given: Given) -> Solution:
     steps: list[Step] = []
     if p.method == "odeint":
         result = _odeint(rate, jac, y0, times, options)
-        named = {ours: options.get(k) or default for k, (ours, default) in _ODEINT.items()}
+        named = {
+            ours: options[k] if np.any(options.get(k)) else default  # 0 stands for that
+            for k, (ours, default) in _ODEINT.items()
+        }
     else:
         events = [_event_of(g, known) for g, known in zip(p.events, given.events, strict=True)]
         result = load("scipy.integrate").solve_ivp(
