@@ -57,6 +57,19 @@ def test_a_program_is_derived_when_it_comes_back_and_computes_the_same() -> None
     assert derived() == 4  # with and without the value
 
 
+def test_what_a_derivative_adds_to_is_kept_where_it_is_not_zero() -> None:
+    a = np.array([[2.0, 1.0, 0.3], [0.4, -1.5, 0.7]])
+    weights = np.arange(1.0, 7.0).reshape(2, 3)
+
+    def of_factors(a: Any) -> Any:  # the rest of a wide matrix is beside what its square gives
+        q, r = np.linalg.qr(a)
+        return np.sum(weights * r) + q[0, 1]
+
+    first = fd.grad(of_factors)(a)
+    assert derived() == 0
+    np.testing.assert_allclose(first, fd.jit(fd.grad(of_factors))(a), rtol=1e-12)
+
+
 def test_long_programs_wait_longer() -> None:
     def long(x: Any) -> Any:
         for _ in range(100):
