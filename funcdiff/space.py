@@ -32,6 +32,7 @@ from funcdiff.core.primitive import (
 )
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
+from funcdiff.errors import user_location
 
 Maybe: TypeAlias = Tracer | None
 """A tangent or cotangent; None is a structural zero.  Also an operand that is linear."""
@@ -181,7 +182,10 @@ class Broadcast(Params):
 def _abstract_broadcast(p: Broadcast, x: ArrayType) -> Types:
     kept = tuple(p.shape[axis] for axis in p.axes)
     if min(p.shape, default=0) < 0:
-        raise ValueError(f"negative lengths are not allowed: {x} cannot have shape {p.shape}")
+        raise ValueError(
+            f"negative lengths are not allowed: {x} cannot have shape {p.shape}, "
+            f"at {user_location()}"
+        )
     if kept != x.shape or sorted(set(p.axes)) != list(p.axes):
         raise TypeError(f"cannot broadcast {x} to shape {p.shape} along axes {p.axes}")
     return (x.with_shape(p.shape),)
