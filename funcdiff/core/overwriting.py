@@ -28,15 +28,21 @@ def on_copy(in_place: Variant) -> Variant:
     return impl
 
 
-def _on_zeros(
-    in_place: Callable[..., Any], impl: Callable[..., Any], t: ArrayType
-) -> Callable[..., Any]:
-    """Return a function that writes to zeros of its own, which are made sooner than copied."""
+def _itself(x: Any) -> Any:
+    return x
 
-    def function(x: Any, *rest: Any) -> Any:
-        return in_place(np.zeros(t.shape, t.dtype), *rest) if x.dtype is t.dtype else impl(x, *rest)
 
-    return function
+def _copy(x: Any) -> Any:
+    return np.array(x, order="C")
+
+
+def _zeros_for(t: ArrayType) -> Callable[[Any], Any]:
+    """Return a function that makes zeros, which takes less time than to copy those of an array."""
+
+    def zeros(x: Any) -> Any:
+        return np.zeros(t.shape, t.dtype) if x.dtype is t.dtype else _copy(x)
+
+    return zeros
 
 
 class Choice(NamedTuple):
@@ -46,12 +52,18 @@ class Choice(NamedTuple):
     ----------
     function
         The function.
-    in_place
-        Whether it is known to overwrite its first operand.
+    memory
+        For what writes to a part of its first operand: from the operand to the array that it
+        writes to, which may be the operand itself; None if the function alone knows.
     """
 
     function: Callable[..., Any]
-    in_place: bool = False
+    memory: Callable[[Any], Any] | None = None
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it is known to overwrite its first operand."""
+        return self.memory is _itself
 
 
 def choices(program: Program, last: list[int]) -> list[Choice]:
@@ -105,7 +117,7 @@ class _Plan:
             return Choice(facts.copying(eq.params))
         if facts.in_place is not None:
             self._own(eq)
-            return self._choice_in_place(index, eq, facts.in_place) or Choice(function)
+            return self._choice_in_place(index, eq, facts.in_place) or Choice(function, _copy)
         if not is_fresh(eq):
             owners = {self._owner[number] for number in _variables(eq)} - {_FOREIGN}
             for v in eq.results if owners else ():
@@ -123,14 +135,15 @@ class _Plan:
         if not isinstance(first, Var):
             if any(first.bits):
                 return None
-            return Choice(_on_zeros(variant(eq.params), eq.operation.function, first.type))
+            into, memory = variant(eq.params), _zeros_for(first.type)
+            return Choice(lambda x, *rest: into(memory(x), *rest), memory)
         owner = self._owner[first.number]
         others = {self._owner[number] for number in _variables(eq)[1:]}
         if owner < 0 or self._needed[owner] > index or others & {owner, _UNCERTAIN}:
             return None
         in_place, function = variant(eq.params), eq.operation.function
         if owner == first.number:
-            return Choice(in_place, in_place=True)
+            return Choice(in_place, _itself)
         # a view of it: NumPy's broadcast views and scalars cannot be written to
         return Choice(lambda x, *rest: (in_place if x.flags.writeable else function)(x, *rest))
 

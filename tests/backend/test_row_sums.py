@@ -38,6 +38,27 @@ def test_sums_have_the_bits_of_add_at(dtype: Any, kind: Any) -> None:
             np.testing.assert_array_equal(found, expected)
 
 
+def test_rows_are_added_by_the_product_wherever_they_go() -> None:
+    x, u, index = rows(float), rows(float, (400, 7)), np.arange(400) % 50
+
+    def added(start: Any, u: Any) -> Any:
+        np.add.at(start, index, u)
+        return start
+
+    def to_zeros(x: Any, u: Any) -> Any:
+        return added(np.zeros_like(x), u)
+
+    def to_a_copy(x: Any, u: Any) -> Any:
+        return added(x.copy(), u)
+
+    def in_place(x: Any, u: Any) -> Any:
+        return added(x + 1.0, u)
+
+    for function in (to_zeros, to_a_copy, in_place):
+        kernel = Kernel(fd.trace(function)(x, u), None)
+        assert "add_rows_" in kernel.source.text
+
+
 def test_positions_from_the_end_and_outside() -> None:
     u, index = rows(float, (20, 30, 7)), np.random.default_rng(1).integers(-50, 50, (20, 30))
     index[-1, -1] = -1

@@ -26,22 +26,23 @@ _CALLS: Final = 2
 def row_adder(eq: Equation, choice: Choice) -> Callable[..., Any] | None:
     """Return a function that does what an equation does, None if it does not add many rows.
 
-    `choice` says what the equation would call else, and whether that overwrites its first operand.
+    `choice` says what the equation would call else, and which memory that writes to.
     """
     if eq.primitive is not scatter_add_p or eq.params_as(Indexed).axes != (0,):
         return None
     x, u, _ = (atom.type for atom in eq.operands)
-    plain = choice.in_place or choice.function is eq.operation.function
-    if not plain or u.size < _FEW or x.ndim < 2 or x.dtype.char not in "fd":
+    if choice.memory is None or u.size < _FEW or x.ndim < 2 or x.dtype.char not in "fd":
         return None
-    return _RowAdder(choice, x.shape[0], x.size // x.shape[0])
+    return _RowAdder(choice.function, choice.memory, x.shape[0], x.size // x.shape[0])
 
 
 class _RowAdder:
-    """Adds rows of a given width to an array of so many, in place or to a copy of it."""
+    """Adds rows of a given width to the memory for an array of so many."""
 
-    def __init__(self, choice: Choice, length: int, width: int) -> None:
-        self._choice, self._length, self._width = choice, length, width
+    def __init__(
+        self, plain: Callable[..., Any], memory: Callable[[Any], Any], length: int, width: int
+    ) -> None:
+        self._plain, self._memory, self._length, self._width = plain, memory, length, width
         self._calls = 0
 
     def __call__(self, x: Any, updates: Any, index: Any) -> Any:
@@ -49,11 +50,11 @@ class _RowAdder:
         self._calls += 1
         product = _product() if self._calls > _CALLS else None
         rows = index.astype(np.intp, copy=False).ravel()
-        if product is None or (not x.flags.c_contiguous and self._choice.in_place):
-            return self._choice.function(x, updates, index)
-        if rows.min() < 0 or rows.max() >= self._length:  # from the end, or an error
-            return self._choice.function(x, updates, index)
-        y = x if self._choice.in_place else np.array(x, order="C")
+        if product is None or rows.min() < 0 or rows.max() >= self._length:
+            return self._plain(x, updates, index)  # also for positions from the end, and errors
+        y = self._memory(x)
+        if not y.flags.c_contiguous:
+            return self._plain(y, updates, index)
         starts, ones = _columns(rows.size, x.dtype)
         values = np.ascontiguousarray(updates).reshape(-1)
         product(self._length, rows.size, self._width, starts, rows, ones, values, y.reshape(-1))
