@@ -10,7 +10,6 @@ from scipy.interpolate import BSpline, UnivariateSpline, splrep
 from scipy.optimize import brentq
 
 import funcdiff as fd
-from funcdiff.errors import ConcreteValueError
 from funcdiff.scipy import interpolate
 
 GENERATOR = np.random.default_rng(3)
@@ -81,10 +80,32 @@ def test_smoothing_by_the_old_names_is_the_same() -> None:
     np.testing.assert_allclose(old, new, rtol=1e-12)
 
 
-def test_examples_that_differ_in_their_knots_have_no_common_program() -> None:
+def test_without_values_a_spline_is_the_same_on_more_knots() -> None:
     pair = np.stack([Y, Y[::-1] ** 3])
-    with pytest.raises(ConcreteValueError, match=r"which data have a knot.* LSQUnivariateSpline"):
-        fd.vmap(lambda y: interpolate.UnivariateSpline(X, y, s=0.05)(P))(pair)
+
+    def values(y: Any, x: Any = X) -> Any:
+        spline = interpolate.UnivariateSpline(x, y, W, s=0.3)
+        old = interpolate.splev(P, interpolate.splder(interpolate.splrep(x, y, s=0.3)))
+        area = np.reshape(spline.integral(*P[:2]), 1)
+        return np.concatenate([spline(P), spline.derivative()(P), area, old])
+
+    wanted = np.stack([values(y) for y in pair])
+    np.testing.assert_allclose(fd.vmap(values)(pair), wanted, rtol=1e-9)
+    slopes = [fd.jacobian(values)(y) for y in pair]
+    np.testing.assert_allclose(fd.jit(fd.jacobian(values))(pair[1]), slopes[1], atol=1e-9)
+    _, scanned = fd.scan(lambda c, y: (c, values(y)), 0.0, pair)
+    np.testing.assert_allclose(scanned, wanted, rtol=1e-9)
+    by_place = fd.jacobian(values, argnums=1)(Y, X)
+    places = fd.vmap(fd.jacobian(values, argnums=1))(pair, np.stack([X, X]))
+    np.testing.assert_allclose(places[0], by_place, atol=1e-9)
+
+
+def test_warnings_of_fitpack_reach_the_user_without_values() -> None:
+    y = np.where(np.arange(15) == 7, 1.0, 0.0)
+    with pytest.warns(UserWarning, match="s too small"):
+        fd.jit(lambda y: interpolate.UnivariateSpline(X, y, s=1e-300)(P))(y)
+    with pytest.raises(ValueError, match="x must be increasing"):
+        fd.vmap(lambda x: interpolate.UnivariateSpline(x, Y, s=0.3)(P))(np.stack([X, X[::-1]]))
 
 
 @pytest.mark.parametrize("seed", [0, 2])

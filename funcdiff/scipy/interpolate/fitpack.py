@@ -260,7 +260,7 @@ def _refuse_others(*args: Any, **options: Any) -> Any:
 borrow_classes(
     "scipy.interpolate",
     "UnivariateSpline",
-    note="Which data have a knot is a constant, found in values that have to be known.",
+    note="Which data have a knot is a constant; without values there are `len(x) + k + 1` knots.",
 )
 borrow_classes("scipy.interpolate", "InterpolatedUnivariateSpline LSQUnivariateSpline")
 borrow_classes("scipy.interpolate", "RectBivariateSpline", note="Data are traced where s is 0.")
@@ -272,6 +272,6 @@ borrow_classes(
 borrow_classes(
     "scipy.interpolate",
     "splrep",
-    note="Which data have a knot is a constant, found in values that have to be known.",
+    note="Which data have a knot is a constant; without values there are `len(x) + k + 1` knots.",
 )
 borrow_classes("scipy.interpolate", "splev splint spalde splder splantider bisplev")
