@@ -230,4 +230,4 @@ def _tell(knots: Any, code: Any) -> Any:
     return knots
 
 
-_told: Final[Any] = primitive(_tell, result=lambda knots, code: knots)
+_told: Final[Any] = primitive(_tell, result=lambda *given: given[0])
