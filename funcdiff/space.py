@@ -12,7 +12,6 @@ parameters `p`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -167,7 +166,6 @@ def mul(x: Tracer, y: Tracer) -> Tracer:
 # ---- broadcast and its transpose, the sum ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Broadcast(Params):
     """Axis ``i`` of the operand becomes axis ``axes[i]`` of the result of the given shape."""
 
@@ -249,7 +247,6 @@ def broadcast(x: Tracer, shape: tuple[int, ...], axes: tuple[int, ...]) -> Trace
     return bind(broadcast_p, Broadcast(shape, axes), x)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class Axes(Params):
     """The axes that a reduction removes, in ascending order."""
 

@@ -13,14 +13,23 @@ from threading import RLock
 from types import ModuleType
 from typing import Any, Final
 
-_importing: Final = RLock()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_importing.acquire,
-        after_in_parent=_importing.release,
-        after_in_child=_importing.release,
-    )
+def unforked_lock() -> RLock:
+    """Return a lock that another thread never holds in a child that is forked.
+
+    A fork takes the locks that were made later first, as do those who take several.
+    """
+    lock = RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
+    return lock
+
+
+making: Final = unforked_lock()
+"""Held while something is made once, by code that imports nothing."""
+_importing: Final = unforked_lock()
 
 
 def late_import(module: str) -> ModuleType:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from math import prod
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from funcdiff.core.atoms import Atom, Literal, Var
 from funcdiff.core.params import fault_of
-from funcdiff.core.primitive import Params, Primitive, is_registered, primitives
+from funcdiff.core.primitive import Params, Primitive, fields_of, is_registered, primitives
 from funcdiff.core.program import Equation, Program, equation
 from funcdiff.core.tokens import Reader, Token, abbreviate, near_misses
 from funcdiff.core.types import DTYPES, ArrayType
@@ -299,7 +299,7 @@ def _number(reader: Reader, token: Token, dtype: np.dtype[Any]) -> Any:
 
 def _params(reader: Reader, primitive: Primitive[Any]) -> Params:
     brace = reader.next
-    known = {field.name: field for field in fields(primitive.params)}
+    known = {field.name: field for field in fields_of(primitive.params)}
     values: dict[str, Any] = {}
 
     def entry() -> None:

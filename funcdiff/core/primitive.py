@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, dataclass_transform
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcdiff.core.late import late_import
+from funcdiff.core.late import late_import, making
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import ProgramError
@@ -31,13 +31,30 @@ primitives: Final[dict[str, Primitive[Any]]] = {}
 """The primitive table: every primitive by name whose module has been imported; see `registered`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True, init=False)
 class Params:
-    """Static parameters of an equation: hashable, printable and parseable values only."""
+    """Static parameters of an equation: hashable, printable and parseable values only.
+
+    A class of them is a frozen dataclass of the fields that it declares.  It becomes one when its
+    first instance is made, for of many classes a session sees none; `fields_of` asks before that.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if Params not in cls.__bases__:  # it would find the `__init__` of the class it extends
+            _make_dataclass(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kind: Any = type(self)
+        if kind is not Params:
+            _make_dataclass(kind)
+            kind.__init__(self, *args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kind: Any = type(self)
-        return kind, tuple([getattr(self, field.name) for field in fields(kind)])
+        return type(self), tuple([getattr(self, field.name) for field in fields(self)])
 
     @property
     def equation_count(self) -> int:
@@ -58,10 +75,27 @@ class Params:
         return self
 
 
+def _make_dataclass(kind: type[Params]) -> None:
+    """Make a class of parameters a dataclass, unless it is one."""
+    with making:
+        if "__dataclass_fields__" not in vars(kind):
+            for base in kind.__mro__[-2:0:-1]:
+                if issubclass(base, Params):
+                    _make_dataclass(base)
+            dataclass(frozen=True)(kind)  # it has `__init__` before `__eq__`: until that is there,
+            # instances that other threads make are equal to themselves only, which costs speed
+
+
+def fields_of(kind: type[Params]) -> tuple[Field[Any], ...]:
+    """Return the fields of a class of parameters."""
+    _make_dataclass(kind)
+    return fields(kind)
+
+
 @cache
-def names_of_programs(kind: Any) -> tuple[str, ...]:
+def names_of_programs(kind: type[Params]) -> tuple[str, ...]:
     """Return which fields of parameters are declared to hold programs, or anything."""
-    return tuple(f.name for f in fields(kind) if re.search("Program|Any|object", str(f.type)))
+    return tuple(f.name for f in fields_of(kind) if re.search("Program|Any|object", str(f.type)))
 
 
 def shifted(axes: tuple[int, ...]) -> tuple[int, ...]:

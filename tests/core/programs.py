@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ def recorded(f: Callable[..., Sequence[Tracer]], *types: str, shares: bool = Fal
 # ---- a primitive with a nested program ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Call(Params):
     """A program, and one more value of any kind that the text can carry."""
 

@@ -1,6 +1,5 @@
 """The verifier accepts what is recorded and marks the line of what is broken."""
 
-from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
@@ -178,7 +177,6 @@ def test_a_primitive_outside_the_table_is_refused() -> None:
 
 
 def test_a_rule_that_breaks_on_wrong_parameters_is_reported_not_raised() -> None:
-    @dataclass(frozen=True, slots=True)
     class Fragile(Params):
         number: int
 

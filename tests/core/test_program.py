@@ -5,7 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -138,7 +138,6 @@ def test_an_integer_that_does_not_fit_its_dtype_is_refused() -> None:
 # ---- hashing, immutability, pickling ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Counted(Params):
     """Parameters that count how often they are hashed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from funcdiff.space import (
 from funcdiff.testing import check_rules
 
 
-@dataclass(frozen=True, slots=True)
 class Shift(Params):
     """By how many places elements move along an axis."""
 

@@ -9,7 +9,6 @@ share it equally, as in the maximum of the beginning that ends there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,6 @@ from funcdiff.ops.structure.structural import Axis, concatenate, convert, select
 from funcdiff.space import zeros
 
 
-@dataclass(frozen=True, slots=True)
 class Accumulation(Params):
     """The name of the elementwise operation, and the axis."""
 

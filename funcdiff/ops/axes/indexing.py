@@ -7,7 +7,7 @@ Positions may repeat and, as in NumPy, be negative; out of bounds is an IndexErr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, TypeVar
 
@@ -37,7 +37,6 @@ _BLOCK: Final = 1 << 15
 """Elements whose positions are computed at a time."""
 
 
-@dataclass(frozen=True, slots=True)
 class Indexed(Params):
     """The axes that are indexed, ascending; one index array each."""
 
@@ -212,7 +211,6 @@ def scatter_add(x: Tracer, updates: Tracer, indices: Tracers, axes: tuple[int, .
 # ---- writing -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Written(Indexed):
     """Also whether no position repeats."""
 
@@ -255,7 +253,6 @@ def scatter(
     return bind(scatter_p, Written(axes, distinct), x, v, *indices)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class Lengths(Params):
     """The lengths of the axes that are indexed."""
 
@@ -312,7 +309,6 @@ def spread(x: Tracer, axis: int, size: int) -> Tracer:
 # ---- where booleans are true -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Count(Params):
     """How many elements are true, in each part of the leading axes."""
 

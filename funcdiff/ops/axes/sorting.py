@@ -8,7 +8,6 @@ one that comes first in the operand comes first in the result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -27,7 +26,6 @@ Kind: TypeAlias = Literal["quicksort", "heapsort", "stable"]
 Side: TypeAlias = Literal["left", "right"]
 
 
-@dataclass(frozen=True, slots=True)
 class Sorting(Params):
     """The axis that is put in order, and NumPy's name of the algorithm."""
 
@@ -35,7 +33,6 @@ class Sorting(Params):
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
 class Partition(Params):
     """The axis that is partitioned, and the positions that get their element of full order."""
 
@@ -172,7 +169,6 @@ def origins(x: Tracer, y: Tracer, axis: int) -> Tracer:
 # ---- positions in a sorted array -------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Search(Params):
     """Whether a value equal to elements goes before them (``"left"``) or behind (``"right"``)."""
 

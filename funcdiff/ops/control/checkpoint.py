@@ -6,7 +6,7 @@ The derivative computes the others once more where it needs them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from funcdiff.core.atoms import Var
@@ -24,7 +24,6 @@ from funcdiff.transforms.transpose import transpose
 from funcdiff.transforms.vmap import mapped
 
 
-@dataclass(frozen=True, slots=True)
 class Checkpoint(Params):
     """The program that is computed again, and the tapped values that are not."""
 

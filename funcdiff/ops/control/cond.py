@@ -7,7 +7,6 @@ the values hands residuals to a cond of the tangents.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
@@ -33,7 +32,6 @@ def _either(*masks: Sequence[bool]) -> list[bool]:
     return [any(flags) for flags in zip(*masks, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
 class Cond(Params):
     """The branches, programs of the same input and output types; operand 0 chooses one."""
 

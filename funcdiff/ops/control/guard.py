@@ -7,7 +7,6 @@ derived, each before all that it protects; until then what decides is among the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import bind, constant
@@ -20,7 +19,6 @@ from funcdiff.ops.families import constant_op
 from funcdiff.space import align
 
 
-@dataclass(frozen=True, slots=True)
 class Guard(Params):
     """The outcome for which the program goes on, and the number of the guard in its program."""
 

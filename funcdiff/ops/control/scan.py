@@ -8,7 +8,6 @@ The transpose of that runs backwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,6 @@ from funcdiff.transforms.transpose import is_zero, transpose
 from funcdiff.transforms.vmap import mapped
 
 
-@dataclass(frozen=True, slots=True)
 class Scan(Params):
     """A loop of fixed length.
 

@@ -10,7 +10,6 @@ loop only, and no type has to say it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from funcdiff.core.builder import Builder
@@ -26,7 +25,6 @@ Step: TypeAlias = Callable[[list[Tracer], list[Tracer], list[Tracer]], tuple[Tra
 """What a sweep does at an iteration: ``(constants, carry, rows) -> (carry, new rows)``."""
 
 
-@dataclass(frozen=True, slots=True)
 class While(Params):
     """A loop of unknown length; operands are the constants, then the first carry of each sweep.
 

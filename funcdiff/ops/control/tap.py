@@ -5,7 +5,6 @@ Derivatives go through it as if it were not there, so in a derived program it na
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from funcdiff.core.builder import bind
@@ -14,7 +13,6 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.ops.families import linear
 
 
-@dataclass(frozen=True, slots=True)
 class Tap(Params):
     """The name, and which of the leaves of the container that has it."""
 

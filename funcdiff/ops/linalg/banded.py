@@ -9,7 +9,7 @@ has elements times its width, and so do the solves of its derivatives.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -101,7 +101,6 @@ def _both_sides(ab: Tracer, count: int, row: int) -> Tracer:
 # ---- A·X = B -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Band(Params):
     """How many diagonals there are on either side, and what the matrix is.
 

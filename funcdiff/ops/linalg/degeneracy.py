@@ -7,7 +7,7 @@ space, so a result may be differentiated only if it does not depend on which.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -151,7 +151,6 @@ GAUGE: Final = (
 """What to say of a result that depends on a choice."""
 
 
-@dataclass(frozen=True, slots=True)
 class Gauge(Params):
     """Whether the operand is a cotangent, which has to be checked, or a tangent."""
 
@@ -222,7 +221,6 @@ _MISSING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Missing(Params):
     """What has no derivative, by its name in the messages."""
 
@@ -249,7 +247,6 @@ def require_zero(x: Tracer, missing: Tracer, what: str) -> Tracer:
 # ---- what equal eigenvalues share ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Sharing(Params):
     """Whether values that differ where they have to be equal are an error."""
 

@@ -7,7 +7,6 @@ gradients are symmetric, both triangles, whichever of them the value is computed
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -71,7 +70,6 @@ def cholesky(a: Tracer, *, lower: bool) -> Tracer:
 # ---- Hermitian eigenproblem ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Hermitian(Params):
     """Which triangle of a matrix counts, and the name of SciPy's driver; none for NumPy's."""
 

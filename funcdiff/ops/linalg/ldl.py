@@ -8,7 +8,6 @@ arXiv:1602.07527), with no diagonal to share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,6 @@ from funcdiff.ops.linalg.matrices import on_diagonal, square, transposed
 from funcdiff.ops.linalg.routines import routine
 
 
-@dataclass(frozen=True, slots=True)
 class Symmetric(Params):
     """Which triangle counts, and whether the other one is its conjugate."""
 

@@ -12,7 +12,6 @@ columns of the unit matrix, or the rows, added; what they add is left out again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -92,7 +91,6 @@ def unit_lower(lu: Tracer) -> Tracer:
 # ---- row exchanges -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Height(Params):
     """How many rows there are."""
 

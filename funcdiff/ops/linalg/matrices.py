@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -105,7 +104,6 @@ def on_diagonal(type_: ArrayType) -> Tracer:
     return equal(iota(type_.shape, type_.ndim - 2), iota(type_.shape, type_.ndim - 1))
 
 
-@dataclass(frozen=True, slots=True)
 class Part(Params):
     """Whether what is below and above the diagonal is kept, and what multiplies the diagonal."""
 

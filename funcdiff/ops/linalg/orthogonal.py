@@ -14,7 +14,6 @@ with K the strict lower triangle of B.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -54,7 +53,6 @@ from funcdiff.space import add, neg, zeros
 # ---- columns that are any basis of a space -----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Complement(Params):
     """Where the columns begin that are an arbitrary basis, and whether to check a cotangent."""
 
@@ -109,7 +107,6 @@ def diverge(x: Tracer, mask: Tracer) -> Tracer:
 # ---- the factorization -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Qr(Params):
     """Which of the factors, and how much of them: NumPy's "reduced", "complete", "r" or "raw"."""
 

@@ -12,7 +12,6 @@ Which singular values count as zero is decided by a tolerance relative to the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -59,7 +58,6 @@ def constant_rank(t: Tracer, s: Tracer, tolerance: Tracer) -> Tracer:
 # ---- the pseudoinverse ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Pseudoinverse(Params):
     """Whether the matrix is Hermitian, and only its lower triangle looked at."""
 
@@ -123,7 +121,6 @@ def pinv(a: Tracer, tolerance: Tracer, *, symmetric: bool = False) -> Tracer:
 # ---- least squares -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Tolerance(Params):
     """The part of the largest singular value up to which others are zero; negative: rounding."""
 

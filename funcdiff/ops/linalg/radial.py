@@ -14,7 +14,7 @@ infinite.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import factorial
 from typing import Final
 
@@ -37,7 +37,6 @@ from funcdiff.ops.structure.structural import convert, select
 from funcdiff.space import Maybe, align, broadcast, same_types, splat, sum_tangents
 
 
-@dataclass(frozen=True, slots=True)
 class Radial(Params):
     """A function of a radius.
 

@@ -15,7 +15,6 @@ equations", 2020, arXiv:2011.11430).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import bind
@@ -29,7 +28,6 @@ from funcdiff.ops.linalg.systems import solve
 from funcdiff.space import Maybe, add, instantiate, neg, sum_tangents, zeros
 
 
-@dataclass(frozen=True, slots=True)
 class Riccati(Params):
     """Which equation it is, which of E and S there are, and whether it is balanced before."""
 

@@ -6,7 +6,6 @@ SciPy is an optional dependency: nothing here imports it before one of its funct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -68,7 +67,6 @@ def routine(name: str, *depths: int, **options: Any) -> Callable[..., Any]:
 # ---- what has no derivative ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Params):
     """A function of SciPy's and its keywords, axes of its operands, types of its results."""
 

@@ -13,7 +13,6 @@ equal, which determines the rotation within it; the phases of complex vectors ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +40,6 @@ from funcdiff.space import neg, sum_tangents
 # ---- the equation below the blocks ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Below(Params):
     """Whether the matrix of the equation is transposed."""
 
@@ -128,7 +126,6 @@ def below_blocks(t: Tracer, x: Tracer, *, turned: bool = False) -> Tracer:
 # ---- the form ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Order(Params):
     """Which eigenvalues come first, by SciPy's word; none for LAPACK's order."""
 

@@ -15,7 +15,6 @@ Where values are equal or zero, `degeneracy` and `null_space` say what exists.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -144,7 +143,6 @@ def svdvals(a: Tracer) -> Tracer:
 # ---- values and vectors --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Vectors(Params):
     """Whether there are as many singular vectors as rows, and as columns; SciPy's driver, or none.
 

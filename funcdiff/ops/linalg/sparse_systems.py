@@ -7,7 +7,7 @@ the entries is a product that is sampled where they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -27,7 +27,6 @@ from funcdiff.ops.products.sparse import (
 from funcdiff.space import neg, sum_tangents
 
 
-@dataclass(frozen=True, slots=True)
 class SparseSystem(Params):
     """How a sparse system is solved.
 

@@ -6,7 +6,6 @@ symmetric by convention, tangents are, so that gradients are symmetric, whicheve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from funcdiff.core.builder import bind, constant
@@ -28,7 +27,6 @@ from funcdiff.ops.structure.structural import iota, select
 from funcdiff.space import add, mul, neg, zeros
 
 
-@dataclass(frozen=True, slots=True)
 class Structure(Params):
     """What ``assume_a`` says of a matrix, in full, and which triangle of a symmetric one counts."""
 

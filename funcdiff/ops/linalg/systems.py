@@ -9,7 +9,6 @@ and reverse mode algorithmic differentiation" (2008).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -26,7 +25,6 @@ from funcdiff.space import align, neg, sum_tangents
 P = TypeVar("P", bound=Params)
 
 
-@dataclass(frozen=True, slots=True)
 class Triangle(Params):
     """Which triangle of a matrix counts; the other one is not looked at."""
 

@@ -7,7 +7,7 @@ an operand's labels with the output's, and its batch rule prepends a label.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -23,7 +23,6 @@ Labels: TypeAlias = tuple[int, ...]
 L = TypeVar("L", bound="Contraction")
 
 
-@dataclass(frozen=True, slots=True)
 class Contraction(Params):
     """Labels of the operands' and the result's axes; every label is in two or all three."""
 

@@ -11,7 +11,7 @@ prepends a label, as that of `contract` does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -30,7 +30,6 @@ _FEW: Final = 2
 """Rows of sequences up to which NumPy convolves them faster than BLAS multiplies copies."""
 
 
-@dataclass(frozen=True, slots=True)
 class Convolution(Contraction):
     """Labels of the leading axes, as `Contraction` has them; the equation of every further axis.
 

@@ -16,7 +16,7 @@ Processing 42 (1994), 1038-1051.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -34,7 +34,6 @@ _DOUBLE: Final = {("dct", 1): (2, 2), ("dct", 2): (2, 1), ("dst", 2): (1, 2)}
 """Squares of the ends of D; those of E are the reciprocals of the transpose's."""
 
 
-@dataclass(frozen=True, slots=True)
 class Cosine(Params):
     """A transform by its function, `dct` or `dst`, its type, axis and norm.
 

@@ -23,7 +23,7 @@ W. L. Briggs, V. E. Henson, "The DFT: An Owner's Manual for the Discrete Fourier
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,7 +42,6 @@ OPPOSITE: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward
 """The norm that scales the inverse of a transform as the given one scales the transform."""
 
 
-@dataclass(frozen=True, slots=True)
 class Fourier(Params):
     """The number of points, the axis, and the norm: a key of `OPPOSITE`."""
 

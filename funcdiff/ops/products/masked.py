@@ -8,7 +8,6 @@ a product with zero is not zero if the other factor is not finite.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -131,14 +130,12 @@ def sum_from(initial: Tracer, x: Tracer, mask: Tracer | None, axes: tuple[int, .
 # ---- products of which one operand is masked -----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class MaskedContraction(Contraction):
     """As `Contraction`; ``masked`` is 0 or 1, the operand that is zero where the mask is false."""
 
     masked: int
 
 
-@dataclass(frozen=True, slots=True)
 class MaskedConvolution(Convolution):
     """As `Convolution`; ``masked`` is 0 or 1, the operand that is zero where the mask is false."""
 

@@ -7,7 +7,6 @@ each row begins (`indptr`).  The pattern is constant; the entries and the dense 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -26,7 +25,6 @@ _BLOCK: Final = 1 << 18
 """So many products are made at a time where a matrix is sampled."""
 
 
-@dataclass(frozen=True, slots=True)
 class Turned(Params):
     """The columns of a sparse matrix, and whether its transpose is meant."""
 

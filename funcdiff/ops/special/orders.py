@@ -23,7 +23,6 @@ Formula: TypeAlias = Callable[..., Any]
 """``formula(orders, *xs)``: of float64 arrays where it computes, of tracers where it derives."""
 
 
-@dataclass(frozen=True, slots=True)
 class Orders(Params):
     """The numbers of a function in its family."""
 

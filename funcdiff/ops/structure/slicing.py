@@ -6,7 +6,6 @@ Of zeros, `add_slice` pads.  A chain of additions and replacements works in plac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from funcdiff.ops.families import linear, write
 from funcdiff.space import zeros
 
 
-@dataclass(frozen=True, slots=True)
 class Slice(Params):
     """``start:stop:step`` along each axis; 0 <= start <= stop <= length, step >= 1."""
 

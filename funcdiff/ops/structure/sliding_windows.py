@@ -9,7 +9,6 @@ Oppenheim, R. W. Schafer, "Discrete-Time Signal Processing", section 8.7).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +21,6 @@ from funcdiff.core.types import ArrayType
 from funcdiff.ops.families import linear
 
 
-@dataclass(frozen=True, slots=True)
 class Window(Params):
     """The axis that windows slide along, and their length; that of a window is the last axis."""
 

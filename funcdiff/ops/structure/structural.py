@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +21,6 @@ from funcdiff.space import Maybe, splat, zeros
 _REARRANGING_VIEW: Final = Facts(view=True, rearranges=True)
 
 
-@dataclass(frozen=True, slots=True)
 class Shape(Params):
     """The shape of the result."""
 
@@ -77,7 +75,6 @@ def reshape(x: Tracer, shape: tuple[int, ...]) -> Tracer:
 # ---- permute ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Permutation(Params):
     """Axis ``i`` of the result is axis ``axes[i]`` of the operand."""
 
@@ -121,7 +118,6 @@ def permute(x: Tracer, axes: tuple[int, ...]) -> Tracer:
 # ---- convert ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Dtype(Params):
     """The dtype of the result."""
 
@@ -250,7 +246,6 @@ def select(mask: Tracer, x: Tracer, y: Tracer) -> Tracer:
 # ---- concatenate -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Axis(Params):
     """The axis along which the operation works."""
 
@@ -295,7 +290,6 @@ def concatenate(xs: Tracers, axis: int) -> Tracer:
 # ---- reverse ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Reversal(Params):
     """The axes along which the order of elements is turned around."""
 
@@ -341,7 +335,6 @@ def stop_gradient(x: Tracer) -> Tracer:
     return bind(stop_gradient_p, NONE, x)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class Iota(Params):
     """The shape of the result, and the axis along which it counts."""
 

@@ -8,7 +8,7 @@ of equal calls are equal: what is derived of one serves for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
@@ -83,7 +83,6 @@ def _rules_of(name: str, number: Any) -> Rules:
 # ---- the call --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Known(Params):
     """A call of which the results are known: the first operands.
 
@@ -143,7 +142,6 @@ known_p: Final = Primitive(
 # ---- its derivative --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class KnownTangent(Params):
     """The derivative of a call, a linear function; the first operand is the number of the call.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from funcdiff.core.primitive import Params
 from funcdiff.core.program import Program
@@ -11,7 +10,6 @@ from funcdiff.core.types import ArrayType
 from funcdiff.transforms.vmap import mapped
 
 
-@dataclass(frozen=True, slots=True)
 class Custom(Params):
     """A function of primals and captured values, and its rules.
 
@@ -38,7 +36,6 @@ class Custom(Params):
     vjp: tuple[Program, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Tangent(Params):
     """The derivative that a VJP rule defines.
 

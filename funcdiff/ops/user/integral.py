@@ -11,7 +11,7 @@ Reference: H. Flanders, "Differentiation Under the Integral Sign", Amer. Math. M
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final, TypeAlias
 
@@ -44,7 +44,6 @@ Vector: TypeAlias = Callable[[float], Any]
 _NUMBER: Final = ArrayType((), FLOAT)
 
 
-@dataclass(frozen=True, slots=True)
 class Integral(Params):
     """The integral of a program over its last input.
 

@@ -7,7 +7,7 @@ the matrix and solves by factorization, out of operations that have their own de
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,6 @@ from funcdiff.transforms.transpose import transpose as transposed_program
 from funcdiff.transforms.vmap import mapped
 
 
-@dataclass(frozen=True, slots=True)
 class LinearSolve(solvers.Problem):
     """A linear equation, of a program ``(*known, *v) -> w`` that is linear in `v`.
 
@@ -112,7 +111,6 @@ def linear_solve(p: LinearSolve, operands: Tracers) -> Tracers:
 # ---- by factorization --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Named(Params):
     """What messages call the equation."""
 

@@ -6,7 +6,6 @@ A parameter holds the name under which the function was entered, never the funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -41,7 +40,6 @@ entered: Final[Entered[Function]] = Entered(
 """Opaque functions by name."""
 
 
-@dataclass(frozen=True, slots=True)
 class Opaque(Params):
     """An opaque function and the types of its results.
 

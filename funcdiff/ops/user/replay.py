@@ -9,7 +9,7 @@ say what has been done to it, forward mode or its transpose, in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from funcdiff.core.builder import Builder, bind
@@ -59,7 +59,6 @@ those of its active operands, which come last.  ``("pull", linear, arrived)`` tr
 cotangents that arrived come last among its operands."""
 
 
-@dataclass(frozen=True, slots=True)
 class Replay(Params):
     """A program by its maker.
 

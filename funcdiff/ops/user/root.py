@@ -8,7 +8,7 @@ Reference: S. G. Krantz, H. R. Parks, "The Implicit Function Theorem", Birkhäus
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from funcdiff.core.builder import Builder, bind
@@ -23,7 +23,6 @@ from funcdiff.space import add, neg
 from funcdiff.transforms.jvp import Mask, jvp
 
 
-@dataclass(frozen=True, slots=True)
 class Root(solvers.Problem):
     """An equation, of a program ``(*known, *x) -> y`` with results like `x`.
 

@@ -6,7 +6,7 @@ A solver lives as long as a program that calls it, which holds its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -38,7 +38,6 @@ entered: Final[Entered[Run]] = Entered(
 """Solvers by name."""
 
 
-@dataclass(frozen=True, slots=True)
 class Problem(Params):
     """What problems for solvers have in common.
 

@@ -326,7 +326,7 @@ def _with_derivative_of_sum(
     if not jvp(program, (True,) * len(program.inputs))[1][0]:
         return None  # a count, which has no derivative
     if primitive in (eigh_p, eigvalsh_p):
-        return spectral_sum(SpectralSum(program, p.lower, axes), operands)
+        return spectral_sum(SpectralSum(program, axes, p.lower), operands)
     return singular_sum(SingularSum(program, axes), operands) if dtype.kind == "f" else None
 
 

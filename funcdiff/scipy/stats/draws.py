@@ -41,7 +41,6 @@ sources: Final = Entered[Source](
 """States of generators of random numbers, from which a draw starts."""
 
 
-@dataclass(frozen=True, slots=True)
 class Draw(Params):
     """A draw of variates: of which distribution and shape, from which state of a generator.
 

@@ -8,7 +8,6 @@ adds nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -32,7 +31,6 @@ _HEAVY_TAILED: Final = ("betanbinom", "yulesimon", "zipf")
 """Their sums do not end within any number of terms that is worth computing."""
 
 
-@dataclass(frozen=True, slots=True)
 class Slope(Params):
     """A distribution, and how often its entropy is differentiated by each shape parameter."""
 

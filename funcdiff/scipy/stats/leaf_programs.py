@@ -7,7 +7,6 @@ follows from the density stands in its place, or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -40,7 +39,6 @@ _OF_SHAPES: Final = ("_stats", "_moment", "_munp", "_entropy")
 _DENSITIES: Final = ("_pdf", "_logpdf", "_pmf", "_logpmf", "_support_mask")
 
 
-@dataclass(frozen=True, slots=True)
 class Table(Params):
     """Numbers that a leaf mentions, such as coefficients."""
 

@@ -11,7 +11,6 @@ of f need to know the distribution: they are those of its leaves.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
@@ -32,7 +31,6 @@ from funcdiff.space import sum_tangents
 _FLOAT: Final = np.dtype(FLOAT)
 
 
-@dataclass(frozen=True, slots=True)
 class Method(Params):
     """A method of a distribution, by their names in ``scipy.stats``, perhaps with an order."""
 

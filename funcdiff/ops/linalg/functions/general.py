@@ -14,7 +14,7 @@ lead from each order to the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,6 @@ from funcdiff.ops.linalg.routines import over_stack, scipy_linalg
 from funcdiff.space import sum_tangents
 
 
-@dataclass(frozen=True, slots=True)
 class General(Params):
     """The function of that name in ``scipy.linalg``, and numbers that follow the matrix.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial as with_first
 from typing import Any, Self, TypeAlias
 
@@ -56,7 +56,6 @@ Factors: TypeAlias = tuple[Tracer, Tracer, Tracer]
 """U, w and V."""
 
 
-@dataclass(frozen=True, slots=True)
 class MatrixFunction(Params, ABC):
     """The function f, elementwise in the values.
 
@@ -306,15 +305,13 @@ def _each(body: Program, moved: Tangents) -> list[Maybe]:
 class MatrixSum(Params, ABC):
     """The function f, elementwise in the values, and the axes over which it is summed."""
 
-    __slots__ = ()
     body: Program
     axes: tuple[int, ...]
 
     def batched(self, size: int) -> Self:
         """Return the sum over the same axes behind a further one."""
-        p: Any = self
         body = mapped(self.body, size, (True,) * len(self.body.inputs))
-        return replace(p, body=body, axes=shifted(self.axes))  # type: ignore[no-any-return]
+        return replace(self, body=body, axes=shifted(self.axes))
 
     @abstractmethod
     def function(self, body: Program) -> MatrixFunction:

@@ -6,7 +6,6 @@ At zero, ±s are singular values alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from funcdiff.core.builder import Builder, bind, constant
@@ -37,7 +36,6 @@ from funcdiff.space import zeros
 # ---- the function --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SingularFunction(MatrixFunction):
     """A function of singular values, and whether it is V·f(s)·Uᴴ."""
 
@@ -109,12 +107,8 @@ def singular_function(p: SingularFunction, xs: Tracers) -> Tracer:
 # ---- the sum -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SingularSum(MatrixSum):
     """The function, real, and the axes over which it is summed."""
-
-    body: Program
-    axes: tuple[int, ...]
 
     def function(self, body: Program) -> SingularFunction:
         """Return a function of the same singular values."""

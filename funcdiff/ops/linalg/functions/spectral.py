@@ -11,7 +11,6 @@ with Φ[i, j] = f'(w[i]) between equal eigenvalues, and d(Σ f(w)) = tr(f'(A)·d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Final
 
@@ -49,7 +48,6 @@ from funcdiff.space import sum_tangents
 from funcdiff.transforms.jvp import present
 
 
-@dataclass(frozen=True, slots=True)
 class Spectral(MatrixFunction):
     """A function of eigenvalues, and of which triangle those are."""
 
@@ -102,13 +100,10 @@ def spectral(p: Spectral, xs: Tracers) -> Tracer:
     return bind(spectral_p, p, *xs)[0]
 
 
-@dataclass(frozen=True, slots=True)
 class SpectralSum(MatrixSum):
     """The function, of which triangle the eigenvalues are, and over which axes it is summed."""
 
-    body: Program
     lower: bool
-    axes: tuple[int, ...]
 
     def function(self, body: Program) -> Spectral:
         """Return a function of the same eigenvalues."""
