@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.interpolate import BSpline, UnivariateSpline, splrep
-from scipy.optimize import brentq
+from scipy.interpolate import (
+    BSpline,
+    UnivariateSpline,
+    make_smoothing_spline,
+    make_splrep,
+    splrep,
+)
+from scipy.optimize import brentq, minimize_scalar
 
 import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
 from funcdiff.scipy import interpolate
 
 GENERATOR = np.random.default_rng(3)
@@ -118,3 +125,62 @@ def test_values_are_those_of_the_class_which_has_other_knots_than_splrep(seed: i
 
         wanted = UnivariateSpline(x, y, s=s)(P / 5)
         np.testing.assert_allclose(fd.vjp(spline, y)[0], wanted, rtol=1e-9)
+
+
+def _best_penalty(x: Any, y: Any, w: Any) -> float:
+    """Return λ of generalized cross validation, of one column, to more digits than SciPy's."""
+
+    def criterion(lam: float) -> Any:
+        smoothed = make_smoothing_spline(x, np.eye(len(x)), w, lam)(x)
+        return np.sum((y - smoothed @ y) ** 2) / (len(x) - np.trace(smoothed)) ** 2
+
+    options = {"xatol": 1e-12}
+    return float(minimize_scalar(criterion, bounds=(1e-3, len(x)), options=options).x)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, None])
+def test_splines_of_a_penalty_are_those_of_scipy(lam: Any) -> None:
+    generator = np.random.default_rng(4)  # the best λ of the second row is at its bound
+    arrays = X, 0.5 * np.sin(0.4 * X) + 0.5 * generator.normal(size=(2, 15)), W
+    tangents = [0.1 * generator.normal(size=a.shape) for a in arrays]
+
+    def spline(*data: Any) -> Any:
+        x, y, w = data
+        return interpolate.make_smoothing_spline(x, y, w, lam, axis=1)(P)
+
+    def reference(h: float) -> Any:
+        x, y, w = (a + h * t for a, t in zip(arrays, tangents, strict=True))
+        lams = [_best_penalty(x, row, w) if lam is None else lam for row in y]
+        rows = zip(y, lams, strict=True)
+        return np.stack([make_smoothing_spline(x, row, w, each)(P) for row, each in rows])
+
+    value, tangent = fd.jvp(spline, arrays, tuple(tangents))
+    np.testing.assert_allclose(value, make_smoothing_spline(*arrays, lam, axis=1)(P), rtol=1e-9)
+    difference = (reference(1e-3) - reference(-1e-3)) / 2e-3
+    np.testing.assert_allclose(tangent, difference, rtol=1e-4, atol=1e-5)
+    many = [np.stack([a, 1.1 * a]) for a in arrays]
+    values_of_two = [spline(*(a[i] for a in many)) for i in range(2)]
+    np.testing.assert_allclose(fd.vmap(spline)(*many), values_of_two, rtol=1e-9)
+    by_weights = fd.jacobian(lambda y, w: spline(X, y, w), argnums=1)
+    found = fd.jit(by_weights)(*arrays[1:])
+    np.testing.assert_allclose(found, by_weights(*arrays[1:]), atol=1e-9)
+
+
+def test_the_same_spline_by_the_new_names() -> None:
+    for s in (0.1, 0.3):
+
+        def spline(y: Any, w: Any, s: Any = s) -> Any:
+            return interpolate.make_splrep(X, y, w=w, s=s)(P)
+
+        def old(y: Any, w: Any, s: Any = s) -> Any:
+            return interpolate.splev(P, interpolate.splrep(X, y, w, s=s))
+
+        value, pull = fd.vjp(spline, Y, W)
+        np.testing.assert_allclose(value, make_splrep(X, Y, w=W, s=s)(P), rtol=1e-9)
+        np.testing.assert_allclose(pull(P), fd.vjp(old, Y, W)[1](P), rtol=1e-9)
+        slopes = fd.jacobian(spline)(Y, W)
+        np.testing.assert_allclose(
+            fd.jit(fd.jacobian(lambda y: spline(y, W)))(Y), slopes, atol=1e-9
+        )
+    with pytest.raises(UnsupportedNumPyError, match="make_splrep with t, nest or a period"):
+        fd.grad(lambda y: interpolate.make_splrep(X, y, s=0.1, nest=10)(1.0))(Y)

@@ -4,6 +4,7 @@ from funcdiff.scipy.covered import namespace
 from funcdiff.scipy.interpolate import (  # noqa: F401 (they cover)
     bsplines,
     clough_tocher,
+    cross_validation,
     cubic,
     fitpack,
     grids,

@@ -9,17 +9,18 @@ C. de Boor, "A Practical Guide to Splines", chapter X.
 
 from __future__ import annotations
 
-from functools import wraps
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
-from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
 from funcdiff.scipy.borrowed import borrow_classes, copy_of, method_of
 from funcdiff.scipy.covered import cover, covers, holds_traced, load, refusal
+from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.interpolate.piecewise import integral
 
 _MODULE = "scipy.interpolate._bsplines"
@@ -190,8 +191,11 @@ def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
 borrow_classes("scipy.interpolate", "make_interp_spline make_lsq_spline")
 
 
-def _cover_smoothing(name: str) -> None:
-    """Cover a function that smooths plain data; what it returns takes traced points."""
+def cover_smoothing(name: str, ours: Callable[..., Any] | None = None, *, note: str = "") -> None:
+    """Cover a function that smooths, by its own code if there is no other.
+
+    Splines of plain data take traced points, too.
+    """
     plain = getattr(load("scipy.interpolate"), name, None)
     if plain is None:
         return
@@ -199,17 +203,9 @@ def _cover_smoothing(name: str) -> None:
     @wraps(plain)
     def smooth(*args: Any, **kwargs: Any) -> Any:
         if holds_traced(args) or holds_traced(kwargs):
-            raise UnsupportedNumPyError(
-                f"scipy.interpolate.{name} takes no traced data, at {user_location()}: how much "
-                "is smoothed, or where the knots are, is found from the data. Interpolate, or "
-                "give the knots: make_interp_spline, make_lsq_spline."
-            )
+            return run_watched(partial(ours or copy_of(plain), *args, **kwargs))
         found = plain(*args, **kwargs)
         kind = copy_of(load("scipy.interpolate").BSpline)
         return kind.construct_fast(found.t, found.c, found.k, found.extrapolate, found.axis)
 
-    cover("scipy.interpolate", name, smooth, note="Points are traced; data are not.")
-
-
-for _name in ("make_smoothing_spline", "make_splrep"):
-    _cover_smoothing(_name)
+    cover("scipy.interpolate", name, smooth, note=note)

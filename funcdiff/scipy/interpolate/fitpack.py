@@ -16,7 +16,12 @@ from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, copy_of
 from funcdiff.scipy.covered import covers, load
-from funcdiff.scipy.interpolate.bsplines import _solve_least_squares, design, evaluate
+from funcdiff.scipy.interpolate.bsplines import (
+    _solve_least_squares,
+    cover_smoothing,
+    design,
+    evaluate,
+)
 from funcdiff.scipy.interpolate.smoothing import smooth
 
 _COMPILED = "scipy.interpolate._dfitpack"
@@ -64,7 +69,7 @@ def fpcurf0(
     xb, xe = x[0] if xb is None else xb, x[-1] if xe is None else xe
     if s is None or isinstance(s, Tracer) or s != 0:
         weights, s = np.ones(len(x)) if w is None else w, len(x) if s is None else s
-        t, c, total, code = smooth(x, y, weights, xb, xe, k, s, grows=True)
+        t, c, total, code = smooth(x, y, weights, xb, xe, k, s, "UnivariateSpline")
         return x, y, w, xb, xe, k, s, len(t), t, _pad(c, len(t)), total, None, None, code
     t = _knots(x, k, xb, xe)
     c = _pad(_interpolate(t, k, x, y), len(t))
@@ -100,12 +105,30 @@ def curfit(
     if task != 0:
         raise _refuse("splrep with task=1")
     if isinstance(s, Tracer) or s != 0:
-        knots, c, total, code = smooth(x, y, w, xb, xe, k, s)
+        knots, c, total, code = smooth(x, y, w, xb, xe, k, s, "splrep")
         t[: len(knots)] = knots
         return len(knots), _pad(c, len(knots)), total, code
     knots = _knots(x, k, xb, xe)
     t[: len(knots)] = knots
     return len(knots), _pad(_interpolate(knots, k, x, y), len(knots)), 0.0, -1
+
+
+@covers("scipy.interpolate._fitpack_repro")
+def _make_splrep_impl(
+    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, t: Any, nest: Any, periodic: bool,
+    xp: Any = None,
+) -> Any:  # fmt: skip
+    """Return the smoothing spline of one column of data."""
+    if t is not None or nest is not None or periodic:
+        raise _refuse("make_splrep with t, nest or a period")
+    t, c, _, _ = smooth(x, y[:, 0], w, xb, xe, k, s, "make_splrep")
+    return copy_of(load("scipy.interpolate").BSpline).construct_fast(t, c[:, None], k)
+
+
+cover_smoothing(
+    "make_splrep",
+    note="Which data have a knot is a constant; with `t`, `nest` or a period data are not traced.",
+)
 
 
 @covers(_COMPILED)

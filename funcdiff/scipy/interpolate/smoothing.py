@@ -1,4 +1,4 @@
-"""Smoothing splines: FITPACK chooses the knots among the data, and how much it smooths by `s`.
+"""Smoothing splines of FITPACK: knots among the data, and how much is smoothed, are chosen by `s`.
 
 Which data have a knot is a constant.  On these knots the coefficients minimize
 ``Σ (w_i (y_i - s(x_i)))² + λ² Σ (jumps of the k-th derivative)²``, and λ is the root of the
@@ -60,7 +60,7 @@ class _Choice(NamedTuple):
 
 
 def smooth(
-    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, *, grows: bool = False
+    x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any, name: str
 ) -> tuple[Any, Any, Any, int]:
     """Return knots and coefficients of FITPACK's smoothing spline, its squares, and its code.
 
@@ -74,9 +74,8 @@ def smooth(
         Its degree.
     s
         How large the sum of the squared weighted residuals may be.
-    grows
-        Whether FITPACK begins with little memory, as of `UnivariateSpline`, and goes on with more,
-        which leads to other knots.
+    name
+        Of which of SciPy's functions: they lead to other knots.
 
     Returns
     -------
@@ -86,7 +85,7 @@ def smooth(
     """
     x, y, w, xb, xe, s = (array(asarray(v, float)) for v in (x, y, w, xb, xe, s))
     ends = [np.broadcast_to(end, (k + 1,)) for end in (xb, xe)]
-    chosen = _Choice(*_chosen(grows, *map(stop_gradient, (x, y, w, *ends, s))))
+    chosen = _Choice(*_chosen(name, *map(stop_gradient, (x, y, w, *ends, s))))
     places, filled, code, is_known = chosen.places, chosen.filled, 0, True
     try:
         filled, code = (int(concrete_value(v)) for v in (chosen.filled, chosen.code))
@@ -148,15 +147,18 @@ def _jumps(t: Any, k: int, filled: Any) -> Any:
 # ---- by values -----------------------------------------------------------------------------------
 
 
-def _choose(grows: bool, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -> _Choice:
+def _choose(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -> _Choice:
     """Return the choice for data and weights, the knots at the ends, and `s`."""
     splrep: Any = load("scipy.interpolate._fitpack_impl").splrep
     k, xb, xe = len(first) - 1, first[0], last[0]
     if not np.all(x[1:] >= x[:-1]):
         raise ValueError("x must be increasing")
     options = {"w": w, "xb": xb, "xe": xe, "k": k, "full_output": 1}
-    if grows:
+    if name == "UnivariateSpline":
         t, fp, code = _grown(x, y, w, xb, xe, k, s)
+    elif name == "make_splrep":
+        plain = load("scipy.interpolate").make_splrep(x, y, w=w, xb=xb, xe=xe, k=k, s=float(s))
+        t, fp, code = plain.t, np.sum((w * (y - plain(x))) ** 2), 0
     else:
         (t, _, _), fp, code, _ = splrep(x, y, s=float(s), **options)
     inner = t[k + 1 : -k - 1]
@@ -170,12 +172,15 @@ def _choose(grows: bool, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) 
     root = _root(x, y, w, candidates[places[filled:]], k, fp) if smooths else 0.0
     inserted = _insert(t, places[filled:], filled)
     found = _Choice(places, filled, *inserted, code, smooths, root, fp)
-    kinds = (v.dtype for v in _nothing(grows, x, y, w, first, last, s))
+    kinds = (v.dtype for v in _nothing(name, x, y, w, first, last, s))
     return _Choice(*(np.asarray(v, kind) for v, kind in zip(found, kinds, strict=True)))
 
 
 def _grown(x: Any, y: Any, w: Any, xb: Any, xe: Any, k: int, s: Any) -> tuple[Any, Any, Any]:
-    """Return knots, squares and FITPACK's code as `UnivariateSpline` does, which holds the lock."""
+    """Return knots, squares and FITPACK's code as `UnivariateSpline` does, which holds the lock.
+
+    FITPACK begins with little memory, and goes on with more.
+    """
     compiled: Any = load("scipy.interpolate._dfitpack")
     found = compiled.fpcurf0(x, y, int(k), w=w, xb=float(xb), xe=float(xe), s=float(s))
     if found[-1] == 1:
@@ -213,7 +218,7 @@ def _root(x: Any, y: Any, w: Any, t: Any, k: int, reached: Any) -> float:
     return float(found)
 
 
-def _nothing(grows: bool, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -> _Choice:
+def _nothing(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -> _Choice:
     length, whole, real = len(x) + len(first), np.zeros((), np.int64), np.zeros(())
     places = np.zeros(length, np.int64)
     return _Choice(places, whole, np.zeros(length), places, whole, np.zeros((), bool), real, real)
