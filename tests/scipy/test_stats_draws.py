@@ -109,22 +109,24 @@ def test_random_matrices_move_with_both_parameters() -> None:
     np.testing.assert_allclose(np.einsum("ijkk", moved), (high - low) / 2e-6, rtol=1e-7)
 
 
-def test_shares_are_drawn_from_a_seed_where_values_are_not_known() -> None:
-    def shares(a: Any) -> Any:
-        return stats.dirichlet.rvs(a, random_state=3)[0]
+@pytest.mark.parametrize("name", ["t", "dirichlet", "invwishart", "matrix t"])
+def test_from_a_seed_the_same_is_drawn_where_values_are_not_known(name: str) -> None:
+    draw, parameters = DRAWS[name]
+    pairs = [np.stack([x, 1.2 * x]) for x in map(np.asarray, parameters)]
 
-    pair = np.array([[1.0, 2.0, 0.7], [2.0, 0.4, 1.4]])
-    found = fd.vmap(fd.jit(fd.jacobian(shares)))(pair)
-    np.testing.assert_allclose(found, [fd.jacobian(shares)(a) for a in pair], atol=1e-15)
+    def ours(*xs: Any) -> Any:
+        return draw(stats, 3, *xs)
+
+    expected = [draw(scipy.stats, 3, *(pair[i] for pair in pairs)) for i in range(2)]
+    np.testing.assert_allclose(fd.vmap(ours)(*pairs), expected, rtol=1e-12)
+    by_last = fd.jacobian(ours, argnums=len(parameters) - 1)
+    slopes = [by_last(*(pair[i] for pair in pairs)) for i in range(2)]
+    np.testing.assert_allclose(fd.vmap(fd.jit(by_last))(*pairs), slopes, atol=1e-14)
 
 
-def test_what_is_drawn_behind_an_unknown_draw_is_refused() -> None:
-    cov = np.array([[2.0, 0.5], [0.5, 1.0]])
-    for law, at in ((stats.wishart, (cov,)), (stats.multivariate_t, (np.zeros(2), cov))):
-
-        def one(df: Any, law: Any = law, at: Any = at) -> Any:
-            given = (df, *at) if law is stats.wishart else (*at, df)
-            return law.rvs(*given, random_state=3)
-
-        with pytest.raises(ConcreteValueError, match="Draw them one after the other"):
-            fd.vmap(one)(np.array([3.0, 4.0]))
+def test_a_generator_is_refused_where_it_is_not_known_how_often_it_is_asked() -> None:
+    generator = np.random.default_rng(1)
+    for name in ("normal", "wishart"):
+        draw, parameters = DRAWS[name]
+        with pytest.raises(ConcreteValueError, match="Give a number, as random_state=0"):
+            fd.jit(lambda *xs, draw=draw: draw(stats, generator, *xs))(*parameters)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -44,12 +44,15 @@ sources: Final = Entered[Source](
 class Draw(Params):
     """A draw of variates: of which distribution and shape, from which state of a generator.
 
-    Behind `batches` axes in front each example is drawn from the same state.
+    Behind `batches` axes in front each example is drawn from the same state.  The distributions and
+    shapes in `before` are drawn first, for nothing but where the generator stands then: their
+    parameters are the first operands.
     """
 
     distribution: str
     size: tuple[int, ...]
     source: str
+    before: tuple[tuple[str, tuple[int, ...]], ...] = ()
     batches: tuple[int, ...] = ()
 
     def batched(self, size: int) -> Draw:
@@ -57,11 +60,22 @@ class Draw(Params):
         return replace(self, batches=(size, *self.batches))
 
 
+class Drawn(NamedTuple):
+    """A draw by parameters that may not be known."""
+
+    distribution: str
+    size: tuple[int, ...]
+    parameters: list[Any]
+
+
 def draw(
     distribution: str, shapes: Any, loc: Any, scale: Any, size: Any, random_state: Any,
-    *, goes_on: bool = True,
+    before: list[Drawn] | None = None,
 ) -> Any:  # fmt: skip
-    """Draw as SciPy does, and let the generator go on as SciPy would."""
+    """Draw as SciPy does, and let the generator go on as SciPy would.
+
+    With a list of what was drawn `before`, the generator stays where it is, and the draw is added.
+    """
     plain = scipys(distribution)
     given = [array(x) for x in (*shapes, loc, scale)]
     generator = plain.random_state if random_state is None else random_state
@@ -69,11 +83,15 @@ def draw(
         source = sources.enter("seed", Source(int(generator)))
     else:
         source = sources.enter("generator", Source(copy.deepcopy(generator)))
-        if goes_on:
+        if before is None:
             _go_on(plain, given, size, generator)
     shape = np.broadcast_shapes(*map(shape_of, given)) if size is None else size
     shape = tuple(int(n) for n in np.atleast_1d(shape)) if shape != () else ()
-    return bind(draw_p, Draw(distribution, shape, source), *given)[0]
+    earlier = tuple((each.distribution, each.size) for each in before or ())
+    parameters = [x for each in before or () for x in each.parameters]
+    if before is not None:
+        before.append(Drawn(distribution, shape, given))
+    return bind(draw_p, Draw(distribution, shape, source, earlier), *parameters, *given)[0]
 
 
 def _go_on(plain: Any, given: list[Any], size: Any, generator: Any) -> None:
@@ -96,8 +114,11 @@ def _call(plain: Any, values: Any, size: Any, generator: Any) -> Any:
 
 def _implementation(p: Draw) -> Callable[..., Any]:
     def one(*values: Any) -> Any:
-        plain = scipys(p.distribution)
-        found = _call(plain, values, p.size, _state_of(p))
+        generator = _state_of(p)
+        for name, size in (*p.before, (p.distribution, p.size)):
+            count = _count(name)
+            found = _call(scipys(name), values[:count], size, generator)
+            values = values[count:]
         return np.asarray(found, _dtype(p))[()]
 
     def run(*values: Any) -> Any:
@@ -109,6 +130,12 @@ def _implementation(p: Draw) -> Callable[..., Any]:
         return found
 
     return run
+
+
+def _count(distribution: str) -> int:
+    """Return how many parameters a distribution has."""
+    count: int = scipys(distribution).numargs + 2
+    return count
 
 
 def _state_of(p: Draw) -> Any:
@@ -126,7 +153,9 @@ def _abstract(p: Draw, *_types: ArrayType) -> Types:
 
 def _forward(p: Draw, xs: Tracers, ts: Tangents) -> Pushed:
     y = bind(draw_p, p, *xs)[0]
-    if y.dtype.kind != "f":
+    own = _count(p.distribution)
+    xs, ts = xs[-own:], ts[-own:]
+    if y.dtype.kind != "f" or all(t is None for t in ts):
         return [y], [None]
     count = len(p.batches)
 

@@ -8,52 +8,67 @@ it with; gamma variates, of which others are made, move as those of `draws`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from funcdiff.core.builder import current_builder
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.values import value_of
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
-from funcdiff.scipy.covered import holds_traced, load
-from funcdiff.scipy.stats.draws import draw
+from funcdiff.scipy.covered import Holder, holds_traced, load
+from funcdiff.scipy.stats.draws import Drawn, draw
 from funcdiff.scipy.stats.leaves import distribution
 
 
 class Variates:
-    """A generator of random numbers whose distributions may have traced parameters."""
+    """A generator of random numbers whose distributions may have traced parameters.
+
+    Each draw begins where the generator stands after the one before.  Where this depends on what is
+    not known, one that is made of a number is left where it was, and what is drawn from then on
+    draws again what was drawn before it.
+    """
 
     def __init__(self, seed: Any) -> None:
         self._plain = load("scipy._lib._util").check_random_state(seed)
-        self._is_ours = isinstance(seed, int | np.integer)
-        self._is_known = True
+        self._before: list[Drawn] = []
 
     @property
     def plain(self) -> Any:
         """The generator, unless it would have gone on by what is not known."""
-        if self._is_known:
+        if not self._before:
             return self._plain
         raise ConcreteValueError(
-            "random vectors and matrices are drawn number by number, each from where the generator "
-            "stands after the one before, which is not known inside vmap, cond, scan and jit, at "
-            f"{user_location()}. Draw them one after the other, in a Python loop outside of these; "
-            "a Dirichlet distribution needs but a number as random_state."
+            "this is drawn from where the generator stands after a draw by parameters that are not "
+            f"known inside vmap, cond, scan and jit, at {user_location()}. Draw outside of these."
         )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.plain, name)
 
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Draw normal variates."""
+        return loc + scale * self.standard_normal(size)
+
+    def standard_normal(self, size: Any = None) -> Any:
+        """Draw normal variates of mean 0 and variance 1."""
+        if not self._before:
+            return self._plain.standard_normal(size)
+        return draw("norm", [], 0.0, 1.0, _lengths(size), self._plain, self._before)
+
     def multivariate_normal(self, mean: Any, cov: Any, size: Any = None) -> Any:
         """Draw normal vectors: as NumPy does by singular values, which are constants."""
-        normal: Any = self.plain.standard_normal((*_lengths(size), np.shape(mean)[-1]))
+        normal: Any = self.standard_normal((*_lengths(size), np.shape(mean)[-1]))
         fixed: Any = stop_gradient(array(cov))
         u, s, vh = np.linalg.svd(fixed)
-        legacy = isinstance(self.plain, np.random.RandomState)
+        legacy = isinstance(self._plain, np.random.RandomState)
         root: Any = np.sqrt(s)[:, None] * (vh if legacy else u.T)
         drawn: Any = normal @ root
         columns: Any = np.reshape(drawn, (-1, drawn.shape[-1])).T
@@ -68,7 +83,7 @@ class Variates:
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """Draw shares: gamma variates by their sum."""
-        sticks = isinstance(self.plain, np.random.Generator)
+        sticks = isinstance(self._plain, np.random.Generator)
         if sticks and is_known_to_hold(lambda: np.max(alpha) < 0.1):
             raise NotDifferentiableError(
                 "scipy.stats.dirichlet.rvs draws in another way where all of alpha are below 0.1, "
@@ -79,16 +94,13 @@ class Variates:
         return parts / np.sum(parts, axis=-1, keepdims=True)
 
     def _drawn(self, name: str, parameter: Any, size: Any) -> Any:
-        """Draw from a distribution; where values are not known, that is the last draw."""
-        plain, forgive = self.plain, forgiveness()
+        """Draw from a distribution with one parameter."""
+        forgive = forgiveness()
         try:
-            return distribution(name).rvs(parameter, size=size, random_state=plain)
+            return distribution(name).rvs(parameter, size=size, random_state=self.plain)
         except ConcreteValueError:
-            self._is_known = False
-            if not self._is_ours:
-                return self.plain  # which raises
             forgive()
-            return draw(name, [parameter], 0.0, 1.0, size, plain, goes_on=False)
+            return draw(name, [parameter], 0.0, 1.0, size, self._plain, self._before)
 
 
 def _lengths(size: Any) -> tuple[int, ...]:
@@ -116,7 +128,34 @@ def drawing(plain: Callable[..., Any], borrowed: Callable[..., Any]) -> Callable
         if state is None:
             state = getattr(self, "_dist", self)._random_state
         if not isinstance(state, Variates):
+            if not isinstance(state, int | np.integer):
+                _check_known(held)
             given.arguments["random_state"] = Variates(state)
         return borrowed(*given.args, **given.kwargs)
 
     return rvs
+
+
+def _check_known(held: Any) -> None:
+    """Check that a generator, which moves on by what is drawn, is not shared by several draws."""
+    try:
+        for x in _traced(held):
+            value_of(x)
+    except ConcreteValueError as error:
+        raise ConcreteValueError(
+            "a generator of random numbers moves on with each draw, and how many there will be is "
+            f"not known inside vmap, cond, scan and jit, at {user_location()}. Give a number, as "
+            "random_state=0, from which every call draws the same, or draw outside of these."
+        ) from error
+
+
+def _traced(value: Any) -> Iterator[Tracer]:
+    """Yield the traced arrays in nested arguments and in attributes of objects of ours."""
+    if isinstance(value, Tracer):
+        yield value
+    elif isinstance(value, list | tuple):
+        yield from chain.from_iterable(map(_traced, value))
+    elif isinstance(value, dict):
+        yield from _traced(list(value.values()))
+    elif isinstance(value, Holder):
+        yield from (x for x in vars(value).values() if isinstance(x, Tracer))
