@@ -156,7 +156,7 @@ class Builder:
         number = self._captured.get(key)
         if number is None:
             # a handle of its own: the caller's may be pointed elsewhere later
-            number = self._captured[key] = self._add_capture(
+            number = self._captured[key] = self.capture_private(
                 self.handle(x.builder, x.atom, x.type), x.type
             )
         return number
@@ -169,7 +169,7 @@ class Builder:
         if number is None:
             type_ = ArrayType(array.shape, array.dtype)
             value = self._snapshots.take(array, len(self.entries))
-            number = self._add_capture(value, type_)
+            number = self.capture_private(value, type_)
         return self.handle(self, number, self.entries[number][0])
 
     def lend(self, array: np.ndarray[Any, Any]) -> None:
@@ -189,7 +189,7 @@ class Builder:
 
         Otherwise an annealed step size would make every recording a new one.
         """
-        return self.handle(self, self._add_capture(lit.array, lit.type), lit.type)
+        return self.handle(self, self.capture_private(lit.array, lit.type), lit.type)
 
     def take_input(self, other: Builder, number: int) -> Ref:
         """Add an input like one of another builder, with what was captured in it."""
@@ -205,9 +205,6 @@ class Builder:
 
     def capture_private(self, value: Any, type_: ArrayType) -> int:
         """Make an array or a number of a type an input, which nobody else will change."""
-        return self._add_capture(value, type_)
-
-    def _add_capture(self, value: Any, type_: ArrayType) -> int:
         number = len(self.entries)
         self.entries.append((type_,))
         self.captures.append(value)

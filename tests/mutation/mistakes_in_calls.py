@@ -271,7 +271,7 @@ API: Final = (
             "return capture",
             "a large array that a rule reads is looked at when it has changed"),
     Planted("api/rules/value_call.py",
-            "if self._results.get(key) == found:",
+            "if known == found:",
             "if found:",
             "a forward rule may return other types than the function"),
     Planted("api/rules/value_call.py",

@@ -108,7 +108,7 @@ class CustomFunction(ByParts, Generic[P, R]):
                 f"{self._name} was declared with fd.{self._wanted}, but it has no rule, at "
                 f"{user_location()}. Call {self._name}.def{self._wanted[-3:]}(...) before."
             )
-        positional = self._positional(args, kwargs)
+        positional = self._positional(args, kwargs) if kwargs or self._fixed else args
         result: R
         if builder.policy.on_values:
             result = self._on_values(positional, builder)

@@ -213,6 +213,52 @@ class Call(Operands):
         return len(self.xs)
 
 
+class Kind:
+    """What calls have in common whose arguments are of the same types, and traced or not alike.
+
+    Parameters
+    ----------
+    arguments
+        The containers of the arguments that have derivatives, and the types in them.
+    types
+        Those of all operands.
+    traced
+        Which operands are traced.
+
+    Attributes
+    ----------
+    floating
+        The types of the operands that have derivatives.
+    places
+        Which of these are traced.
+    moving
+        Which operands those are.
+    operands
+        The types of these.
+    """
+
+    def __init__(
+        self, arguments: Sequence[Argument], types: Sequence[ArrayType], traced: Sequence[bool]
+    ) -> None:
+        self.arguments = arguments
+        floating = smooth(types)
+        self.floating = [types[k] for k in floating]
+        self.places = [n for n, k in enumerate(floating) if traced[k]]
+        self.moving = [floating[n] for n in self.places]
+        self.operands = tuple([types[k] for k in self.moving])
+
+
+@lru_cache(maxsize=1024)
+def kind_of(
+    structure: pytree.Structure,
+    flags: tuple[bool, ...],
+    types: tuple[ArrayType, ...],
+    traced: tuple[bool, ...],
+) -> Kind:
+    """Return what calls with such arguments have in common."""
+    return Kind(arguments_of(structure, flags, types), types, traced)
+
+
 @lru_cache(maxsize=1024)
 def arguments_of(
     structure: pytree.Structure, flags: tuple[bool, ...], types: tuple[ArrayType, ...]

@@ -7,7 +7,7 @@ transposed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -16,8 +16,9 @@ import numpy as np
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
+from funcdiff.api.rules.custom_call import Kind
 from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, read_only
-from funcdiff.api.rules.rule_results import Argument, Result, RuleName, match_cotangents, pair_of
+from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
@@ -53,20 +54,22 @@ class NeedsTracingError(Exception):
 
 
 def call_on_values(
-    f: Callable[..., Any], who: object, builder: Builder | None, *args: Any, same: Same = NO_CALL
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    who: object,
+    builder: Builder | None,
+    same: Same = NO_CALL,
 ) -> Any:
     """Call the user's code with concrete arrays, as if nothing was being traced.
 
     Parameters
     ----------
-    f
-        The function or rule.
+    f, args
+        The function or rule, and its arguments.
     who
         What messages call it.
     builder
         The trace that the call belongs to, if it is there still.
-    *args
-        Its arguments.
     same
         The call whose rule it is, if that is to be known.
 
@@ -172,31 +175,27 @@ class MadeCall:
 
     Attributes
     ----------
-    name, fixed, arguments, result
-        Of the function: its name, the arguments that rules get as they are, the containers of the
-        others and that of what it returned.
-    types, places
-        The types of the floating leaves of the arguments, and which of these are traced.
+    name, fixed, kind, result
+        Of the function: its name, the arguments that rules get as they are, the kind of the others
+        and what it returned.
     is_opaque
         Whether the function is declared to be opaque: its effects must happen once.
     is_finite
         Whether all that its rules have returned is.
     backward, push_rule, linear
-        What the derivative is taken with: one of them, or none.
+        What the derivative is taken with: one of them, or none.  With a rule come the arguments
+        before the cotangent, or those before the tangents.
     """
 
     result: Result
-    rule: Callable[..., Any]
-    backward: Callable[[Any], Any] | None = None
+    backward: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
     push_rule: tuple[Callable[..., Any], tuple[Any, ...], Same] | None = None
     linear: Turned | None = None
 
     def __init__(
-        self, name: str, fixed: Sequence[Any], arguments: Sequence[Argument],
-        types: Sequence[ArrayType], places: Sequence[int], builder: Builder, *, is_opaque: bool,
-    ) -> None:  # fmt: skip
-        self.name, self.fixed, self.arguments = name, fixed, arguments
-        self.types, self.places = types, places
+        self, name: str, fixed: Sequence[Any], kind: Kind, builder: Builder, *, is_opaque: bool
+    ) -> None:
+        self.name, self.fixed, self.kind = name, fixed, kind
         self.is_opaque = is_opaque
         self.is_finite = True
         self._builder = ref(builder)
@@ -210,40 +209,48 @@ class MadeCall:
 
     def pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the active operands, for those of the floating results."""
-        return self._run_rule(self._pull, active, cts)
+        try:
+            return self._pull(active, cts)
+        except Exception as error:  # goes past all that would compute another way
+            raise RuleFailure(error) from error
 
     def _pull(self, active: Sequence[bool], cts: Sequence[Any]) -> list[Any]:
         if self.linear is not None:
             found = self.linear.run(cts)
             return self._keep([y for y, on in zip(found, active, strict=True) if on])
         assert self.backward is not None
+        (rule, given), kind = self.backward, self.kind
         cotangent = self.result.like([read_only(conjugate(ct)) for ct in cts])
-        what = RuleName("backward", self.rule, self.name)
-        returned = self._run(self.backward, what, cotangent)
-        every = match_cotangents(self.arguments, self.rule, self.name, returned)
-        places = [k for k, on in zip(self.places, active, strict=True) if on]
-        return self._keep([_or_zeros(every[k], self.types[k], conjugate) for k in places])
+        returned = self._run(
+            rule, (*given, cotangent), RuleName("backward", rule, self.name), NO_CALL
+        )
+        every = match_cotangents(kind.arguments, rule, self.name, returned)
+        places = kind.places
+        if False in active:
+            places = [k for k, on in zip(places, active, strict=True) if on]
+        return self._keep([_or_zeros(every[k], kind.floating[k], conjugate) for k in places])
 
     # ---- tangents ----------------------------------------------------------------------------
 
     def push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
         """Return the tangents of the floating results, for those of the active operands."""
-        return self._run_rule(self._push, active, ts)
+        try:
+            return self._push(active, ts)
+        except Exception as error:  # as above
+            raise RuleFailure(error) from error
 
     def _push(self, active: Sequence[bool], ts: Sequence[Any]) -> list[Any]:
         rest = iter(ts)
-        moving = {k: next(rest) for k, on in zip(self.places, active, strict=True) if on}
+        kind = self.kind
+        moving = {k: next(rest) for k, on in zip(kind.places, active, strict=True) if on}
         if self.linear is not None:
-            types = [self.types[k] for k in self.places]
-            given = [moving.get(k) for k in self.places]
-            pairs = zip(given, types, strict=True)
+            pairs = zip([moving.get(k) for k in kind.places], kind.operands, strict=True)
             return self._keep(self.linear.run([_or_zeros(t, type_) for t, type_ in pairs]))
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
-        types = list(self.types)
-        tangents = self.tangents([moving.get(k) for k in range(len(types))])
+        tangents = self.tangents([moving.get(k) for k in range(len(kind.floating))])
         what = RuleName("JVP", rule, self.name)
-        returned = self._run(partial(rule, *self.fixed), what, primals, tangents, same=same)
+        returned = self._run(rule, (*self.fixed, primals, tangents), what, same)
         out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
         self.result.check(
             result_of_tree(out), self.name, str(what).removesuffix(f" of {self.name}")
@@ -257,9 +264,9 @@ class MadeCall:
 
         In the place of None there are zeros; leaves without a derivative have None.
         """
-        rest = iter(zip(given, self.types, strict=True))
+        rest = iter(zip(given, self.kind.floating, strict=True))
         trees = []
-        for structure, types in self.arguments:
+        for structure, types in self.kind.arguments:
             leaves = [
                 read_only(_or_zeros(*next(rest))) if t is not None and t.differentiable else None
                 for t in types
@@ -269,17 +276,10 @@ class MadeCall:
 
     # ---- both --------------------------------------------------------------------------------
 
-    def _run_rule(self, function: Callable[..., list[Any]], *args: Any) -> list[Any]:
-        """Run a rule; what it raises goes past all that would compute another way."""
-        try:
-            return function(*args)
-        except Exception as error:
-            raise RuleFailure(error) from error
-
-    def _run(self, f: Callable[..., Any], who: object, *args: Any, same: Same = NO_CALL) -> Any:
+    def _run(self, f: Callable[..., Any], args: Sequence[Any], who: object, same: Same) -> Any:
         """Run a rule on values, also if it closes over what was traced, whose values it gets."""
         try:
-            return call_on_values(f, who, self._builder(), *args, same=same)
+            return call_on_values(f, args, who, self._builder(), same)
         except (NeedsTracingError, EscapedTracerError):
             outer = self._builder()
             if outer is None:

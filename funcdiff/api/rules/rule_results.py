@@ -33,6 +33,16 @@ class Result(NamedTuple):
     numeric: tuple[bool, ...]
     types: tuple[ArrayType, ...]
 
+    def is_of(self, value: Any) -> bool:
+        """Whether this is what a value is; False as well where that is not seen at a glance."""
+        type_ = self.types[0] if self.structure is pytree.LEAF and self.types else None
+        return (
+            type_ is not None
+            and type(value) is np.ndarray
+            and value.shape == type_.shape
+            and value.dtype == type_.dtype
+        )
+
     def like(self, cotangents: Sequence[Any]) -> Any:
         """Return a cotangent in the structure of the result; None for what has none."""
         if self.structure is pytree.LEAF and cotangents:
@@ -104,9 +114,9 @@ def match_cotangents(
     arguments: Sequence[Argument], f: Callable[..., Any], name: str, returned: Any
 ) -> list[Any]:
     """Check what a backward rule returned; return one per floating operand, None for zero."""
-    if not isinstance(returned, tuple | list) or len(returned) != len(arguments):
-        several = isinstance(returned, tuple | list)
-        count = f"{len(returned)} entries" if several else describe(returned)
+    is_tuple = type(returned) is tuple or isinstance(returned, tuple | list)
+    if not is_tuple or len(returned) != len(arguments):
+        count = f"{len(returned)} entries" if is_tuple else describe(returned)
         raise OutputError(
             f"the backward rule {FunctionName(f)} of {name} must return a tuple with one "
             f"entry per argument, {len(arguments)} in all, but returned {count}, at "

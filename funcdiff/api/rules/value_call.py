@@ -7,15 +7,18 @@ the rules, which wait until a derivative asks for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, Final
 
+import numpy as np
+
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand
+from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand, type_of
 from funcdiff.api.calls.tracing import rebuild, record
 from funcdiff.api.control.bodies import forbid_changes
-from funcdiff.api.rules.custom_call import Call, fill_zeros
+from funcdiff.api.rules.custom_call import Call, Kind, fill_zeros, kind_of
 from funcdiff.api.rules.made_call import (
     MadeCall,
     NeedsTracingError,
@@ -37,7 +40,6 @@ from funcdiff.api.rules.private_values import (
 )
 from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
 from funcdiff.core.builder import Builder
-from funcdiff.core.computed import computed
 from funcdiff.core.policy import Policy
 from funcdiff.core.primitive import Operation, Types, operation
 from funcdiff.core.quiet import without_warnings
@@ -48,7 +50,6 @@ from funcdiff.numpy.border.promotion import as_number, is_weak
 from funcdiff.numpy.memory import views
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.custom_known import INDEX, Known, RuleCalls, known_p
-from funcdiff.ops.user.custom_rules import smooth
 from funcdiff.ops.user.opaque import private_copy
 from funcdiff.space import zeros
 
@@ -59,6 +60,8 @@ _TURNED: Final = Policy(eager=True, lifts=True, pending=1, severed=True, on_valu
 """A rule that is recorded in its tangents or cotangents, which have no values."""
 
 _RESULTS_KEPT: Final = 256
+
+_is_differentiable: Final = attrgetter("differentiable")
 
 
 class ValueCall(Call):
@@ -78,6 +81,8 @@ class ValueCall(Call):
         Whether it is declared to be opaque, so that it gets copies of its arguments.
     """
 
+    kind: Kind
+
     def __init__(
         self, name: str, fixed: frozenset[int], args: tuple[Any, ...], builder: Builder,
         custom: Any, function: Callable[..., Any], results: dict[Any, Result], *, is_opaque: bool,
@@ -95,34 +100,41 @@ class ValueCall(Call):
             self.fixed and any(isinstance(x, Tracer) for x in self.fixed)
         ):
             return REFUSED
-        traced = [k for k, x in enumerate(self.xs) if isinstance(x, Tracer)]
+        traced = tuple([isinstance(x, Tracer) for x in self.xs])
         mode = self.builder.policy.on_values
         try:
-            if not traced:
+            if True not in traced:
                 return self._run_known()
             if mode == "known":
                 return REFUSED
-            self._find_values()
-            return self._make_call(traced, jvp, vjp, mode)
+            self._find_values(mode)
+            types = tuple([type_of(x) for x in self.xs])
+            self.kind = kind_of(self.structure, tuple(self.flags), types, traced)
+            return self._make_call(jvp, vjp, mode)
         except NeedsTracingError:
             return REFUSED
 
     def _run_known(self) -> Any:
         """Call the function with arguments of which none is traced."""
-        call = partial(call_on_values, self._custom.untraced, self.name, self.builder, *self.args)
-        return call(same=call_of_rule() or NO_CALL)
+        same = call_of_rule() or NO_CALL
+        return call_on_values(self._custom.untraced, self.args, self.name, self.builder, same)
 
-    def _find_values(self) -> None:
+    def _find_values(self, mode: str) -> None:
         """Find the values of all arguments."""
-        numbers = without_warnings(self._numbers)
-        if self.builder.policy.on_values == "push":  # rules run later, in the same derivative
+        numbers = self._numbers()
+        if mode == "push":  # rules run later, in the same derivative
             numbers = list(map(own, numbers))
         self._values = list(map(read_only, numbers))
         self._given = self._with(self._values)
 
     def _numbers(self) -> list[Any]:
-        pairs = zip(self.xs, self.numbers, strict=True)
-        return [value_of(x) if isinstance(x, Tracer) else number for x, number in pairs]
+        builder, numbers = self.builder, list(self.numbers)
+        known = builder.values.results
+        for k, x in enumerate(self.xs):
+            if isinstance(x, Tracer):
+                number = known.get(x.atom) if x.builder is builder and x.type.shape else None
+                numbers[k] = without_warnings(value_of, (x,)) if number is None else number
+        return numbers
 
     def _with(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with other values of the numbers in them."""
@@ -136,17 +148,11 @@ class ValueCall(Call):
 
     def _make_call(
         self,
-        traced: Sequence[int],
         jvp: Callable[..., Any] | None,
         vjp: tuple[Callable[..., Any], ...] | None,
         mode: str,
     ) -> Any:
-        floating = smooth(self.types)
-        call = MadeCall(
-            self.name, self.fixed, self.arguments, [self.types[k] for k in floating],
-            [n for n, k in enumerate(floating) if k in traced], self.builder,
-            is_opaque=self._is_opaque,
-        )  # fmt: skip
+        call = MadeCall(self.name, self.fixed, self.kind, self.builder, is_opaque=self._is_opaque)
         if vjp is not None and (mode == "pull" or jvp is None):
             out = self._run_forward(call, vjp[0], vjp[1], mode)
         elif jvp is not None and mode == "pull":
@@ -157,8 +163,7 @@ class ValueCall(Call):
             if jvp is not None:
                 same = Same(self._custom, self._given, (map_arrays(own, out),))
                 call.push_rule = jvp, tuple(self._given[k] for k in self.moving), same
-        has_rule = jvp is not None or vjp is not None
-        return self._record(call, out, [self.xs[floating[n]] for n in call.places], has_rule)
+        return self._record(call, out, jvp is not None or vjp is not None)
 
     # ---- what is run -------------------------------------------------------------------------
 
@@ -167,31 +172,23 @@ class ValueCall(Call):
         given = self._given
         if self._is_opaque:
             given = self._with(list(map(private_copy, self._values)))
-        return call_on_values(self._function, self.name, self.builder, *given)
+        return call_on_values(self._function, given, self.name, self.builder)
 
     def _run_forward(
         self, call: MadeCall, forward: Callable[..., Any], backward: Callable[..., Any], mode: str
     ) -> Any:
         who = RuleName("forward", forward, self.name)
         same = self._same()
-        returned = call_on_values(forward, who, self.builder, *self._given, same=same)
+        returned = call_on_values(forward, self._given, who, self.builder, same)
         cure = " Return (out, None) if the backward rule needs nothing."
         out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
-        call.result = result_of_tree(out)
-        self._check(call.result, same, who)
-        kept = map_arrays(self._residual, residuals)
-        call.rule = backward
+        call.result = self._result(out, same, who)
+        kept = map_arrays(_residual, residuals)
         if mode == "pull":
-            call.backward = partial(backward, *self.fixed, kept)
+            call.backward = backward, (*self.fixed, kept)
         else:
             call.linear = self._turn_backward(call, backward, kept)
         return out
-
-    def _residual(self, leaf: Any) -> Any:
-        """Return a residual as the backward rule gets it."""
-        if isinstance(leaf, Tracer):
-            leaf = value_of(leaf)
-        return read_only(own(leaf))
 
     def _turn_backward(
         self, call: MadeCall, backward: Callable[..., Any], residuals: Any
@@ -201,9 +198,9 @@ class ValueCall(Call):
         def applied(tracers: list[Tracer]) -> list[Tracer]:
             cotangent = call.result.like([conj(ct) for ct in tracers])
             returned = backward(*self.fixed, residuals, cotangent)
-            found = match_cotangents(self.arguments, backward, self.name, returned)
+            found = match_cotangents(self.kind.arguments, backward, self.name, returned)
             every = fill_zeros(found, self.types)
-            return [conj(every[n]) for n in call.places]
+            return [conj(every[n]) for n in self.kind.places]
 
         refusal = (
             f"forward mode was asked of {self.name}, whose backward rule is not linear in its "
@@ -216,19 +213,18 @@ class ValueCall(Call):
         who = RuleName("JVP", rule, self.name)
         same = self._same()
         primals = tuple(self._given[k] for k in self.moving)
-        types = call.types
+        types, places = self.kind.floating, self.kind.places
         found: list[Any] = []
 
         def applied(tracers: list[Tracer]) -> list[Tracer]:
-            moving = dict(zip(call.places, tracers, strict=True))
+            moving = dict(zip(places, tracers, strict=True))
             # other tangents are zeros that the rule cannot turn into constants
             given = [moving.get(n, zeros(t)) for n, t in enumerate(types)]
             tangents = call.tangents(given)
             returned = rule(*self.fixed, primals, tangents)
             out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
             out = pytree.map(self._result_of_rule, out)
-            call.result = result_of_tree(out)
-            self._check(call.result, same, who)
+            call.result = self._result(out, same, who)
             found.append(out)
             arrived = call.result.match_tangent(tangent, f"{who}: the tangent")
             return fill_zeros(arrived, call.result.types)
@@ -238,7 +234,7 @@ class ValueCall(Call):
             f"Give it a backward rule, too: {self.name}.defvjp(forward, backward)."
         )
         with running_rule(same):
-            call.linear = self._turn(rule, "JVP", applied, [types[n] for n in call.places], refusal)
+            call.linear = self._turn(rule, "JVP", applied, self.kind.operands, refusal)
         return found[0]
 
     def _result_of_rule(self, leaf: Any) -> Any:
@@ -280,52 +276,54 @@ class ValueCall(Call):
 
     # ---- what comes of it --------------------------------------------------------------------
 
-    @computed
-    def _key(self) -> Any:
-        """What the function was called with, as far as its result depends on that."""
-        return self.structure, tuple(self.types)
-
     def _same(self) -> Same:
         """Return what notes the result of the function, if that has to be found out."""
-        return NO_CALL if self._key in self._results else Same(self._custom, self._given)
+        return NO_CALL if self.kind in self._results else Same(self._custom, self._given)
 
-    def _check(self, found: Result, same: Same, who: RuleName) -> None:
-        """Refuse a rule that returns another container, or other types, than the function does.
+    def _result(self, out: Any, same: Same, who: RuleName) -> Result:
+        """Return what the result of a rule is: refuse another container, or types, than `f` has.
 
         Of what it returned for arguments of these types before, that is known.
         """
-        key = self._key
-        if self._results.get(key) == found:
-            return
+        known = self._results.get(self.kind)
+        if known is not None and known.is_of(out):
+            return known
+        found = result_of_tree(out)
+        if known == found:
+            return found
         results = same.results or (self._run_body(),)
         result_of_tree(results[0]).check(
             found, self.name, str(who).removesuffix(f" of {self.name}")
         )
         if len(self._results) >= _RESULTS_KEPT:
             self._results.clear()
-        self._results[key] = found
+        self._results[self.kind] = found
+        return found
 
-    def _record(self, call: MadeCall, out: Any, xs: Sequence[Tracer], has_rule: bool) -> Any:  # noqa: FBT001
+    def _record(self, call: MadeCall, out: Any, has_rule: bool) -> Any:  # noqa: FBT001
         """Record the results, and how derivatives go through the call."""
-        builder, result = self.builder, call.result
+        builder, result, kind = self.builder, call.result, self.kind
         is_alone = result.structure is pytree.LEAF
         leaves = [out] if is_alone else pytree.flatten(out)[0]
         numbers = leaves
         if not is_alone or not result.types:
             numbers = [x for x, on in zip(leaves, result.numeric, strict=True) if on]
-        values = [own(operand(x))[()] for x in numbers]
+        values = list(map(_private, numbers))
         made = list(map(builder.capture_private, values, result.types))
         ys: Sequence[Tracer]
-        if xs and smooth(result.types):
+        if kind.moving and any(map(_is_differentiable, result.types)):
             if builder.rule_calls is None:
                 builder.rule_calls = RuleCalls()
             index = builder.capture_private(builder.rule_calls.enter(call), INDEX)
-            op = _known_operation(self.name, has_rule, result.types, tuple([x.type for x in xs]))
-            ys = builder.record(op, [*made, index, *[builder.ref(x) for x in xs]])
-            builder.values.results.update(zip([y.atom for y in ys], values, strict=True))
+            op = _known_operation(self.name, has_rule, result.types, kind.operands)
+            moving = [builder.ref(self.xs[k]) for k in kind.moving]
+            ys = builder.record(op, [*made, index, *moving])
+            for y, value in zip(ys, values, strict=True):
+                builder.values.results[y.atom] = value
         else:
             ys = list(map(builder.handle, repeat(builder), made, result.types))
-        results = [_like(y, x) for y, x in zip(ys, numbers, strict=True)]
+        pairs = zip(ys, numbers, strict=True)
+        results = [y if y.type.shape else _without_axes(y, x) for y, x in pairs]
         if is_alone and results:
             return results[0]
         others = [x for x, on in zip(leaves, result.numeric, strict=True) if not on]
@@ -337,10 +335,20 @@ def _known_operation(name: str, has_rule: bool, results: Types, operands: Types)
     return operation(known_p, Known(name, len(results), has_rule), (*results, INDEX, *operands))
 
 
-def _like(y: Tracer, number: Any) -> Any:
+def _residual(leaf: Any) -> Any:
+    """Return a residual as the backward rule gets it."""
+    return read_only(own(value_of(leaf) if isinstance(leaf, Tracer) else leaf))
+
+
+def _private(x: Any) -> Any:
+    """Return a number of a result as an operand, in memory of our own."""
+    if type(x) is np.ndarray and x.shape and x.dtype.isnative:
+        return x.copy()
+    return own(operand(x))[()]
+
+
+def _without_axes(y: Tracer, number: Any) -> Any:
     """Return a result as what it stands for: a Python number, an array or a scalar of NumPy's."""
-    if y.type.shape:
-        return y
     if is_weak(number):
         return as_number(y)
     return views.as_array(y) if is_array_without_axes(number) else y
