@@ -7,6 +7,7 @@ whitens as well, has.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
-from funcdiff.scipy.stats.normal_probabilities import cdf
+from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
 _MODULE = "scipy.stats._multivariate"
@@ -27,14 +28,18 @@ _OBJECTS = (
 )
 _NOTE = (
     "Densities, entropies and moments, of parameters that are not singular{}; "
-    "probabilities (cdf){} and fits of traced arrays are refused."
+    "{}fits of traced arrays are refused."
 )
-_NAMES_REFUSED = ("cdf", "logcdf", "rvs", "fit")
+_NAMES_REFUSED = ("rvs", "fit")
 _DRAWN = (
     "multivariate_normal", "multivariate_t", "dirichlet", "matrix_normal", "wishart", "invwishart",
     "matrix_t",
 )  # fmt: skip
 """Those whose random variates are functions of the parameters."""
+
+
+_INTEGRATED = ("multivariate_normal", "multivariate_t")
+"""Those whose probabilities are functions of the parameters."""
 
 
 class PositiveDefinite(Holder):
@@ -122,7 +127,7 @@ def _with_last_share(plain: Any) -> Any:
 
 def _refusing(name: str, plain: Any) -> Any:
     """Return a method of SciPy's that refuses traced arrays."""
-    why = "Its value is an estimate: compute it outside of what is differentiated."
+    why = "Call it on values that need no derivative, outside the function."
     if name == "rvs":
         why = "Draw standard variates outside, and transform them."
     if name == "rvs" and "multinomial" in plain.__qualname__:
@@ -140,10 +145,10 @@ def _refusing(name: str, plain: Any) -> Any:
 
 
 def _note(name: str) -> str:
-    if name == "multivariate_normal":
-        return "Of covariances that are not singular; cdf without lower_limit; fit is refused."
+    if name in _INTEGRATED:
+        return "Of parameters that are not singular; fit is refused."
     is_drawn = name in _DRAWN
-    return _NOTE.format(", and random variates" * is_drawn, ", random variates" * (not is_drawn))
+    return _NOTE.format(", and random variates" * is_drawn, "random variates and " * (not is_drawn))
 
 
 def cover_multivariate() -> None:
@@ -155,7 +160,8 @@ def cover_multivariate() -> None:
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
     copy_of(module.invwishart_gen)._rvs = _inverse_wishart_draws
-    copy_of(module.multivariate_normal_gen)._cdf = cdf
+    copy_of(module.multivariate_normal_gen)._cdf = normal_cdf
+    copy_of(module.multivariate_t_gen)._cdf = t_cdf
     shares: Any = copy_of(module.multinomial_gen)
     shares._process_parameters = _with_last_share(shares._process_parameters)
     for name in _OBJECTS.split():
@@ -164,12 +170,12 @@ def cover_multivariate() -> None:
             continue
         kinds = (type(plain), getattr(module, f"{name}_frozen", None))
         for kind in filter(None, kinds):
+            if hasattr(kind, "logcdf"):
+                copy_of(kind).logcdf = wraps(kind.logcdf)(logcdf)
             for method in _NAMES_REFUSED:
                 if method == "rvs" and name in _DRAWN:
                     borrowed = copy_of(kind)
                     borrowed.rvs = drawing(kind.rvs, borrowed.rvs)
-                elif name == "multivariate_normal" and method != "fit":
-                    continue
                 elif method in vars(kind):
                     setattr(copy_of(kind), method, _refusing(method, vars(kind)[method]))
         cover("scipy.stats", name, copy_of(plain), note=_note(name))
