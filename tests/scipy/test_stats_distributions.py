@@ -398,6 +398,36 @@ def test_what_is_fitted_or_singular_in_several_variables_is_refused() -> None:
         fd.grad(lambda c: stats.multivariate_normal.logpdf(np.zeros(2), cov=c))(np.ones((2, 2)))
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "end", "slope"),
+    [
+        ("binom", (7,), 0.0, np.inf),
+        ("binom", (7,), 1.0, -np.inf),
+        ("binom", (0,), 1.0, 0.0),
+        ("bernoulli", (), 1.0, -np.inf),
+        ("nbinom", (3.5,), 1.0, -np.inf),
+        ("poisson", (), 0.0, np.inf),
+        ("geom", (), 1.0, -np.inf),
+        ("geom", (), 0.0, -np.inf),
+    ],
+)
+def test_entropies_have_the_slopes_of_the_limit_where_one_outcome_is_left(
+    name: str, before: tuple[float, ...], end: float, slope: float
+) -> None:
+    def entropy(p: Any) -> Any:
+        return getattr(stats, name).entropy(*before, p)
+
+    with np.errstate(all="ignore"):
+        inner = np.abs(end - 1e-7)
+        found = fd.grad(entropy)(end), fd.jvp(entropy, (end,), (1.0,))[1]
+        assert found == (slope, slope)
+        assert np.sign(fd.grad(entropy)(inner)) == np.sign(slope)
+        if name != "geom":  # whose second slope is a difference of infinite ones
+            assert fd.grad(fd.grad(entropy))(end) == (-np.inf if slope else 0.0)
+    steps = [float(np.squeeze(entropy(0.3 + h))) for h in (1e-5, -1e-5)]
+    np.testing.assert_allclose(fd.grad(entropy)(0.3), (steps[0] - steps[1]) / 2e-5, rtol=1e-6)
+
+
 @together
 @pytest.mark.parametrize("name", ["norm", "gamma", "genextreme", "poisson", "binom"])
 def test_no_data_have_no_slope(name: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
 from funcdiff.scipy.stats.quadrature import integral
 
@@ -42,6 +44,16 @@ def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
 
 def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
     return special.betaincc(n, np.floor(k) + 1, p)
+
+
+def _geom_entropy(_self: Any, p: Any) -> Any:
+    """H of one trial over p; near 0 as ``-ln p + (1 - p)·ln(1 - p)/(-p)``."""
+    small, q = p < 0.5, 1 - p
+    x, y = np.where(small, p, 0.25), np.where(small, 0.75, p)
+    near_zero = (1 - x) * log1p_ratio_derivatives((0,), array(-x)) - np.log(np.where(small, p, 1.0))
+    return np.where(
+        small, near_zero, (special.entr(y) + special.entr(np.where(small, 0.25, q))) / y
+    )
 
 
 def _nbinom_stats(_self: Any, n: Any, p: Any) -> tuple[Any, ...]:
@@ -87,6 +99,7 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "betabinom": {"_cdf": _betabinom_cdf, "_sf": _betabinom_sf},
     "bernoulli": {"_stats": _bernoulli_stats,
                   "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
+    "geom": {"_entropy": _geom_entropy},
     "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
                "_stats": _nbinom_stats},
 }  # fmt: skip

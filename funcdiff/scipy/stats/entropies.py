@@ -31,6 +31,17 @@ _HEAVY_TAILED: Final = ("betanbinom", "yulesimon", "zipf")
 """Their sums do not end within any number of terms that is worth computing."""
 
 
+_ENDS: Final = {
+    "binom": ((1, 0.0, 1), (1, 1.0, -1)),
+    "nbinom": ((1, 1.0, -1),),
+    "poisson": ((0, 0.0, 1),),
+}
+"""Distribution -> which parameter, at which end, and on which side of it, leaves one outcome only.
+
+With x for the distance from the end and some c, the entropy is there ``-c·x·ln x + O(x)``.
+"""
+
+
 class Slope(Params):
     """A distribution, and how often its entropy is differentiated by each shape parameter."""
 
@@ -90,6 +101,9 @@ def _terms(p: Slope, size: int) -> Program | None:
 
 def _implementation(p: Slope) -> Callable[..., Any]:
     def one(*shapes: float) -> float:
+        limit = _limit(p, shapes)
+        if limit is not None:
+            return limit
         plain = scipys(p.distribution)
         low, high = plain._get_support(*shapes)
         middle = np.clip(plain.ppf(0.5, *shapes), low, high)
@@ -113,6 +127,17 @@ def _implementation(p: Slope) -> Callable[..., Any]:
         return np.vectorize(one, otypes=[_FLOAT])(*xs)[()]
 
     return computed
+
+
+def _limit(p: Slope, shapes: tuple[float, ...]) -> float | None:
+    """Return the derivative where one outcome is left: the limit, which may be infinite."""
+    for index, end, side in _ENDS.get(p.distribution, ()):
+        if shapes[index] == end:
+            order, others = p.orders[index], sum(p.orders) - p.orders[index]
+            if order == 0 or (p.distribution == "binom" and shapes[0] == 0):
+                return 0.0
+            return np.nan if others > 1 else -np.inf * (-1) ** order if side > 0 else -np.inf
+    return None
 
 
 def _terms_at(p: Slope, k: Any, shapes: tuple[float, ...], size: int) -> Any:
