@@ -176,7 +176,7 @@ def short_name(function: Callable[..., Any]) -> str:
 
 def is_numpys(handler: Callable[..., Any]) -> bool:
     """Return whether a handler calls NumPy's function with whatever it is given."""
-    return getattr(handler, "__wrapped__", None) in dispatch.functions
+    return getattr(handler, "__wrapped__", None) in dispatch.functions()
 
 
 def keywords(handler: Callable[..., Any]) -> str:
@@ -212,7 +212,7 @@ def function_row(name: str, handler: Callable[..., Any]) -> list[str]:
 def families() -> dict[str, list[list[str]]]:
     """Return the rows of all functions, by the first line of their module's docstring."""
     found: dict[str, list[list[str]]] = defaultdict(list)
-    for function, handler in dispatch.functions.items():
+    for function, handler in dispatch.functions().items():
         module = sys.modules[declared(handler).__globals__["__name__"]]
         found[first_sentence(module.__doc__)].append(function_row(short_name(function), handler))
     return {

@@ -155,6 +155,8 @@ class Facts:
     reduces
         The ufunc of which it is the reduction over axes ``p.axes``, which puts the results of parts
         together, too: compiled code may call ``ufunc.reduce`` instead of `impl`.
+    spectral
+        It gives eigenvalues or singular values, or functions of them.
     hands_on
         The results are the first operands; the others say what their derivatives are.
     model
@@ -184,6 +186,7 @@ class Facts:
     adds: bool = False
     product: bool = False
     reduces: np.ufunc | None = None
+    spectral: bool = False
     hands_on: bool = False
     model: Callable[[Any], Any] | None = None
     ends: bool = False

@@ -20,27 +20,14 @@ Examples
 
 from typing import TYPE_CHECKING, Any
 
-import funcdiff.numpy.linalg.einsum
+# what most functions call; the rest is imported by `every` when one of it is called first
+import funcdiff.numpy.linalg.products
 import funcdiff.numpy.traced.array  # noqa: F401
-from funcdiff.numpy import composed, convolution, fourier, inspection, polynomials  # noqa: F401
-from funcdiff.numpy.choosing import placing, positions, selecting, sets, sorting  # noqa: F401
+from funcdiff.numpy.choosing import selecting  # noqa: F401
 from funcdiff.numpy.creation import like  # noqa: F401
-from funcdiff.numpy.linalg import (  # noqa: F401
-    decompositions,
-    norms,
-    products,
-    singular,
-    systems,
-)
 from funcdiff.numpy.memory import from_values  # noqa: F401
-from funcdiff.numpy.reductions import (  # noqa: F401
-    cumulative,
-    histograms,
-    quantiles,
-    reductions,
-    statistics,
-)
-from funcdiff.numpy.shapes import arranging, diagonals, joining, padding, windows  # noqa: F401
+from funcdiff.numpy.reductions import reductions, statistics  # noqa: F401
+from funcdiff.numpy.shapes import arranging, joining  # noqa: F401
 from funcdiff.numpy.traced import python_numbers  # noqa: F401
 from funcdiff.numpy.ufuncs import arithmetic, rounding  # noqa: F401
 

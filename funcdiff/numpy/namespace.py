@@ -118,7 +118,8 @@ class Namespace(ModuleType):
 
 
 def _is_dispatched(value: Any) -> bool:
-    return callable(value) and not isinstance(value, type) and value in dispatch.functions
+    is_function = callable(value) and not isinstance(value, type | np.ufunc)
+    return is_function and dispatch.implementation(value) is not None
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Final
 
 from funcdiff.core.atoms import Atom
 from funcdiff.core.builder import Builder, constant
+from funcdiff.core.late import late_import
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program, used_atoms
@@ -35,8 +36,7 @@ from funcdiff.passes.rewrites import (
     signs,
     structure,
 )
-from funcdiff.passes.rewrites.rewriting import Rewriter
-from funcdiff.passes.spectra import spectra
+from funcdiff.passes.rewrites.rewriting import Rewriter, Rules
 from funcdiff.passes.supports import masking
 from funcdiff.passes.supports.nesting import emit_nested
 from funcdiff.passes.supports.support import Support
@@ -130,8 +130,10 @@ def _vjp_program(eq: Equation) -> Program | None:
 
 def _rewrite_rule(program: Program) -> Callable[[Equation, list[Tracer]], Sequence[Tracer]]:
     """Return the function that records an equation of a program, rewritten."""
-    spectral = any(eq.primitive in spectra.primitives for eq in program.equations)
-    tables = (*_bits, kinks.rules, *((spectra.rules,) if spectral else ()))
+    spectral = any(eq.primitive.facts.spectral for eq in program.equations)
+    tables: tuple[Rules, ...] = (*_bits, kinks.rules)
+    if spectral:
+        tables += (late_import("funcdiff.passes.spectra.spectra").rules,)
     if any(eq.primitive in radii.MAKERS for eq in program.equations):
         emit = radii.RadialRewriter(*tables).emit
     else:

@@ -34,7 +34,7 @@ def test_the_page_is_what_its_generator_writes() -> None:
 
 
 def test_functions_without_a_derivative_are_covered_functions() -> None:
-    names = {coverage.short_name(function) for function in dispatch.functions}
+    names = {coverage.short_name(function) for function in dispatch.functions()}
     assert names >= coverage.LOCALLY_CONSTANT
 
 

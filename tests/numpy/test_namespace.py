@@ -1,5 +1,7 @@
 """`funcdiff.numpy`: every covered name is there, lists of traced numbers become arrays."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,21 @@ def test_every_covered_function_is_there_under_its_name() -> None:
     names = set(dir(fnp)) | {f"linalg.{n}" for n in dir(fnp.linalg)}
     names |= {f"fft.{n}" for n in dir(fnp.fft)}
     names |= {f"lib.stride_tricks.{n}" for n in dir(fnp.lib.stride_tricks)}
-    for function in dispatch.functions:
+    for function in dispatch.functions():
         name = dispatch.qualified_name(function).removeprefix("np.")
         if not name.startswith("_"):
             assert name in names, name
+
+
+def test_rare_functions_are_imported_when_one_is_called() -> None:
+    code = """
+import sys, numpy as np, funcdiff as fd
+assert not {"funcdiff.numpy.every", "funcdiff.ops.linalg.singular"} & sys.modules.keys()
+x = np.diag([3.0, 2.0])
+np.testing.assert_allclose(fd.jit(fd.grad(lambda x: np.linalg.norm(x, "nuc")))(x), np.eye(2))
+assert "funcdiff.numpy.every" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_name_that_is_listed_can_be_had() -> None:

@@ -55,7 +55,7 @@ def is_covered(name: str, value: Any) -> bool:
         return value in by_ufunc or value in dispatch.ufuncs
     if isinstance(value, type | float | ModuleType) or not callable(value):
         return name in ("c_", "r_")
-    return value in dispatch.functions
+    return dispatch.implementation(value) is not None
 
 
 def needs_no_rule(name: str, value: Any) -> bool:
@@ -288,7 +288,7 @@ def _described(signature: inspect.Signature) -> Described:
 
 SIGNATURES = {
     dispatch.qualified_name(function): (theirs, inspect.signature(ours))
-    for function, ours in dispatch.functions.items()
+    for function, ours in dispatch.functions().items()
     if (theirs := _signature(function)) is not None
 }
 

@@ -112,8 +112,8 @@ def test_nan_is_left_out_beside_a_complex_infinity(f: Any) -> None:
 def test_what_numpy_has_without_nan_is_entered_with_its_family() -> None:
     names = {name for name in dir(np) if name.startswith("nan")} - {"nan", "nan_to_num"}
     for name in names:
-        ours: Any = functions[getattr(np, name)]
-        plain: Any = functions[getattr(np, name.removeprefix("nan"))]
+        ours: Any = functions()[getattr(np, name)]
+        plain: Any = functions()[getattr(np, name.removeprefix("nan"))]
         assert ours.func is plain.func
         assert ours.__doc__ != plain.__doc__
 

@@ -72,7 +72,7 @@ CREATING: Final = {
 
 def _keywords() -> list[tuple[Callable[..., Any], str]]:
     found = []
-    for function in functions:
+    for function in functions():
         if not function.__module__.startswith("numpy") or function.__name__ in CREATING:
             continue
         found += [

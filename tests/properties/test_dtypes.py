@@ -33,7 +33,7 @@ UFUNCS: Final = sorted(
     {u for u in (*by_ufunc, *ufuncs) if u.signature is None}, key=lambda u: u.__name__
 )
 UNARY: Final = sorted(
-    (f for f in functions if f.__name__ not in _VALUES_DECIDE),
+    (f for f in functions() if f.__name__ not in _VALUES_DECIDE),
     key=lambda f: (str(f.__module__), f.__name__),
 )
 

@@ -20,7 +20,6 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.walk import maker, operands_of, walk
 from funcdiff.ops.linalg.degeneracy import eigen_differential_p
 from funcdiff.passes.simplify import inline_simplified_linear
-from funcdiff.passes.spectra import spectra
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.linearize import Linearized, linearize
 from funcdiff.transforms.transpose import transpose
@@ -163,7 +162,7 @@ def _push(op: Operation, active: Mask) -> Step:
 
 
 def _linearize(op: Operation, active: Mask) -> Linearized:
-    if op.calls_user or op.primitive in spectra.primitives:
+    if op.calls_user or op.primitive.facts.spectral:
         raise NeedsProgramError
     with Builder("operation", CLOSED) as builder:
         xs = [builder.input(t) for t in op.operands]

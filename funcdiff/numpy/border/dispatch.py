@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from funcdiff.core.late import late_import
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.without_axes import without_axes
 from funcdiff.numpy.messages.mistakes import cure_in_scipy
@@ -17,7 +18,7 @@ from funcdiff.numpy.messages.wrong_calls import explain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-functions: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
+_functions: Final[dict[Callable[..., Any], Callable[..., Any]]] = {}
 """NumPy function -> ours, of the same signature, which sees at least one traced array."""
 
 ufuncs: Final[dict[np.ufunc, Callable[..., Any]]] = {}
@@ -37,11 +38,22 @@ def implements(*names: Callable[..., Any] | str) -> Callable[[F], F]:
         for name in names:
             found = getattr(np, name, None) if isinstance(name, str) else name
             if found is not None:
-                table: dict[Any, Any] = ufuncs if isinstance(found, np.ufunc) else functions
+                table: dict[Any, Any] = ufuncs if isinstance(found, np.ufunc) else _functions
                 table[found] = function
         return function
 
     return enter
+
+
+def functions() -> Mapping[Callable[..., Any], Callable[..., Any]]:
+    """Return ours by NumPy's functions, importing those that are rarely needed, too."""
+    late_import("funcdiff.numpy.every")
+    return _functions
+
+
+def implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return our version of a NumPy function, None if there is none."""
+    return _functions.get(function) or functions().get(function)
 
 
 def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -52,7 +64,7 @@ def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
     UnsupportedNumPyError
         If there is none.
     """
-    ours = functions.get(function)
+    ours = implementation(function)
     if ours is None:
         raise unsupported(qualified_name(function))
     try:
@@ -82,7 +94,7 @@ def _returns_out(
     if "out" in kwargs:
         found = kwargs["out"]
     elif len(args) > 1 and any(result is x for x in args[1:]):
-        found = inspect.signature(functions[function]).bind(*args, **kwargs).arguments.get("out")
+        found = inspect.signature(_functions[function]).bind(*args, **kwargs).arguments.get("out")
     else:
         return False
     if result is not found or function is np.dot:
@@ -124,7 +136,7 @@ def unsupported(name: str, cure: str = "") -> UnsupportedNumPyError:
 
 def _near_misses(name: str) -> str:
     asked = name.split("(")[0].rsplit(".", 1)[-1]
-    known = {f.__name__: qualified_name(f) for f in functions}
+    known = {f.__name__: qualified_name(f) for f in functions()}
     known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
     known.pop(asked, None)
     near = [known[k] for k in difflib.get_close_matches(asked, sorted(known), n=3, cutoff=0.75)]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import bind
-from funcdiff.core.primitive import Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import real_part
@@ -134,6 +134,7 @@ eigh_p: Final = Primitive(
     impl=_eigh_impl,
     jvp=_eigh_jvp,
     linearize=_eigh_linearize,
+    facts=Facts(spectral=True),
 )
 
 
@@ -160,6 +161,7 @@ eigvalsh_p: Final = Primitive(
     impl=lambda p: lambda a: np.linalg.eigvalsh(a, "L" if p.lower else "U"),
     jvp=_eigvalsh_rule(_eigh_jvp),
     linearize=_eigvalsh_rule(_eigh_linearize),
+    facts=Facts(spectral=True),
 )
 
 

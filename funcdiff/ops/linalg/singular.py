@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.core.builder import bind, constant
-from funcdiff.core.primitive import NONE, Params, Primitive, Pushed, Tangents, Tracers, Types
+from funcdiff.core.primitive import NONE, Facts, Params, Primitive, Pushed, Tangents, Tracers, Types
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType, real_dtype
 from funcdiff.ops.elementwise.complex import conj, real_part
@@ -132,6 +132,7 @@ svdvals_p: Final = unary(
     abstract=_abstract_svdvals,
     impl=lambda _p: lambda a: np.linalg.svd(a, compute_uv=False),
     tangent=_svdvals_tangent,
+    facts=Facts(spectral=True),
 )
 
 
@@ -320,6 +321,7 @@ svd_p: Final = Primitive(
     impl=_svd_impl,
     jvp=_rule(_along_direction),
     linearize=_rule(_linear),
+    facts=Facts(spectral=True),
 )
 
 

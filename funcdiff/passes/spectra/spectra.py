@@ -339,12 +339,6 @@ def _twice(_emit: Emit, _p: Params, y: Tracer, *xs: Tracer) -> Tracer | None:
     return y if is_same(operands_of(y, head)[1], xs[0]) else None
 
 
-primitives: Final = frozenset((
-    eigh_p, eigvalsh_p, svd_p, svdvals_p,
-    spectral_p, spectral_sum_p, singular_function_p, singular_sum_p,
-))  # fmt: skip
-"""What the rules look for: they have nothing to say on a program with none of these."""
-
 rules: Final[Rules] = {
     contract_p: (_function_of_matrix, _inner_product),
     reduce_sum_p: (_sum_of_function,),

@@ -42,7 +42,7 @@ import funcdiff.scipy.special.elementary
 import funcdiff.scipy.special.results  # noqa: F401
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.errors import MissingDependencyError
-from funcdiff.numpy.border.dispatch import functions, ufuncs
+from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import handlers, operation_of
 from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.families import by_ufunc
@@ -94,7 +94,8 @@ def _enter_ufuncs() -> None:
 def _is_covered(value: Any) -> bool:
     if isinstance(value, np.ufunc):
         return value in by_ufunc or value in ufuncs or operation_of(value) is not None
-    return callable(value) and not isinstance(value, type) and value in functions
+    is_function = callable(value) and not isinstance(value, type | np.ufunc)
+    return is_function and implementation(value) is not None
 
 
 def __getattr__(name: str) -> Any:

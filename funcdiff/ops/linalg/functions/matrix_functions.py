@@ -205,7 +205,7 @@ def matrix_function(
         impl=impl,
         jvp=with_first(_jvp, outputs),
         transpose=with_first(_transpose, outputs) if directed else None,
-        facts=Facts(hands_on=True),
+        facts=Facts(hands_on=True, spectral=True),
     )
     return declared
 
@@ -356,6 +356,6 @@ def matrix_sum(name: str, params: type[MatrixSum]) -> Primitive[Any]:
         abstract=abstract,
         impl=lambda _p: lambda y, *_: y,
         jvp=forward,
-        facts=Facts(hands_on=True),
+        facts=Facts(hands_on=True, spectral=True),
     )
     return declared
