@@ -19,7 +19,7 @@ from funcdiff.errors import (
     UnsupportedNumPyError,
     user_location,
 )
-from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.integral import Integral, integral
@@ -381,9 +381,12 @@ def quad_vec(
         "quadrature": quadrature,
     }  # fmt: skip
 
+    kinds: list[Any] = []
+
     def twice(x: Any) -> Any:
-        y = _double(f(x, *args))
-        return y, y
+        y = array(f(as_number(x), *args))  # SciPy's points are Python numbers
+        kinds.append(y.dtype)
+        return _double(y), _double(y)
 
     g = attempt(lambda: closure(twice, NUMBER), a, b, points)
     if isinstance(g, Exception) or not (g.is_traced or has_tracer(a, b, points)):
@@ -397,4 +400,6 @@ def quad_vec(
             f"quad_vec of a traced integrand has no full_output and no workers, at "
             f"{user_location()}. Ask for them on plain arrays, outside of what is differentiated."
         )
-    return tuple(integrate_program("quad_vec", g, a, b, points, options))
+    value, error = integrate_program("quad_vec", g, a, b, points, options)
+    kind = kinds[-1] if kinds[-1].kind in "fc" else value.dtype
+    return value.astype(kind), error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
-from funcdiff.numpy.border.promotion import Traced, array, broadcast_to
+from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
 from funcdiff.ops.linalg.ldl import ldl as symmetric_factors
 from funcdiff.ops.linalg.matrices import adjoint, transposed
@@ -209,8 +209,17 @@ def _pseudoinverse(x: Any, atol: Any, rtol: Any, *, return_rank: bool, symmetric
 def norm(
     a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
 ) -> Any:
-    """Return a norm of vectors or matrices: zero has the derivative zero, ties share theirs."""
-    return np.linalg.norm(inexact(a), ord=ord, axis=axis, keepdims=keepdims)
+    """Return a norm of vectors or matrices: zero has the derivative zero, ties share theirs.
+
+    What SciPy asks of BLAS or LAPACK, as for an array in one piece, stands for a Python number.
+    """
+    x: Any = inexact(a)
+    found = np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    of_vector = x.ndim == 1 and x.size > 0 and ord in (None, 2)
+    of_matrix = x.ndim == 2 and min(x.shape) > 1 and ord in (1, np.inf)
+    if axis is not None or keepdims or x.dtype.char not in "fdFD" or not (of_vector or of_matrix):
+        return found
+    return as_number(array(found.astype(np.float64)))
 
 
 @covers("scipy.linalg", note="Permutation and scales are constant.")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.errors import ConcreteValueError, user_location
-from funcdiff.numpy.border.promotion import array
+from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, refusal
@@ -24,7 +24,7 @@ class ConvexHull(Holder):
     """The hull of traced points: its volume and area, by facets that are constants."""
 
     def __init__(self, points: Any, incremental: bool = False, qhull_options: Any = None) -> None:
-        self.points: Any = array(points)
+        self.points: Any = array(points).astype(np.float64)
         try:
             known = concrete_value(self.points)
         except ConcreteValueError:
@@ -37,9 +37,10 @@ class ConvexHull(Holder):
         middle = np.mean(np.asarray(known)[self._plain.vertices], axis=0)
         d = self.points.shape[1]
         edges = corners[:, 1:] - corners[:, :1]
-        self.volume = np.sum(np.abs(np.linalg.det(corners - middle))) / factorial(d)
+        volume: Any = np.sum(np.abs(np.linalg.det(corners - middle))) / factorial(d)
         squares = np.linalg.det(edges @ np.swapaxes(edges, 1, 2))
-        self.area = np.sum(np.sqrt(squares)) / factorial(d - 1)
+        area: Any = np.sum(np.sqrt(squares)) / factorial(d - 1)
+        self.volume, self.area = as_number(volume), as_number(area)
 
     def __getattr__(self, name: str) -> Any:
         if name in _COUNTS:

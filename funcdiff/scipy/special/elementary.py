@@ -32,7 +32,10 @@ def factorial(n: Any, exact: Any = False, extend: str = "zero") -> Any:
         )
     x: Any = widened(n)
     value = scipy_function("gamma")(x + 1)
-    return value if extend == "complex" else np.where(x < 0, 0, value)
+    if extend == "complex":
+        return value
+    found = np.where(x < 0, 0, value)
+    return found.astype(np.float64) if x.ndim and x.size else found  # as SciPy has it of arrays
 
 
 @for_traced

@@ -66,8 +66,8 @@ def adjoint_action(A: Any) -> Callable[[Any], Any]:
     return lambda x: np.conj(matrix.T @ np.conj(x))
 
 
-def right_side(A: Any, b: Any) -> tuple[Callable[[Any], Any], Any]:
-    """Return the action of a square A, and a right-hand side as a vector of their dtype."""
+def right_side(A: Any, b: Any, *dtypes: Any) -> tuple[Callable[[Any], Any], Any]:
+    """Return the action of a square A, and a right-hand side as a vector of all their dtypes."""
     act, shape, dtype = action(A)
     b = dense(b)
     if shape[0] != shape[1]:
@@ -75,7 +75,7 @@ def right_side(A: Any, b: Any) -> tuple[Callable[[Any], Any], Any]:
     if b.shape not in ((shape[0],), (shape[0], 1)):
         raise ValueError(f"shapes of A {shape} and b {b.shape} are incompatible")
     least = np.float64 if b.dtype.char not in "fdFD" else np.float32
-    return act, b.reshape(-1).astype(np.result_type(b.dtype, dtype or least, least))
+    return act, b.reshape(-1).astype(np.result_type(b.dtype, dtype or least, least, *dtypes))
 
 
 def solve_with_constants(
@@ -141,7 +141,7 @@ def _solver(name: str) -> Callable[..., Any]:
                 f"{name} with {' or '.join(_MEMORY)} of traced arrays, at {user_location()}: they "
                 "are written to. Leave them out."
             )
-        act, b = right_side(A, b)
+        act, b = right_side(A, b, *([np.float64] if name == "minres" else []))  # as SciPy's
         shift = keywords.pop("shift", 0.0)
         keywords |= {"x0": value_of(x0)} if x0 is not None else {}
         keywords = {key: value_of(value) for key, value in keywords.items()}
