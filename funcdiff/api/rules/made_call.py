@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -18,7 +18,7 @@ from funcdiff.api.calls.arguments import is_numeric, operand
 from funcdiff.api.calls.tracing import Trace, restore_kinds
 from funcdiff.api.rules.custom_call import Kind
 from funcdiff.api.rules.private_values import NO_CALL, Same, as_rule, own, read_only
-from funcdiff.api.rules.rule_results import Result, RuleName, match_cotangents, pair_of
+from funcdiff.api.rules.rule_results import PLAIN, Result, RuleName, match_cotangents, pair_of
 from funcdiff.backend.tape.tape import are_finite
 from funcdiff.core.builder import Builder
 from funcdiff.core.evaluate import executable
@@ -40,10 +40,6 @@ from funcdiff.space import zeros
 
 INSIDE = Policy(eager=True, severed=True, on_values="known")
 """A rule that closes over traced arrays, whose values it gets."""
-
-
-_LEAVES: Final = (np.ndarray, np.float64)
-"""What functions return most often."""
 
 
 class NeedsTracingError(Exception):
@@ -298,7 +294,7 @@ class MadeCall:
 
 def result_of_tree(tree: Any) -> Result:
     """Return what a container of values is."""
-    if type(tree) in _LEAVES and tree.dtype.char in "fdFD" and tree.dtype.isnative:
+    if type(tree) in PLAIN and tree.dtype.char in "fdFD" and tree.dtype.isnative:
         return _result_of_array(ArrayType(tree.shape, tree.dtype))
     leaves, structure = pytree.flatten(tree)
     numeric = tuple(map(is_numeric, leaves))

@@ -95,11 +95,14 @@ def running_rule(same: Same) -> Iterator[None]:
         _rule.set(outer)
 
 
+_LEAVES: Final = frozenset((np.ndarray, np.float64, float))
+
+
 def map_arrays(f: Callable[[Any], Any], tree: Any) -> Any:
     """Apply a function to every leaf of a container, which mostly is a tuple of arrays."""
     kind = type(tree)
-    if kind is np.ndarray:
-        return f(tree)
     if kind is tuple:
         return tuple([f(x) if type(x) is np.ndarray else map_arrays(f, x) for x in tree])
+    if kind in _LEAVES:
+        return f(tree)
     return pytree.map(f, tree)

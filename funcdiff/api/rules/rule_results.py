@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import FuncdiffError, OutputError, TracerError, user_location
 from funcdiff.ops.user.custom_rules import smooth
+
+PLAIN: Final = (np.ndarray, np.float64)
+"""What functions and rules return most often."""
 
 
 class Result(NamedTuple):
@@ -38,7 +41,7 @@ class Result(NamedTuple):
         type_ = self.types[0] if self.structure is pytree.LEAF and self.types else None
         return (
             type_ is not None
-            and type(value) is np.ndarray
+            and type(value) in PLAIN
             and value.shape == type_.shape
             and value.dtype == type_.dtype
         )
@@ -125,7 +128,7 @@ def match_cotangents(
     found: list[Any] = []
     is_traced = current_builder() is not None
     for k, (argument, ct) in enumerate(zip(arguments, returned, strict=True)):
-        if type(ct) is np.ndarray and not is_traced and argument.is_like(ct):  # most often
+        if type(ct) in PLAIN and not is_traced and argument.is_like(ct):  # most often
             found.append(ct)
             continue
         what = RuleName("backward", f, name, k)

@@ -344,6 +344,8 @@ def _private(x: Any) -> Any:
     """Return a number of a result as an operand, in memory of our own."""
     if type(x) is np.ndarray and x.shape and x.dtype.isnative:
         return x.copy()
+    if type(x) is np.float64:
+        return x
     return own(operand(x))[()]
 
 

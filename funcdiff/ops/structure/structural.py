@@ -203,8 +203,10 @@ def _select(mask: Any, x: Any, y: Any) -> Any:
     A mask in no order makes the processor guess wrong at every other element of `np.where`,
     which then takes several times as long.
     """
+    if type(mask) is not np.ndarray or mask.size < _FEW:
+        return np.where(mask, x, y)
     kind = _BITS.get(x.dtype)
-    if np.size(mask) < _FEW or kind is None or not all(map(_is_plain, (mask, x, y))):
+    if kind is None or not all(map(_is_plain, (mask, x, y))):
         return np.where(mask, x, y)
     result = np.empty(mask.shape, x.dtype)
     bits = result.view(kind)
