@@ -18,7 +18,7 @@ from funcdiff.api.rules.custom_call import Call
 from funcdiff.api.rules.private_values import NO_CALL, call_of_rule
 from funcdiff.api.rules.rule_results import Result
 from funcdiff.api.rules.value_call import REFUSED, ValueCall
-from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.builder import current_builder
 from funcdiff.errors import InputError, user_location
 
 P = ParamSpec("P")
@@ -111,7 +111,11 @@ class CustomFunction(ByParts, Generic[P, R]):
         positional = self._positional(args, kwargs) if kwargs or self._fixed else args
         result: R
         if builder.policy.on_values:
-            result = self._on_values(positional, builder)
+            made = ValueCall(
+                self._name, self._fixed, positional, builder, self, self._function,
+                self._returned, is_opaque=self._is_opaque,
+            )  # fmt: skip
+            result = made.make(self._jvp, self._vjp)
             if result is not REFUSED:
                 return result
         if has_rule:
@@ -131,14 +135,6 @@ class CustomFunction(ByParts, Generic[P, R]):
 
     def _plain(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
-
-    def _on_values(self, positional: tuple[Any, ...], builder: Builder) -> Any:
-        """Make the call on values, if it can be."""
-        call = ValueCall(
-            self._name, self._fixed, positional, builder, self, self._function, self._returned,
-            is_opaque=self._is_opaque,
-        )  # fmt: skip
-        return call.make(self._jvp, self._vjp)
 
     def _check_rule(self, rule: Any) -> None:
         if not callable(rule):

@@ -10,7 +10,6 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import (
-    FunctionName,
     as_tracers,
     type_of,
 )
@@ -103,7 +102,7 @@ class Call(Operands):
         operands: Sequence[Any] | None = None, types: Sequence[ArrayType] | None = None,
         weak: Sequence[bool] | None = None, has_aux: bool = False, kind: str = "",
     ) -> Trace:  # fmt: skip
-        who = f"{FunctionName(f)}, a rule of {self.name}," if kind else self.name
+        who = RuleName(kind, f, self.name) if kind else self.name
         try:
             return record(
                 f,
@@ -116,7 +115,7 @@ class Call(Operands):
                 weak=self.weak if weak is None else weak,
             )
         except Exception as error:
-            note_traced(error, RuleName(kind, f, self.name) if kind else self.name)
+            note_traced(error, who)
             raise
 
     def _on_arguments(self, f: Callable[..., Any]) -> Callable[[list[Tracer]], Any]:
@@ -136,7 +135,7 @@ class Call(Operands):
             return pair_of(applied(tracers), f, self.name, "forward rule", "residuals", cure)
 
         trace = self._trace(f, call, pending=pending, has_aux=True, kind="forward")
-        result_of(body).check(result_of(trace), self.name, f"the forward rule {FunctionName(f)}")
+        result_of(body).check(result_of(trace), RuleName("forward", f, self.name))
         return trace
 
     def _trace_backward(
@@ -177,14 +176,14 @@ class Call(Operands):
             tangents = pytree.unflatten(self.structure, spread)
             returned = f(*self.fixed, primals, tangents)
             out, tangent = pair_of(returned, f, self.name, "JVP rule", "tangent")
-            what = f"the JVP rule {FunctionName(f)} of {self.name}: the tangent"
+            what = RuleName("JVP", f, self.name, "the tangent")
             return out, fill_zeros(result_of(body).match_tangent(tangent, what), body_types)
 
         types = [*self.types, *(self.types[k] for k in places)]
         trace = self._trace(
             f, call, pending=pending, operands=operands, types=types, has_aux=True, kind="JVP"
         )  # fmt: skip
-        result_of(body).check(result_of(trace), self.name, f"the JVP rule {FunctionName(f)}")
+        result_of(body).check(result_of(trace), RuleName("JVP", f, self.name))
         return trace
 
     # ---- programs --------------------------------------------------------------------------

@@ -52,8 +52,9 @@ class NeedsTracingError(Exception):
 def call_on_values(
     f: Callable[..., Any],
     args: Sequence[Any],
-    who: object,
+    name: str,
     builder: Builder | None,
+    kind: str = "",
     same: Same = NO_CALL,
 ) -> Any:
     """Call the user's code with concrete arrays, as if nothing was being traced.
@@ -62,10 +63,12 @@ def call_on_values(
     ----------
     f, args
         The function or rule, and its arguments.
-    who
-        What messages call it.
+    name
+        What messages call the function.
     builder
         The trace that the call belongs to, if it is there still.
+    kind
+        Which rule of that function it is, if it is one.
     same
         The call whose rule it is, if that is to be known.
 
@@ -81,7 +84,7 @@ def call_on_values(
         if builder is not None and builder.refused is not before:
             builder.refused = before
             raise NeedsTracingError from error
-        explain(error, who)
+        explain(error, RuleName(kind, f, name) if kind else name)
         raise
     if builder is not None and builder.refused is not before:  # and was caught
         builder.refused = before
@@ -128,7 +131,7 @@ def turn_rule(trace: Trace, count: int, refusal: str) -> Turned:
     """Return a rule that was traced in its first `count` inputs, with the values of the others."""
     known = [_lasting(x) for x in trace.captures]
     # a rule that returns 0 * x means a zero, whose sign at some x is minus
-    vanishing = tuple([x.dtype.kind in "fc" and not np.any(x) for x in known])
+    vanishing = tuple([x.dtype.kind in "fc" and not x.any() for x in known])
     program = transposed_rule(trace.recording, count, vanishing)
     return Turned(program, known, refusal)
 
@@ -217,9 +220,7 @@ class MadeCall:
         assert self.backward is not None
         (rule, given), kind = self.backward, self.kind
         cotangent = self.result.like([read_only(conjugate(ct)) for ct in cts])
-        returned = self._run(
-            rule, (*given, cotangent), RuleName("backward", rule, self.name), NO_CALL
-        )
+        returned = self._run(rule, (*given, cotangent), "backward", NO_CALL)
         every = match_cotangents(kind.arguments, rule, self.name, returned)
         places = kind.places
         if False in active:
@@ -245,13 +246,11 @@ class MadeCall:
         assert self.push_rule is not None
         rule, primals, same = self.push_rule
         tangents = self.tangents([moving.get(k) for k in range(len(kind.floating))])
-        what = RuleName("JVP", rule, self.name)
-        returned = self._run(rule, (*self.fixed, primals, tangents), what, same)
+        returned = self._run(rule, (*self.fixed, primals, tangents), "JVP", same)
         out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
-        self.result.check(
-            result_of_tree(out), self.name, str(what).removesuffix(f" of {self.name}")
-        )
-        found = self.result.match_tangent(tangent, f"{what}: the tangent")
+        self.result.check(result_of_tree(out), RuleName("JVP", rule, self.name))
+        what = RuleName("JVP", rule, self.name, "the tangent")
+        found = self.result.match_tangent(tangent, what)
         wanted = [self.result.types[k] for k in smooth(self.result.types)]
         return self._keep([_or_zeros(t, type_) for t, type_ in zip(found, wanted, strict=True)])
 
@@ -272,17 +271,17 @@ class MadeCall:
 
     # ---- both --------------------------------------------------------------------------------
 
-    def _run(self, f: Callable[..., Any], args: Sequence[Any], who: object, same: Same) -> Any:
+    def _run(self, rule: Callable[..., Any], args: Sequence[Any], kind: str, same: Same) -> Any:
         """Run a rule on values, also if it closes over what was traced, whose values it gets."""
         try:
-            return call_on_values(f, args, who, self._builder(), same)
+            return call_on_values(rule, args, self.name, self._builder(), kind, same)
         except (NeedsTracingError, EscapedTracerError):
             outer = self._builder()
             if outer is None:
                 raise
-            with Builder(who, INSIDE) as inner:
+            with Builder(RuleName(kind, rule, self.name), INSIDE) as inner:
                 inner.parent = outer
-                return pytree.map(_plain_leaf, without_warnings(f, args))
+                return pytree.map(_plain_leaf, without_warnings(rule, args))
 
     def _keep(self, results: Sequence[Any]) -> list[Any]:
         """Return results in memory of our own, and look whether they are finite."""

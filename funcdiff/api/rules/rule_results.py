@@ -62,12 +62,12 @@ class Result(NamedTuple):
         wanted = [next(types) if on else None for on in self.numeric]
         return match_derivatives(tangent, self.structure, wanted, what, "the result")
 
-    def check(self, found: Result, name: str, what: str) -> None:
+    def check(self, found: Result, rule: RuleName) -> None:
         """Refuse what a rule returned first if it is not what the function returns."""
         if found.structure == self.structure and found.types == self.types:
             return
         raise OutputError(
-            f"{what} of {name} must return first what {name} returns, "
+            f"{rule} must return first what {rule.function} returns, "
             f"{show_types(self.structure, self.types)}, but returned "
             f"{show_types(found.structure, found.types)}, at {user_location()}. Convert or "
             "reshape it."
@@ -131,22 +131,22 @@ def match_cotangents(
         if type(ct) in PLAIN and not is_traced and argument.is_like(ct):  # most often
             found.append(ct)
             continue
-        what = RuleName("backward", f, name, k)
+        what = RuleName("backward", f, name, f"entry {k}")
         found += match_derivatives(ct, argument.structure, argument.types, what, f"argument {k}")
     return found
 
 
 class RuleName(NamedTuple):
-    """How messages call a rule, or an entry of what it returned; made out when it is shown."""
+    """How messages call a rule, or a part of what it returned; made out when it is shown."""
 
     kind: str
     rule: Callable[..., Any]
     function: str
-    entry: int | None = None
+    part: str = ""
 
     def __str__(self) -> str:
-        name = f"the {self.kind} rule {FunctionName(self.rule)} of {self.function}"
-        return name if self.entry is None else f"{name}: entry {self.entry}"
+        part = f": {self.part}" if self.part else ""
+        return f"the {self.kind} rule {FunctionName(self.rule)} of {self.function}{part}"
 
 
 def note_traced(error: Exception, who: object) -> None:

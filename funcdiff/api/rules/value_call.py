@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import FunctionName, is_array_without_axes, operand, type_of
+from funcdiff.api.calls.arguments import is_array_without_axes, operand, type_of
 from funcdiff.api.calls.tracing import rebuild, record
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rules.custom_call import Call, Kind, fill_zeros, kind_of
@@ -117,7 +117,7 @@ class ValueCall(Call):
     def _run_known(self) -> Any:
         """Call the function with arguments of which none is traced."""
         same = call_of_rule() or NO_CALL
-        return call_on_values(self._custom.untraced, self.args, self.name, self.builder, same)
+        return call_on_values(self._custom.untraced, self.args, self.name, self.builder, same=same)
 
     def _find_values(self, mode: str) -> None:
         """Find the values of all arguments."""
@@ -177,12 +177,11 @@ class ValueCall(Call):
     def _run_forward(
         self, call: MadeCall, forward: Callable[..., Any], backward: Callable[..., Any], mode: str
     ) -> Any:
-        who = RuleName("forward", forward, self.name)
         same = self._same()
-        returned = call_on_values(forward, self._given, who, self.builder, same)
+        returned = call_on_values(forward, self._given, self.name, self.builder, "forward", same)
         cure = " Return (out, None) if the backward rule needs nothing."
         out, residuals = pair_of(returned, forward, self.name, "forward rule", "residuals", cure)
-        call.result = self._result(out, same, who)
+        call.result = self._result(out, same, "forward", forward)
         kept = map_arrays(_residual, residuals)
         if mode == "pull":
             call.backward = backward, (*self.fixed, kept)
@@ -210,7 +209,6 @@ class ValueCall(Call):
 
     def _run_jvp_rule(self, call: MadeCall, rule: Callable[..., Any]) -> Any:
         """Run the rule on the values of the primals, recording what it does to the tangents."""
-        who = RuleName("JVP", rule, self.name)
         same = self._same()
         primals = tuple(self._given[k] for k in self.moving)
         types, places = self.kind.floating, self.kind.places
@@ -224,9 +222,10 @@ class ValueCall(Call):
             returned = rule(*self.fixed, primals, tangents)
             out, tangent = pair_of(returned, rule, self.name, "JVP rule", "tangent")
             out = pytree.map(self._result_of_rule, out)
-            call.result = self._result(out, same, who)
+            call.result = self._result(out, same, "JVP", rule)
             found.append(out)
-            arrived = call.result.match_tangent(tangent, f"{who}: the tangent")
+            what = RuleName("JVP", rule, self.name, "the tangent")
+            arrived = call.result.match_tangent(tangent, what)
             return fill_zeros(arrived, call.result.types)
 
         refusal = (
@@ -254,7 +253,7 @@ class ValueCall(Call):
         refusal: str,
     ) -> Turned:
         """Record a rule in its tangents or cotangents."""
-        who = f"{FunctionName(rule)}, a rule of {self.name},"
+        who = RuleName(kind, rule, self.name)
         call = forbid_changes(applied, who, "its input {}".format)
         try:
             blank = [None for _ in types]
@@ -270,7 +269,7 @@ class ValueCall(Call):
         except NeedsTracingError:
             raise
         except Exception as error:
-            explain(error, RuleName(kind, rule, self.name), "was recorded, to be transposed")
+            explain(error, who, "was recorded, to be transposed")
             raise
         return turn_rule(trace, len(types), refusal)
 
@@ -280,7 +279,7 @@ class ValueCall(Call):
         """Return what notes the result of the function, if that has to be found out."""
         return NO_CALL if self.kind in self._results else Same(self._custom, self._given)
 
-    def _result(self, out: Any, same: Same, who: RuleName) -> Result:
+    def _result(self, out: Any, same: Same, kind: str, rule: Callable[..., Any]) -> Result:
         """Return what the result of a rule is: refuse another container, or types, than `f` has.
 
         Of what it returned for arguments of these types before, that is known.
@@ -292,9 +291,7 @@ class ValueCall(Call):
         if known == found:
             return found
         results = same.results or (self._run_body(),)
-        result_of_tree(results[0]).check(
-            found, self.name, str(who).removesuffix(f" of {self.name}")
-        )
+        result_of_tree(results[0]).check(found, RuleName(kind, rule, self.name))
         if len(self._results) >= _RESULTS_KEPT:
             self._results.clear()
         self._results[self.kind] = found
