@@ -37,7 +37,7 @@ def test_a_rule_that_changes_an_argument_in_place_is_refused() -> None:
     c.defvjp(lambda v: (_raised_sum(v), None), lambda _, ct: (np.ones(2) * ct,))
     with pytest.raises(InputError, match=r"the forward rule .* of sum changes an input in place"):
         fd.grad(c)(np.ones(2))
-    with pytest.raises(InputError, match=r"the forward rule .* of sum changes its input 0 in place"):
+    with pytest.raises(InputError, match=r"forward rule .* of sum changes its input 0 in place"):
         fd.jit(fd.grad(c))(np.ones(2))
 
 
