@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate as plain
+from scipy.linalg import expm
 
 import funcdiff as fd
 from funcdiff.scipy import integrate
@@ -115,6 +116,28 @@ def test_stiff_equations_have_the_derivatives_of_their_steps(count: int) -> None
     for method in ("LSODA", "odeint"):
         slope = fd.jvp(partial(f, method=method), (1.0,), (1.0,))[1]
         np.testing.assert_allclose(slope, np.cos(np.full(count, 2.0)), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["odeint", "BDF"])
+@pytest.mark.parametrize("count", [3, 9])  # a system with a band, and step by step
+def test_components_that_are_coupled_have_the_derivatives_of_the_exponential(
+    count: int, method: str
+) -> None:
+    matrix = np.diag(np.linspace(-4.0, -1.0, count)) + np.diag(np.ones(count - 1), 1)
+
+    def last(p: Any) -> Any:
+        def rate(_t: Any, y: Any) -> Any:
+            return p * (matrix @ y)
+
+        options: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-9}
+        if method == "odeint":
+            return integrate.odeint(rate, np.ones(count), [0.0, 1.0], tfirst=True, **options)[1]
+        return integrate.solve_ivp(rate, (0.0, 1.0), np.ones(count), method, **options).y[:, -1]
+
+    expected = matrix @ expm(0.8 * matrix) @ np.ones(count)
+    np.testing.assert_allclose(fd.jvp(last, (0.8,), (1.0,))[1], expected, rtol=1e-5, atol=1e-6)
+    pulled = fd.vjp(last, 0.8)[1](expected)[0]
+    np.testing.assert_allclose(pulled, expected @ expected, rtol=1e-5)
 
 
 def test_every_component_may_have_a_tolerance_of_its_own() -> None:

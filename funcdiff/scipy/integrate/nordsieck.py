@@ -19,10 +19,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-LOW: Final = 6
-"""The order up to which fewer rows are kept."""
-
 HIGHEST: Final = 12
+
+ORDERS: Final = (6, 8, 10)
+"""Orders up to which fewer rows are kept."""
 
 
 class History(NamedTuple):

@@ -22,7 +22,7 @@ from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
 from funcdiff.passes.simplify import simplify
 from funcdiff.scipy.covered import load
-from funcdiff.scipy.integrate.nordsieck import LOW, History, history
+from funcdiff.scipy.integrate.nordsieck import ORDERS, History, history
 
 _ODEINT: Final[dict[str, tuple[str, Any]]] = {
     "rtol": ("rtol", 1.49012e-8), "atol": ("atol", 1.49012e-8), "h0": ("first_step", None),
@@ -143,8 +143,11 @@ class Solution:
     @property
     def method(self) -> str:
         """Which of `steps.METHODS` they are of."""
-        is_low = self._method == "LSODA" and all(s.order <= LOW for s in self.steps)
-        return "LSODA of low order" if is_low else self._method
+        if self._method != "LSODA":
+            return self._method
+        highest = max((s.order for s in self.steps), default=0)
+        few = next((n for n in ORDERS if n >= highest), None)
+        return "LSODA" if few is None else f"LSODA of order {few}"
 
 
 def solve(p: Settings, given: Given) -> Solution:

@@ -8,6 +8,7 @@ their solutions are given, from which the implicit function theorem makes the de
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,8 +25,6 @@ Solve: TypeAlias = Callable[[Callable[[Any], Any], Any], Any]
 
 
 _DIFFERENCES: Final = 8
-_ALL: Final = nordsieck.HIGHEST + 2
-_FEWER: Final = nordsieck.LOW + 2
 
 
 class Row(NamedTuple):
@@ -324,7 +323,11 @@ METHODS = {
     "DOP853": Method(lambda: RungeKutta("DOP853"), 7),
     "Radau": Method(Radau, 3),
     "BDF": Method(lambda: Multistep(_DIFFERENCES, has_differences=True), _DIFFERENCES),
-    "LSODA": Method(lambda: Multistep(_ALL, has_differences=False), _ALL),
-    "LSODA of low order": Method(lambda: Multistep(_FEWER, has_differences=False), _FEWER),
+    **{
+        "LSODA" + f" of order {n}" * (n < nordsieck.HIGHEST): Method(
+            partial(Multistep, n + 2, has_differences=False), n + 2
+        )
+        for n in (*nordsieck.ORDERS, nordsieck.HIGHEST)
+    },
 }
 """By name."""

@@ -8,7 +8,7 @@ times a number.  So the Jacobians of g are all that is found by products, one pe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,14 +21,24 @@ from funcdiff.core.program import Program
 from funcdiff.core.scope import without_recording
 from funcdiff.core.types import ArrayType
 from funcdiff.ops.user.solvers import entered
+from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.chains import before
 from funcdiff.scipy.integrate.closures import closure, rate_of
 from funcdiff.scipy.integrate.implicit import known_root
 from funcdiff.transforms.vmap import mapped
 
+_DENSE: Final = 48
+"""Numbers in a table up to which the system is one with a band."""
+
 _ITERATIONS: Final = 12
 _SETTLED: Final = float(np.finfo(float).eps) ** 0.4
-"""A change after which that of Newton's next iteration, about its square, does not matter."""
+"""A change after which that of Newton's next iteration, about its square, does not matter.
+
+With the system of an earlier iteration, it is about the product with the change of that one.
+"""
+
+_FALL: Final = 0.1
+"""By which changes have to fall for the next iteration to have the same system."""
 
 
 class Tables:
@@ -58,17 +68,21 @@ class Tables:
         """Return the tables, of values, by Newton's iteration from those that are near."""
         *known, tables = operands
         equation, slope = self._equation, self._slope
-        previous = np.inf
+        previous, first = np.inf, np.inf
+        system: _System | None = None
         for _ in range(_ITERATIONS):
-            missed = executable(equation.program)(*equation.captures, *known, tables)
-            at = [*slope.captures, *known, tables]
-            (change,) = solve("", slope.program, at, missed)
+            (missed,) = executable(equation.program)(*equation.captures, *known, tables)
+            is_new = system is None
+            system = system or _System(slope.program, [*slope.captures, *known, tables])
+            change = system.solve(missed)
             size = float(np.max(np.abs(change), initial=0.0))
             if not size < previous:
                 break
-            tables, previous = tables - change, size
-            if size < _SETTLED * float(np.max(np.abs(tables), initial=0.0)):
-                break
+            first = size if is_new else first
+            if first * size <= (_SETTLED * float(np.max(np.abs(tables), initial=0.0))) ** 2:
+                return tables - change
+            tables, system = tables - change, system if size < _FALL * previous else None
+            previous = size
         return tables
 
     def known(self, *operands: Any) -> Any:
@@ -86,39 +100,99 @@ def coefficients(lengths: Any, matrices: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 
 def solve(_name: str, program: Program, known: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """Solve the linear system of the tables, or the transposed one, of its program.
+    """Solve the linear system of the tables, or the transposed one, of its program."""
+    (right,) = values
+    return [_System(program, known).solve(right)]
+
+
+class _System:
+    """The linear system of the tables, or the transposed one, by its program.
 
     With J, the Jacobian of g, a step is x = A·x' + a·(J·y) + b.  It is solved for x by y = p + G·p,
     where p is the first row of A·x' + b and G = (1 - J)⁻¹·J.
     """
-    *_, moves, adds, _, _ = known
-    (right,) = values
-    steps, rows, n = right.shape
-    probes = np.zeros((n + 1, steps, rows, n))
-    probes[range(n), :, 0, range(n)] = 1
-    probes[n, 0, 0, 0] = 1
-    flags = (*(False for _ in known), True)
-    (found,) = executable(mapped(program, n + 1, flags))(*known, probes)
-    # what the first table reaches shows in which direction
-    turned = not (found[n, 1, 0, 0] if steps > 1 else np.any(found[:n, 0, 1]))
-    diagonal = np.append(0.0, moves[1:, 0, 0])
-    kept = 1 - (np.append(diagonal[1:], 0.0) if turned else diagonal)
-    jacobians = kept[:, None, None] * np.eye(n) - found[:n, :, 0].transpose(1, 2, 0)
-    if turned:
-        jacobians = jacobians.transpose(0, 2, 1)
-    g = np.linalg.solve(np.eye(n) - jacobians, jacobians)
-    x = np.array(right)
-    if turned:
-        for k in reversed(range(steps)):
-            if k + 1 < steps:
-                x[k] += moves[k + 1].T @ x[k + 1]
-            x[k, 0] += (adds[k] @ x[k]) @ g[k]
-    else:
-        for k in range(steps):
-            if k:
-                x[k] += moves[k] @ x[k - 1]
-            x[k] += adds[k, :, None] * (g[k] @ x[k, 0])
-    return [x]
+
+    def __init__(self, program: Program, known: Sequence[Any]) -> None:
+        *_, moves, adds, _, tables = known
+        self._moves, self._adds = moves, adds
+        steps, rows, n = tables.shape
+        probes = np.zeros((n + 1, steps, rows, n))
+        probes[range(n), :, 0, range(n)] = 1
+        probes[n, 0, 0, 0] = 1
+        flags = (*(False for _ in known), True)
+        (found,) = executable(mapped(program, n + 1, flags))(*known, probes)
+        # what the first table reaches shows in which direction
+        turned = self._turned = not (found[n, 1, 0, 0] if steps > 1 else np.any(found[:n, 0, 1]))
+        diagonal = np.append(0.0, moves[1:, 0, 0])
+        kept = 1 - (np.append(diagonal[1:], 0.0) if turned else diagonal)
+        jacobians = kept[:, None, None] * np.eye(n) - found[:n, :, 0].transpose(1, 2, 0)
+        if turned:
+            jacobians = jacobians.transpose(0, 2, 1)
+        self._g = np.linalg.solve(np.eye(n) - jacobians, jacobians)
+
+    def solve(self, right: Any) -> Any:
+        """Return x."""
+        steps, rows, n = right.shape
+        if rows * n <= _DENSE:
+            return self._solve_banded(right)
+        moves, adds, g, x = self._moves, self._adds, self._g, np.array(right)
+        if self._turned:
+            for k in reversed(range(steps)):
+                if k + 1 < steps:
+                    x[k] += moves[k + 1].T @ x[k + 1]
+                x[k, 0] += (adds[k] @ x[k]) @ g[k]
+        else:
+            for k in range(steps):
+                if k:
+                    x[k] += moves[k] @ x[k - 1]
+                x[k] += adds[k, :, None] * (g[k] @ x[k, 0])
+        return x
+
+    def _solve_banded(self, right: Any) -> Any:
+        """Return x of a triangular banded system: few numbers of each step by few of the other.
+
+        A step is ``x = M·x' + c``, where M is the move of each component and, between components,
+        G times ``ends·startsᵀ``.
+        """
+        steps, rows, n = right.shape
+        order = slice(None, None, -1 if self._turned else 1)
+        ends, _, turned_g = self._coupling
+        gathered = (self._adds[order, None] @ right[order]) if self._turned else right[:, :1]
+        c = right[order] + ends[:, :, None] * (gathered @ turned_g)
+        flat = c.transpose(0, 2, 1).reshape(-1, 1)
+        x, _ = load("scipy.linalg.lapack").dtbtrs(self._band, flat, uplo="L", diag="U")
+        return x.reshape(steps, n, rows).transpose(0, 2, 1)[order]
+
+    @cached_property
+    def _coupling(self) -> tuple[Any, Any, Any]:
+        """The vectors whose product couples components, and Gᵀ, in the order of the band."""
+        steps, rows = self._adds.shape
+        if not self._turned:
+            return self._adds, self._moves[:, 0], self._g.transpose(0, 2, 1)
+        starts = (self._ahead @ self._adds[::-1, :, None])[:, :, 0]
+        return np.eye(1, rows).repeat(steps, 0), starts, self._g[::-1]
+
+    @property
+    def _ahead(self) -> Any:
+        """The moves to the steps behind, backwards; what the last one meets is nothing."""
+        return np.concatenate([self._moves[1:], self._moves[:1]])[::-1]
+
+    @cached_property
+    def _band(self) -> Any:
+        ends, starts, turned_g = self._coupling
+        kinds = self._ahead if self._turned else self._moves.transpose(0, 2, 1)
+        (steps, rows), n = ends.shape, self._g.shape[-1]
+        outer, size = starts[1:, :, None] * ends[1:, None], rows * n
+        band = np.zeros((2 * size, steps * size), order="F")
+        blocks = np.lib.stride_tricks.as_strided(  # step, j, its place, i, its place
+            band.reshape(-1, order="A")[size:], (steps - 1, n, rows, n, rows),
+            [8 * k for k in (2 * size * size, rows * (2 * size - 1), 2 * size - 1, rows, 1)],
+        )  # fmt: skip
+        for i in range(n):
+            for j in range(n):
+                blocks[:, j, :, i] = -turned_g[1:, j, i, None, None] * outer
+            blocks[:, i, :, i] -= kinds[1:]
+        return band
 
 
 _SOLVER: Final = entered.enter("tables", solve)
