@@ -25,8 +25,8 @@ Every message has three parts: what happened, where, and what to write instead.
 """
 
 import os
+import site
 import sys
-import sysconfig
 from functools import lru_cache
 from types import FrameType
 
@@ -35,7 +35,7 @@ import numpy
 _OURS = os.path.dirname(__file__)
 _NUMPYS = os.path.dirname(numpy.__file__)
 _PYTHONS = (os.path.dirname(os.__file__) + os.sep, "<frozen ")
-_INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+_INSTALLED = tuple(site.getsitepackages())
 """Where packages are installed, which may be inside the folder of the standard library."""
 
 

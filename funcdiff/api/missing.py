@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
 import numpy as np
+
+from funcdiff.core.late import close_matches
 
 _NOTHING_STORED: Final = (
     "Nothing is stored in arrays: fd.grad(f)(x) returns the gradient, and "
@@ -60,5 +61,5 @@ def missing(name: str, public: Sequence[str], layers: Sequence[str]) -> str:
         return f"{found}. It is fd.nn.{name}."
     if callable(getattr(np, name, None)):
         return f"{found}. Use np.{name}: NumPy's own functions are differentiated."
-    near = get_close_matches(name, public, 3)
+    near = close_matches(name, public, 3)
     return f"{found}. Did you mean {', '.join(near)}?" if near else found

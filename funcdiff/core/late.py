@@ -46,3 +46,7 @@ def late(module: str, name: str) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     return call
+
+
+close_matches: Final = late("difflib", "get_close_matches")
+"""Find what is meant by a name that is not known, for messages."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from functools import cache
-from typing import Any, Final, Generic, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, dataclass_transform
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -117,8 +117,7 @@ Variant: TypeAlias = Callable[[Any], Callable[..., Any]]
 """As `impl` of a primitive: ``variant(p) -> function`` of the operand arrays."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(NamedTuple):
     """What the structure of an operation tells those who analyse programs.
 
     Every default is right for any operation: a fact that is not stated costs speed, or a zero that

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
+from funcdiff.core.late import close_matches
 from funcdiff.errors import ParseError
 
 T = TypeVar("T")
@@ -163,5 +163,5 @@ def _tokens(line: str, number: int) -> Iterable[Token]:
 
 def near_misses(name: str, known: Iterable[str]) -> str:
     """Return a hint at names that are like the one found."""
-    found = difflib.get_close_matches(name, sorted(known), n=2)
+    found = close_matches(name, sorted(known), n=2)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""

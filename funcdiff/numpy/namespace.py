@@ -7,7 +7,6 @@ dispatch at all (`array`, `full`, `arange`, ...) is ours.  Everything else is Nu
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
@@ -18,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.builder import current_builder
+from funcdiff.core.late import close_matches
 from funcdiff.numpy.border import dispatch
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.concatenator import c_, r_
@@ -110,7 +110,7 @@ class Namespace(ModuleType):
         return sorted(name for name in names if not name.startswith("_"))
 
     def _missing(self, name: str) -> AttributeError:
-        near = difflib.get_close_matches(name, dir(self), n=3, cutoff=0.6)
+        near = close_matches(name, dir(self), n=3, cutoff=0.6)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         return AttributeError(
             f"{self._plain} has no attribute {name!r}, nor has {self.__name__}.{hint}"

@@ -10,7 +10,7 @@ derivative.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -121,7 +121,7 @@ def elementwise(
         abstract,
         impl=lambda _p: ufunc,
         jvp=forward,
-        facts=replace(facts, pointwise=True),
+        facts=facts._replace(pointwise=True),
     )
     op = Elementwise(primitive, ufunc)
     if isinstance(ufunc, np.ufunc):
@@ -196,7 +196,7 @@ def linear(
         pushed[operands] = map(instantiate, ts[operands], (x.type for x in xs[operands]))
         return ys, bind(primitive, p, *pushed)
 
-    facts = replace(facts, linear=operands)
+    facts = facts._replace(linear=operands)
     primitive = Primitive(
         name, params, abstract, impl, jvp or forward, transpose, batch, facts=facts
     )

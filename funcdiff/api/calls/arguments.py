@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.core.late import close_matches
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.errors import InputError, user_location
@@ -79,7 +79,7 @@ def check_optional_functions(transform: str, **given: Any) -> None:
 
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return what messages ask about a name that is not known: whether a near one is meant."""
-    near = get_close_matches(name, list(known), 1)
+    near = close_matches(name, list(known), 1)
     return f"Did you mean {near[0]!r}?" if near else otherwise
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
+from funcdiff.core.late import close_matches
 from funcdiff.errors import InputError, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,7 +54,7 @@ def _explanation(
     known = [p.name for p in inspect.signature(transform).parameters.values()]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
     if unknown:
-        near = get_close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
+        near = close_matches(_OTHERS.get(unknown[1], unknown[1]), known[1:], 1)
         cure = f"Did you mean {near[0]}=?" if near else f"It has {', '.join(known)}."
         return f"{name} has no keyword {unknown[1]}=, at {place}. {cure}"
     if not args and known[0] not in kwargs:

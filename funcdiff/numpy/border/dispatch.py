@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from funcdiff.core.late import late_import
+from funcdiff.core.late import close_matches, late_import
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.without_axes import without_axes
 from funcdiff.numpy.messages.mistakes import cure_in_scipy
@@ -139,7 +138,7 @@ def _near_misses(name: str) -> str:
     known = {f.__name__: qualified_name(f) for f in functions()}
     known |= {u.__name__: f"np.{u.__name__}" for u in ufuncs}
     known.pop(asked, None)
-    near = [known[k] for k in difflib.get_close_matches(asked, sorted(known), n=3, cutoff=0.75)]
+    near = [known[k] for k in close_matches(asked, sorted(known), n=3, cutoff=0.75)]
     return f" Covered and similar: {', '.join(near)}." if near else ""
 
 

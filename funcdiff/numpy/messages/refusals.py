@@ -6,12 +6,10 @@ no rule, because no traced array can get into them, have a table of their own, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Names that are refused for one reason.
 
     Parameters

@@ -7,10 +7,9 @@ of a slice of nothing but NaN, the function of the family says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from funcdiff.space import kept_axes
 # ---- members -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """What sets a function apart from the others of its family.
 
     Attributes
@@ -89,14 +87,14 @@ def family(*members: Member) -> Callable[[Callable[..., Any]], Callable[..., Any
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for member in members:
             _enter(function, member)
-            _enter(function, replace(member, name=f"nan{member.name}", skips_nan=True))
+            _enter(function, member._replace(name=f"nan{member.name}", skips_nan=True))
         return function
 
     return enter
 
 
 def _enter(function: Callable[..., Any], member: Member) -> None:
-    ours: Any = partial(function, replace(member, name=f"np.{member.name}"))
+    ours: Any = partial(function, member._replace(name=f"np.{member.name}"))
     ours.__name__ = function.__name__
     ours.__doc__ = member.doc.format(member.without if member.skips_nan else "")
     implements(member.name)(ours)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
-from string import ascii_lowercase
 from typing import Any, Final
 
 import numpy as np
@@ -114,7 +113,7 @@ def _diagonal_adjugate(s: Any, directions: Sequence[Any]) -> Any:
     """
     n, count = s.shape[-1], len(directions) + 1
     rest = _products_without(s, count)
-    letters = ascii_lowercase[:count]
+    letters = "abcdefghijklmnopqrstuvwxyz"[:count]
     result = np.zeros((*s.shape, n), rest.dtype if not directions else directions[0].dtype)
     for sigma in permutations(range(count)):
         terms = [f"...{letters[k]}{letters[sigma[k]]}" for k in range(1, count)]

@@ -63,11 +63,10 @@ def _abstract(name: str, p: Fourier, x: ArrayType, kinds: str, length: int) -> A
 
 def _transform(
     name: str,
-    function: Callable[..., Any],
     abstract: Callable[[Fourier, ArrayType], ArrayType],
     transpose: Callable[[Fourier, Tracer], Tracer],
 ) -> Primitive[Fourier]:
-    """Declare a transform by NumPy's function, its type, and its transpose without ``Pᵀ``."""
+    """Declare a transform of NumPy's by its name, its type, and its transpose without ``Pᵀ``."""
 
     def transposed(p: Fourier, types: Types, cts: Sequence[Any], _xs: Tangents) -> list[Tracer]:
         whole = convert(transpose(p, cts[0]), types[0].dtype)
@@ -77,9 +76,13 @@ def _transform(
         name,
         Fourier,
         abstract=lambda p, x: (abstract(p, x),),
-        impl=lambda p: lambda x: function(x, p.points, p.axis, p.norm),
+        impl=lambda p: _applied(getattr(np.fft, name), p),
         transpose=transposed,
     )
+
+
+def _applied(function: Callable[..., Any], p: Fourier) -> Callable[[Any], Any]:
+    return lambda x: function(x, p.points, p.axis, p.norm)
 
 
 def _resize(x: Tracer, axis: int, length: int) -> Tracer:
@@ -98,8 +101,8 @@ def _abstract_fft(p: Fourier, x: ArrayType) -> ArrayType:
     return _abstract("fft", p, x, "fc", p.points).with_dtype(complex_dtype(x.dtype))
 
 
-fft_p: Final = _transform("fft", np.fft.fft, _abstract_fft, lambda p, ct: fft(ct, p))
-ifft_p: Final = _transform("ifft", np.fft.ifft, _abstract_fft, lambda p, ct: ifft(ct, p))
+fft_p: Final = _transform("fft", _abstract_fft, lambda p, ct: fft(ct, p))
+ifft_p: Final = _transform("ifft", _abstract_fft, lambda p, ct: ifft(ct, p))
 
 
 def fft(x: Tracer, p: Fourier) -> Tracer:
@@ -136,13 +139,11 @@ def _abstract_irfft(p: Fourier, x: ArrayType) -> ArrayType:
 
 rfft_p: Final = _transform(
     "rfft",
-    np.fft.rfft,
     _abstract_rfft,
     lambda p, ct: irfft(_weigh(conj(ct), p, 0.5), _opposite(p)),
 )
 irfft_p: Final = _transform(
     "irfft",
-    np.fft.irfft,
     _abstract_irfft,
     lambda p, ct: conj(_weigh(rfft(ct, _opposite(p)), p, 2)),
 )
