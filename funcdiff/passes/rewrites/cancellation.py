@@ -21,7 +21,7 @@ from funcdiff.core.primitive import Params, Primitive
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import maker, operands_of
-from funcdiff.ops.elementwise.mathematics import div, reciprocal, sub
+from funcdiff.ops.elementwise.mathematics import div, reciprocal, square, sub
 from funcdiff.ops.structure.structural import Permutation, Shape, permute_p, reshape_p
 from funcdiff.passes.rewrites.rewriting import Emit, Rule, Rules
 from funcdiff.space import (
@@ -143,6 +143,13 @@ def _read_quotient(
     return inverse if inverse is None or not above else _times(above[0], inverse)
 
 
+def _read_square(
+    reader: _Reader, _p: Params, xs: Sequence[Tracer], places: Sequence[_Place]
+) -> _Polynomial | None:
+    x = reader.read(xs[0], places)
+    return _times(x, x)
+
+
 def _read_broadcast(
     reader: _Reader, p: Broadcast, xs: Sequence[Tracer], places: Sequence[_Place]
 ) -> _Polynomial:
@@ -232,6 +239,7 @@ _RULES: Final[dict[Primitive[Any], Callable[..., _Polynomial | None]]] = {
     ),
     neg_p: lambda reader, _p, xs, places: _scale(reader.read(xs[0], places), -1.0),
     mul_p: _read_product,
+    square.primitive: _read_square,
     div.primitive: _read_quotient,
     reciprocal.primitive: _read_quotient,
     broadcast_p: _read_broadcast,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.benchmarks.workloads.causes import PEAKS, cause
 from tests.benchmarks.workloads.peaks import COUNTED
-from tests.benchmarks.workloads.ratios import PEERS, Measured, Setting, table
+from tests.benchmarks.workloads.ratios import OURS, PEERS, Measured, Setting, table
 from tests.benchmarks.workloads.tables import milliseconds
 from tests.benchmarks.workloads.timing import Figures
 
@@ -20,7 +20,7 @@ TOLERATED_PEAK: Final = 1.2
 def times(setting: Setting, figures: Sequence[Figures]) -> str:
     """Return the section of times."""
     by_hand, *others = PEERS
-    names = [by_hand, "fd.jit", "fd", *others]
+    names = [by_hand, *OURS, *others]
     rows = [
         [f.name, *(milliseconds(f.median(name)) if name in f.seconds else "–" for name in names)]
         for f in figures

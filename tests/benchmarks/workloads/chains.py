@@ -47,6 +47,11 @@ def scalar_gradient(x: float) -> float:
     return g
 
 
+def single_gradient(x: Any) -> Any:
+    """Return the gradient of `total` at an array of one number."""
+    return np.array([scalar_gradient(x.item())])
+
+
 def of_array(n: int, dtype: type = np.float64) -> Workload:
     """Return the chain of n numbers."""
     suffix = ", float32" if dtype is np.float32 else ""
@@ -54,7 +59,7 @@ def of_array(n: int, dtype: type = np.float64) -> Workload:
         name=f"tanh chain, n = {n}{suffix}",
         arguments=lambda rng: (rng.normal(size=n).astype(dtype),),
         function=total,
-        by_hand=gradient,
+        by_hand=gradient if n > 1 else single_gradient,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tests.benchmarks.workloads.ratios import OURS
 from tests.benchmarks.workloads.timing import Figures
 
-OURS = ("fd.jit", "fd")
 
 
 def ratios(run: dict[str, Any]) -> dict[tuple[str, str], float]:

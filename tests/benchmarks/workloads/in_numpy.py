@@ -49,6 +49,11 @@ def funcdiff_jit(w: Workload) -> Function:
     return fd.jit(funcdiff_eager(w))
 
 
+def funcdiff_native(w: Workload) -> Function:
+    """Return funcdiff's compiled derivative, elementwise operations as machine code."""
+    return fd.jit(funcdiff_eager(w), engine="llvm")
+
+
 def autograd(w: Workload) -> Function:
     """Return HIPS autograd's derivative."""
     ag = loaded("autograd", "autograd.numpy", "autograd.scipy.special", "autograd.scipy.signal")

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from tests.benchmarks.workloads.causes import TOLERATED, cause
 from tests.benchmarks.workloads.timing import Figures
 
+OURS: Final = ("fd.jit", "fd.jit, llvm", "fd")
+"""Ways of funcdiff's."""
 GOAL: Final = 1.0
 """The ratio below which a cell is marked: funcdiff is to be as fast, at least."""
 PEERS: Final = (
@@ -96,7 +98,7 @@ def shortfalls(found: Measured) -> str:
 
 def means(found: Measured, others: Sequence[str] = PEERS) -> str:
     """Return the section of geometric means over the workloads in which both took part."""
-    columns = [(name, setting) for name in ("fd.jit", "fd") for setting in found]
+    columns = [(name, setting) for name in OURS for setting in found]
     rows = [[o, *(mean(found[s], o, name) for name, s in columns)] for o in others]
     head = ["against", *(f"`{name}`, {setting}" for name, setting in columns)]
     return "## Geometric means\n\n" + table(head, rows)
@@ -128,7 +130,9 @@ KINDS: Final[Mapping[str, Callable[[Figures], bool]]] = {
 }
 PAIRS: Final = (
     ("fd.jit", "by hand"),
+    ("fd.jit, llvm", "by hand"),
     ("fd.jit", "jax.jit, own"),
+    ("fd.jit, llvm", "jax.jit, own"),
     ("fd", "autograd"),
     ("fd", "torch, own"),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.benchmarks.workloads.ratios import PEERS
 from tests.benchmarks.workloads.timing import Figures
 
-PEERS = ("by hand", "fd", "autograd", "jax.jit", "jax.jit, own", "torch", "torch, own")
+OTHERS = ("by hand", "fd.jit, llvm", "fd", *PEERS[1:])
 
 
 def milliseconds(seconds: float) -> str:
@@ -14,7 +15,7 @@ def milliseconds(seconds: float) -> str:
 
 def head(threads: int, bits: int) -> str:
     """Return the head of the lines."""
-    columns = "".join(f"{name:>13}" for name in PEERS)
+    columns = "".join(f"{name:>13}" for name in OTHERS)
     return (
         f"{threads} thread(s), vectors of {bits} bits: "
         "ms of fd.jit, then the time of each over that of fd.jit (medians)\n"
@@ -27,7 +28,7 @@ def line(figures: Figures) -> str:
     if "fd.jit" not in figures.seconds:
         return f"{figures.name:48} {figures.left_out}"
     cells = []
-    for name in PEERS:
+    for name in OTHERS:
         ratio = figures.ratio(name, "fd.jit")
         cells.append("-" if ratio is None else f"{ratio:.2f}")
     reasons = "".join(
