@@ -47,6 +47,7 @@ from funcdiff.core.builder import Builder, builders, current_builder
 from funcdiff.core.decisions import Decisions
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, InputError, user_location
+from funcdiff.passes.recorded import recorded
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -253,7 +254,7 @@ class JittedFunction(ByParts, Generic[P, R]):
         self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Kind
     ) -> Straight:
         """Compile a trace that decided nothing, and keep that unless it ends with one outside."""
-        program = program_of_trace(trace)
+        program = recorded(trace.recording)
         found = Straight(program, trace)
         outside = current_builder()
         observed = outside is not None and outside.taps is not None

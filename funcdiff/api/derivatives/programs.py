@@ -16,6 +16,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.complex import conj
 from funcdiff.ops.user.linear_part import has_hidden
+from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import (
     inline_simplified,
     inline_simplified_linear,
@@ -88,7 +89,7 @@ def gradient_program(
     elementwise: bool = False,
 ) -> Gradient:
     """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array."""
-    program = simplify.__wrapped__(program_of(*recording))
+    program = recorded.__wrapped__(recording)
     if not program.outputs:
         return Gradient(None, None)
     type_ = program.output_types[0]
@@ -120,7 +121,7 @@ def derivative_program(recording: Recording, place: int, n: int, results: int) -
 
     The other outputs follow as they are.
     """
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     types = program.input_types
     active = tuple(k == place for k in range(len(types)))
     derived = select_outputs(program, slice(results))
@@ -160,7 +161,7 @@ class Pullback(NamedTuple):
 @memoised
 def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
     """Derive the pullback of the first `results` outputs to the first `count` inputs."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     split = split_results(program, count, results)
     types, mask = program.output_types[:results], split.mask
     with Builder("vjp", SHARED) as builder:
@@ -178,7 +179,7 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
 @memoised
 def jvp_program(recording: Recording, count: int, results: int) -> Program:
     """Derive the program of all outputs, and tangents of the first `results` ones."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     total = len(program.outputs)
     active = (True,) * count + (False,) * (len(program.inputs) - count)
     wanted = (True,) * results + (False,) * (total - results)
@@ -193,7 +194,7 @@ def jvp_program(recording: Recording, count: int, results: int) -> Program:
 @memoised
 def linearize_programs(recording: Recording, count: int, results: int) -> Linearized:
     """Derive the values, and the first `results` as a linear function of tangents."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
     return split._replace(primal=_primal(split), linear=simplify_linear(split.linear, linear))

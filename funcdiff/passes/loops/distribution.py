@@ -14,27 +14,56 @@ from funcdiff.core.atoms import Atom, Var
 from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
+from funcdiff.core.primitive import NONE
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.walk import Rule, inline, map_nested, needed_equations, nested, rearrange, walk
+from funcdiff.core.walk import (
+    Rule,
+    inline,
+    made_by,
+    map_nested,
+    needed_equations,
+    nested,
+    rearrange,
+    walk,
+)
 from funcdiff.ops.control.scan import Scan, scan, scan_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import concatenate, reshape
 from funcdiff.passes.loops.stages import Stages, needed_after, part, stages
 from funcdiff.passes.rewrites import algebra, logic, products, structure
-from funcdiff.passes.rewrites.rewriting import Rewriter
+from funcdiff.passes.rewrites.rewriting import Emit, Rewriter
 from funcdiff.space import Axes, add_p, broadcast, reduce_sum_p, splat
 from funcdiff.transforms.vmap import mapped
 
 _SHORTEST: Final = 4
 """Iterations from which it pays."""
 
+
+def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
+    """Σ(x + y) = Σx + Σy, if those are sums of products, which are products of matrices."""
+    found = made_by(x, add_p)
+    if found is None or not all(map(_is_sum_of_products, found[1])):
+        return None
+    return emit(add_p, NONE, *(emit(reduce_sum_p, p, term) for term in found[1]))
+
+
+def _is_sum_of_products(x: Tracer) -> bool:
+    if made_by(x, contract_p) is not None:
+        return True
+    found = made_by(x, add_p)
+    return found is not None and all(map(_is_sum_of_products, found[1]))
+
+
 _rewriter: Final = Rewriter(
     algebra.rules,
     structure.rules,
     logic.rules,
-    {(reduce_sum_p, contract_p): products.rules[reduce_sum_p, contract_p]},
+    {
+        (reduce_sum_p, contract_p): products.rules[reduce_sum_p, contract_p],
+        (reduce_sum_p, add_p): (_sum_of_sums,),
+    },
 )
 
 

@@ -9,7 +9,6 @@ from tests.benchmarks.workloads.ratios import OURS
 from tests.benchmarks.workloads.timing import Figures
 
 
-
 def ratios(run: dict[str, Any]) -> dict[tuple[str, str], float]:
     """Return the time over that by hand, for each workload and way of funcdiff's."""
     found = {}

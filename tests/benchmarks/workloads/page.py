@@ -54,8 +54,8 @@ are compiled and allocators have their memory; a slow one is called once more, a
 some rounds only. Each setting below has a process of its own.{note}
 
 - `fd.jit` is `fd.jit(fd.grad(f))`, and `fd` is `fd.grad(f)`, which traces `f` in every call.
-- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: chains of
-  elementwise operations are loops of machine code (see [`jit`](jit.md)).
+- `fd.jit, llvm` is `fd.jit(fd.grad(f), engine="llvm")`, which needs the package `llvmlite`: chains
+  of elementwise operations are loops of machine code (see [`jit`](jit.md)).
 - **by hand** is the derivative by somebody who tried: products of matrices where they replace
   temporaries, one forward pass that is used again, `out=` and sums in place, Python's numbers where
   arrays are of two elements, and SciPy where it has what is wanted (inverses of factors, sparse

@@ -1,0 +1,28 @@
+"""Programs of recordings, to be compiled and differentiated: simplified, and long ones in loops.
+
+A Python loop of 10⁵ turns is a program of as many equations, and its derivative one of several
+times as many; of a `scan` the derivative is derived once, for all iterations.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from funcdiff.core.memo import memoised
+from funcdiff.core.program import Program
+from funcdiff.core.recording import Recording, program_of
+from funcdiff.passes.loops.distribution import distribute
+from funcdiff.passes.loops.rolling import roll
+from funcdiff.passes.simplify import simplify
+
+LONG: Final = 3000
+"""Equations from which loops are looked for: below, what is repeated runs as quickly without."""
+
+
+@memoised
+def recorded(recording: Recording) -> Program:
+    """Return the program of a recording: if it is long and nobody reads it, with loops in it."""
+    program = simplify.__wrapped__(program_of(*recording))  # which would take too much memory
+    if len(program.equations) < LONG or program.origins is not None:
+        return program
+    return distribute.__wrapped__(roll.__wrapped__(program))
