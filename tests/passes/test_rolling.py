@@ -200,6 +200,20 @@ def test_a_sum_over_neighbours_needs_no_loop() -> None:
     assert not loops(program)
 
 
+def test_sums_of_products_over_the_turns_of_a_loop_are_products() -> None:
+    def f(A: Any, y: Any) -> Any:
+        def step(y: Any, _row: Any) -> tuple[Any, None]:
+            return y + 0.1 * np.sin(A @ np.cos(A @ y)), None
+
+        return np.sum(fd.scan(step, y, length=LENGTH)[0] ** 2)
+
+    _, A = xs = arguments()
+    program = fd.trace(fd.grad(f))(A, xs[0][:4])
+    require_same(program, [A, xs[0][:4]])
+    squares = [v.type.shape for eq in distribute(program).equations for v in eq.results]
+    assert (LENGTH, 4, 4) not in squares
+
+
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_loops_give_the_same(seed: int) -> None:
