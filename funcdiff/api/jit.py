@@ -28,6 +28,7 @@ from funcdiff.api.calls.operands import Operands
 from funcdiff.api.calls.tracing import Trace, copy_arrays, nested_policy, record
 from funcdiff.api.calls.transformed import ByParts
 from funcdiff.api.calls.wrong_calls import explains_calls
+from funcdiff.api.compiling.constants import fastest_with
 from funcdiff.api.compiling.guarded import (
     Guarded,
     RecompilationWarning,
@@ -40,7 +41,6 @@ from funcdiff.api.compiling.straight import Straight, rebuild_results, shortcut
 from funcdiff.api.control.bodies import forbid_changes
 from funcdiff.api.rolling.decisions import Rolling
 from funcdiff.backend.checking import with_check
-from funcdiff.backend.compiled import fastest
 from funcdiff.backend.kernels.kernels import kernel
 from funcdiff.backend.native import compiling
 from funcdiff.core.builder import Builder, builders, current_builder
@@ -262,7 +262,8 @@ class JittedFunction(ByParts, Generic[P, R]):
             return found  # what it closes over, or notes its taps, is an outer trace, which ends
         # arrays that are closed over have, for good, the values they have now
         kept = copy_arrays(trace.captures)
-        trace, execute = trace._replace(captures=kept), fastest(program, native=self._native)
+        trace, first = trace._replace(captures=kept), len(program.inputs) - len(kept)
+        execute = fastest_with(program, first, kept, native=self._native)
         # which runs here first, before it may run directly
         found = Straight(program, trace, with_check(program, execute, exact=False))
         self._keep(kind, found)

@@ -9,14 +9,17 @@ from typing import Final
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
-from funcdiff.core.primitive import Params
+from funcdiff.core.primitive import NONE, Params
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
+from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by, map_nested, walk
+from funcdiff.ops.elementwise.logic import logical_and, logical_not, not_equal
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
+from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
 from funcdiff.passes.rewrites import algebra, logic, numbers, signs, structure
-from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rules
+from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rules, is_same
 from funcdiff.space import add_p, mul_p, neg_p, splat
 
 
@@ -60,6 +63,54 @@ def _scale_of_scaled(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | No
     return emit(mul_p, p, constant(number, x.type), inner[1])
 
 
+def _as_it_is(_emit: Emit, _p: Params, x: Tracer) -> Tracer:
+    """stop_gradient(x) = x, where nothing is differentiated any more."""
+    return x
+
+
+def _is_truth(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """number(m) ≠ 0 = m, for a boolean m."""
+    found = made_by(x, convert_p)
+    return found[1][0] if found and found[1][0].dtype == BOOL and splat(y) == 0 else None
+
+
+def _select_once(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, select(n, x, c), c) = select(m ∧ n, x, c), and so on: booleans are smaller."""
+    outer = _chosen(mask, x, y)
+    inner = outer and made_by(outer[1], select_p)
+    found = inner and _chosen(*inner[1])
+    if not outer or not found or not is_same(found[2], outer[2]):
+        return None
+    (first, outside), (second, inside) = ((chosen[0], chosen[3]) for chosen in (outer, found))
+    masks = [
+        emit(logical_not.primitive, NONE, m) if negated else m
+        for m, negated in ((first, outside), (second, inside))
+    ]
+    if masks[0].type is not masks[1].type:
+        return None
+    return emit(select_p, p, emit(logical_and.primitive, NONE, *masks), found[1], outer[2])
+
+
+def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> tuple[Tracer, Tracer, Tracer, bool] | None:
+    """Return a mask, what is selected, and the number elsewhere; and whether it is so by ¬mask."""
+    if splat(y) is not None:
+        return mask, x, y, False
+    return (mask, y, x, True) if splat(x) is not None else None
+
+
+def _add_selected(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, x, 0) + select(m, y, 0) = select(m, x + y, 0), and so on the other side."""
+    found = made_by(x, select_p), made_by(y, select_p)
+    if not (found[0] and found[1]):
+        return None
+    (mask, *ones), (other, *twos) = found[0][1], found[1][1]
+    for k in range(2):
+        if is_same(mask, other) and is_same(ones[k], twos[k]) and splat(ones[k]) == 0:
+            total = emit(add_p, p, ones[1 - k], twos[1 - k])
+            return emit(select_p, NONE, mask, *((ones[k], total) if k == 0 else (total, ones[k])))
+    return None
+
+
 def _is_power_of_two(x: float) -> bool:
     return math.isfinite(x) and abs(x) >= 1 and abs(math.frexp(x)[0]) == 0.5
 
@@ -68,6 +119,10 @@ rules: Final[Rules] = {
     (slice_p, add_slice_p): (_slice_of_padded,),
     (mul_p, neg_p): (_scale_of_negative,),
     (mul_p, mul_p): (_scale_of_scaled,),
+    stop_gradient_p: (_as_it_is,),
+    (not_equal.primitive, convert_p): (_is_truth,),
+    (select_p, select_p): (_select_once,),
+    (add_p, select_p): (_add_selected,),
     **{(p, neg_p): signs.rules[p, neg_p] for p in (add_p, sub.primitive)},
 }
 

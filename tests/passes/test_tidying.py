@@ -92,3 +92,36 @@ def test_pieces_that_make_up_an_array_are_joined(order: tuple[int, ...]) -> None
     joined = join(program)
     assert [eq.primitive.name for eq in joined.equations] == ["concatenate"]
     assert np.array_equal(fd.evaluate(joined, pieces)[0], np.concatenate(pieces))
+
+
+def test_selections_within_selections_have_one_mask() -> None:
+    text = """program(%0: bool[4], %1: bool[4], %2: f64[4], %3: f64[4]) {
+      %4: f64[4] = select %1, %2, 0.0:f64[4]
+      %5: f64[4] = select %0, %4, 0.0:f64[4]
+      %6: f64[4] = select %1, 0.0:f64[4], %2
+      %7: f64[4] = select %0, 0.0:f64[4], %6
+      %8: f64[4] = select %0, %4, 1.0:f64[4]
+      %9: f64[4] = select %1, %3, 0.0:f64[4]
+      %10: f64[4] = select %0, %9, 0.0:f64[4]
+      %11: f64[4] = add %5, %10
+      %12: f64[4] = select %1, -1.0:f64[4], 0.0:f64[4]
+      %13: f64[4] = select %0, %12, 0.0:f64[4]
+      return %5, %7, %8, %11, %13
+    }"""
+    masks = np.array([False, False, True, True]), np.array([False, True, False, True])
+    program = tidied(text, *masks, np.array([np.nan, np.inf, -0.0, 2.0]), np.arange(4.0))
+    selections = [eq for eq in program.equations if eq.primitive.name == "select"]
+    assert len(selections) == 6  # one for each result, and the one whose number is another
+
+
+def test_what_only_derivatives_need_is_gone() -> None:
+    text = """program(%0: bool[2], %1: f64[2]) {
+      %2: f64[2] = stop_gradient %1
+      %3: f64[2] = select %0, %2, %1
+      %4: i64[2] = convert{dtype=i64} %0
+      %5: bool[2] = not_equal %4, 0:i64[2]
+      %6: bool[2] = bitwise_and %5, True:bool[2]
+      return %3, %6
+    }"""
+    program = tidied(text, np.array([True, False]), np.array([1.0, np.nan]))
+    assert program.outputs == (program.inputs[1], program.inputs[0])

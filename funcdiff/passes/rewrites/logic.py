@@ -101,6 +101,8 @@ def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer)
 rules: Final[Rules] = {
     _and_p: (_and,),
     _or_p: (_or,),
+    operations["bitwise_and"].primitive: (_and,),
+    operations["bitwise_or"].primitive: (_or,),
     (_and_p, _isinf_p): (_infinite_number,),
     (_not_p, _not_p): (undone_rule(_not_p),),
     select_p: (_select_same, _select_booleans),

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from math import comb
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
 import funcdiff.numpy
 from funcdiff.api.inspection import stop_gradient
-from funcdiff.core.builder import Builder, current_builder
+from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
@@ -103,6 +103,14 @@ def _quantile(name: str) -> Callable[..., Any]:
     return for_traced(_recorded(compute))
 
 
+_NUMBER: Final = ArrayType((), np.dtype(FLOAT))
+
+
+def _strong(x: Any) -> Any:
+    """Return an array, or of a Python number a constant, which programs show as it is."""
+    return constant(x, _NUMBER) if type(x) in (int, float) else funcdiff.numpy.asarray(x)
+
+
 class Distribution(Holder):
     """What continuous and discrete distributions have in common."""
 
@@ -120,7 +128,7 @@ class Distribution(Holder):
 
     def _parameters(self, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any]:
         shapes, loc, scale = self._parse_args(*args, **kwds)
-        loc, scale = map(funcdiff.numpy.asarray, (loc, scale))
+        loc, scale = map(_strong, (loc, scale))
         return tuple(map(_floating, shapes)), loc, scale
 
     def _standardize(self, x: Any, args: Any, kwds: Any) -> tuple[tuple[Any, ...], Any, Any, Any]:
@@ -158,7 +166,7 @@ class Distribution(Holder):
         """Return mean, variance, skewness and kurtosis, those whose letters `moments` has."""
         shapes, loc, scale, moments = self._parse_args_stats(*args, **kwds)
         shapes = tuple(map(_floating, shapes))
-        loc, scale = map(funcdiff.numpy.asarray, (loc, scale))
+        loc, scale = map(_strong, (loc, scale))
         valid = (scale > 0) & (loc == loc)
         found = []
         for k, letter in enumerate("mvsk"):

@@ -1,0 +1,111 @@
+"""Computes once what a compiled function makes of nothing but the arrays that it closes over.
+
+They have, for good, the values that they had when it was traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from funcdiff.backend.compiled import fastest
+from funcdiff.backend.kernels.preparation import prepare
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder
+from funcdiff.core.evaluate import evaluate, is_repeatable
+from funcdiff.core.overwriting import is_fresh
+from funcdiff.core.policy import SHARED
+from funcdiff.core.program import Equation, Program
+from funcdiff.core.quiet import quiet
+from funcdiff.core.tracer import Tracer
+from funcdiff.core.walk import copy_equation, following
+
+_FEWEST: Final = 1024
+"""Elements that are computed, from which on this is worth it."""
+
+_MOST: Final = 1 << 26
+"""Bytes that are kept, at most."""
+
+
+def fastest_with(
+    program: Program, first: int, captures: Sequence[Any], *, native: bool
+) -> Callable[..., list[Any]]:
+    """Return what runs a program whose inputs from `first` on have these values for good.
+
+    It takes them all the same.
+    """
+    ready = prepare(program)
+    kept = _constant_equations(ready, first)
+    if sum(v.type.size for k in kept for v in ready.equations[k].results) < _FEWEST:
+        return fastest(program, native=native)
+    constants, rest = _split(ready, first, kept)
+    if sum(t.size * t.dtype.itemsize for t in constants.output_types) > _MOST:
+        return fastest(program, native=native)
+    try:
+        values = quiet(evaluate, constants, captures)
+    except Exception:  # which comes again where the line of the user's is known
+        return fastest(program, native=native)
+    execute = fastest(rest, native=native)
+    return lambda *operands: execute(*operands, *values)
+
+
+def _constant_equations(program: Program, first: int) -> set[int]:
+    """Return the places of equations that depend on inputs from `first` on alone.
+
+    What is handed on to other equations is no view and not larger than the inputs that it is made
+    of, and no result shares memory with it.
+    """
+    sizes: dict[Atom, int] = {v: v.type.size for v in program.inputs[first:]}
+    kept = set()
+    for place, eq in enumerate(program.equations):
+        known = [sizes[x] for x in eq.operands if x in sizes]
+        constant = all(x in sizes or isinstance(x, Literal) for x in eq.operands)
+        if known and constant and is_repeatable((eq,)) and not eq.primitive.facts.ends:
+            kept.add(place)
+            sizes.update((v, max(known)) for v in eq.results)
+    needed: set[Atom] = set()
+    shared: set[Atom] = set(program.outputs)
+    for place in reversed(range(len(program.equations))):
+        eq = program.equations[place]
+        if place in kept and shared.isdisjoint(eq.results):
+            handed_on = [v for v in eq.results if v in needed]
+            moves = eq.primitive.facts.view or eq.primitive.facts.rearranges
+            if not handed_on or not (moves or any(v.type.size > sizes[v] for v in handed_on)):
+                continue
+        kept.discard(place)
+        needed.update(eq.operands)
+        if not is_fresh(eq) and not shared.isdisjoint(eq.results):
+            shared.update(eq.operands)
+    return kept
+
+
+def _split(program: Program, first: int, kept: set[int]) -> tuple[Program, Program]:
+    """Return the programs of the constants, and of the outputs by inputs and constants."""
+    others = set(range(len(program.equations))) - kept
+    used = {x for place in others for x in program.equations[place].operands}
+    constants = [v for place in sorted(kept) for v in program.equations[place].results if v in used]
+    everything = set(range(len(program.equations)))
+    once = _part(program, program.inputs[first:], everything, constants)
+    return once, _part(program, [*program.inputs, *constants], others, program.outputs)
+
+
+def _part(
+    program: Program, inputs: Sequence[Var], places: set[int], outputs: Sequence[Atom]
+) -> Program:
+    """Return what makes some values of others, of the equations at these places."""
+    wanted, needed = set(outputs), []
+    for place in sorted(places, reverse=True):
+        eq: Equation = program.equations[place]
+        if not wanted.isdisjoint(eq.results):
+            needed.append(eq)
+            wanted.update(eq.operands)
+    with Builder("constants", SHARED) as builder:
+        env: dict[Atom, Tracer] = {v: builder.input(v.type) for v in inputs}
+
+        def read(x: Atom) -> Tracer:
+            return Builder.handle(None, x, x.type) if isinstance(x, Literal) else env[x]
+
+        copy = following(program, [env.get(v) for v in program.inputs], copy_equation)
+        for eq in reversed(needed):
+            env.update(zip(eq.results, copy(eq, [*map(read, eq.operands)]), strict=True))
+        return builder.program([*map(read, outputs)])

@@ -1,0 +1,101 @@
+"""What a compiled function makes of nothing but the arrays that it closes over is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcdiff as fd
+from funcdiff.api.compiling import constants
+from funcdiff.core.program import Program
+from funcdiff.numpy.border.promotion import array
+
+DATA = np.linspace(0.1, 3.0, 2000)
+
+
+def _traced(x: Any) -> Any:
+    """Return an array as operations on it are recorded, in SciPy's code and in rules, say."""
+    return array(x)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Program, Program]]:
+    """Return the programs that are made of others: of constants, and of the rest."""
+    found = []
+    split: Callable[..., tuple[Program, Program]] = constants._split
+
+    def noted(*args: Any) -> tuple[Program, Program]:
+        found.append(split(*args))
+        return found[-1]
+
+    monkeypatch.setattr(constants, "_split", noted)
+    return found
+
+
+def _names(program: Program) -> list[str]:
+    return [eq.primitive.name for eq in program.equations]
+
+
+def test_data_are_worked_on_once(parts: list[tuple[Program, Program]]) -> None:
+    def loss(p: Any) -> Any:
+        return np.sum(p[0] * np.exp(_traced(DATA)) + np.sin(DATA * p[1]))
+
+    compiled, p = fd.jit(fd.value_and_grad(loss)), np.array([0.3, 1.2])
+    expected = fd.value_and_grad(loss)(p)
+    for _ in range(9):
+        value, gradient = compiled(p)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
+    ((once, rest),) = parts
+    assert "exp" in _names(once)
+    assert "sin" in _names(rest)
+    assert "exp" not in _names(rest)
+    np.testing.assert_allclose(fd.grad(lambda p: compiled(p)[0])(p), expected[1], rtol=1e-12)
+
+
+def test_results_are_nobody_elses_memory(parts: list[tuple[Program, Program]]) -> None:
+    def several(x: Any) -> Any:
+        y = np.exp(_traced(DATA))
+        return y, y.reshape(2, -1), x * np.cos(_traced(DATA))
+
+    compiled = fd.jit(several)
+    first = compiled(2.0)
+    kept = [y.copy() for y in first]
+    for y in first:
+        y[...] = 0
+    for y, wanted in zip(compiled(2.0), kept, strict=True):
+        np.testing.assert_array_equal(y, wanted)
+    assert len(parts) == 1
+
+
+def test_neither_large_results_nor_effects_are_kept(parts: list[tuple[Program, Program]]) -> None:
+    calls: list[None] = []
+
+    def note(x: Any) -> Any:
+        calls.append(None)
+        return 2 * x
+
+    opaque = fd.primitive(note, result=lambda x: np.zeros_like(x))
+
+    def f(x: Any) -> Any:
+        differences = _traced(DATA)[:, None] - DATA[:50]
+        return np.sum(x * np.exp(differences)) + x * opaque(_traced(DATA))[0]
+
+    compiled = fd.jit(f)
+    expected = 0.5 * np.sum(np.exp(DATA[:, None] - DATA[:50])) + DATA[0]
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(0.5), expected, rtol=1e-12)
+    assert len(calls) == 3
+    assert not parts
+
+
+def test_errors_of_constants_name_the_line(parts: list[tuple[Program, Program]]) -> None:
+    singular = np.zeros((40, 40))
+    compiled = fd.jit(lambda x: x @ np.linalg.inv(_traced(singular)))
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            compiled(np.ones(40))
+    assert len(parts) >= 1
