@@ -135,6 +135,9 @@ class Facts(NamedTuple):
         A variant of `impl`, of one operand, whose result shares no memory with it.
     of_few
         A variant of `impl` that is quicker for few elements.
+    into
+        A variant of `impl` with a last argument more, to which it writes its one result: a plain
+        array of the result's type, in order in memory, and apart from the operands.
     pointwise
         An element of the result follows from the elements at its place in the operands.
     rearranges
@@ -177,6 +180,7 @@ class Facts(NamedTuple):
     in_place: Variant | None = None
     copying: Variant | None = None
     of_few: Variant | None = None
+    into: Variant | None = None
     pointwise: bool = False
     rearranges: bool = False
     linear: slice | None = None

@@ -392,3 +392,32 @@ def test_boxes_are_apart_if_no_element_is_in_both(a: Any, b: Any, apart: bool) -
     first, second = (Slice((0, x[0]), (2, x[1]), (1, x[2])) for x in (a, b))
     assert first.is_apart_from(second) == second.is_apart_from(first) == apart
     assert apart <= set(range(*a)).isdisjoint(range(*b))
+
+
+@pytest.mark.parametrize("count", [3, 2500])
+def test_selections_and_special_functions_write_to_memory_that_is_kept(count: int) -> None:
+    text = """program(%0: bool[N], %1: f64[N], %2: f64[N], %3: f64[], %4: bool[]) {
+      %5: f64[N] = broadcast{shape=(N,), axes=()} %3
+      %6: f64[N] = select %0, %1, %5
+      %7: f64[N] = select %0, 0.0:f64[N], %6
+      %8: f64[N] = select %0, -inf:f64[N], nan:f64[N]
+      %9: bool[N] = broadcast{shape=(N,), axes=()} %4
+      %10: f64[N] = select %9, %7, %2
+      %11: f64[N] = xlogy %10, %2
+      %12: f64[N] = gammaln 1.5:f64[N]
+      %13: f64[N] = select %0, %11, %12
+      %14: f64[] = reduce_sum{axes=(0,)} %13
+      %15: c128[N] = convert{dtype=c128} %13
+      %16: c128[N] = select %0, %15, complex(0.0, 1.0):c128[N]
+      %17: f64[N] = select %0, %13, %10
+      %18: f64[N] = reverse{axes=(0,)} %17
+      %19: f64[N] = select %0, %18, %17
+      return %14, %16, %8, %19
+    }""".replace("N", str(count))
+    program, generator = fd.parse(text), np.random.default_rng(3)
+    arrays = [
+        generator.random(count) < 0.5, generator.normal(size=count), generator.random(count),
+        np.float64(-0.0), np.bool_(True),
+    ]  # fmt: skip
+    assert_computes(program, [np.asarray(x) for x in arrays], limits=None)
+    assert "into_" in Kernel(program, None).source.text

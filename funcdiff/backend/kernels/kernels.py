@@ -40,6 +40,7 @@ from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
+from funcdiff.core.primitive import Variant
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
@@ -183,6 +184,8 @@ class _KernelWriter(PieceWriter):
     def _is_written_in_place(self, step: Step) -> bool:
         if not isinstance(step, Equation) or _has_number_result(step) or is_product(step):
             return True
+        if step.primitive.facts.into is not None and step.results[0].type.size > 1:
+            return True
         return step.primitive is concatenate_p or is_padding(step)
 
     def _statements(self, step: Step) -> list[str]:
@@ -239,7 +242,13 @@ class _KernelWriter(PieceWriter):
             return self._sum_by_product(eq, place) or self._reduction(eq, place)
         if eq.primitive is concatenate_p:
             return self._concatenation(eq, place)
+        if (into := eq.primitive.facts.into) is not None:
+            return self._into(eq, into, place) if place else super()._call(eq)
         return self._product(eq, place)
+
+    def _into(self, eq: Equation, into: Variant, place: str) -> str:
+        function = self._bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))
+        return f"{function}({', '.join([*map(self._operand, eq.operands), place])})"
 
     def _function(self, eq: Equation) -> str:
         if eq.primitive is scan_p:

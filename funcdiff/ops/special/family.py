@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
+from funcdiff.core.primitive import Facts
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.ops.families import Elementwise, Partial, Tangent, elementwise, resolver
 from funcdiff.ops.structure.structural import convert
@@ -92,6 +93,14 @@ def special(
     def compute(*xs: Any) -> Any:
         return _scipys(name, substitute)(*xs)
 
+    def into(*xs: Any) -> Any:
+        *operands, result = xs
+        function = _scipys(name, substitute)
+        if isinstance(function, np.ufunc):
+            return function(*operands, out=result)
+        result[...] = function(*operands)
+        return result
+
     def resolve(*operands: np.dtype[Any]) -> np.dtype[Any]:
         function = _scipys(name, substitute)
         return operands[0] if function is substitute else resolver(function)(*operands)
@@ -105,6 +114,7 @@ def special(
         *slopes,
         tangent=tangent,
         dtypes=dtypes or (_last if run else resolve),
+        facts=Facts() if run else Facts(into=lambda _p: into),
     )
     by_name[name] = op
     return op

@@ -203,12 +203,27 @@ def _select(mask: Any, x: Any, y: Any) -> Any:
     A mask in no order makes the processor guess wrong at every other element of `np.where`,
     which then takes several times as long.
     """
-    if type(mask) is not np.ndarray or mask.size < _FEW:
-        return np.where(mask, x, y)
-    kind = _BITS.get(x.dtype)
-    if kind is None or not all(map(_is_plain, (mask, x, y))):
-        return np.where(mask, x, y)
-    result = np.empty(mask.shape, x.dtype)
+    if type(mask) is np.ndarray and mask.size >= _FEW and _are_bits(mask, x, y):
+        return _select_bits(mask, x, y, np.empty(mask.shape, x.dtype))
+    return np.where(mask, x, y)
+
+
+def _select_into(mask: Any, x: Any, y: Any, result: Any) -> Any:
+    """Write to memory what `_select` returns."""
+    if _are_bits(mask, x, y):
+        return _select_bits(mask, x, y, result)
+    np.copyto(result, y)
+    np.copyto(result, x, where=mask)
+    return result
+
+
+def _are_bits(mask: Any, x: Any, y: Any) -> bool:
+    """Whether the bits of numbers can be selected, which lie as those of the mask do."""
+    return x.dtype in _BITS and all(map(_is_plain, (mask, x, y)))
+
+
+def _select_bits(mask: Any, x: Any, y: Any, result: Any) -> Any:
+    kind = _BITS[x.dtype]
     bits = result.view(kind)
     a, b = (z.view(kind) if any(z.strides) else z.flat[0].view(kind) for z in (x, y))
     if np.ndim(b) == 0 and b == 0:
@@ -234,7 +249,7 @@ select_p: Final = linear(
     impl=lambda _p: _select,
     transpose=_transpose_select,
     operands=slice(1, None),
-    facts=Facts(sums=True, fresh=True, pointwise=True),
+    facts=Facts(sums=True, fresh=True, pointwise=True, into=lambda _p: _select_into),
 )
 
 
