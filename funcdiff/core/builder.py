@@ -64,6 +64,8 @@ class Builder:
 
     rule_calls: Any = None
     """Calls of functions with rules that were made on values, if any: they live as long as this."""
+    evaluated: int = 0
+    """How many of the first variables had to be evaluated for the arguments of these calls."""
 
     def __init__(
         self, name: object, policy: Policy = OPEN, *, taps: dict[str, Any] | None = None
@@ -145,6 +147,16 @@ class Builder:
             kind = self.array_handle if types[0].shape else self.scalar_handle
             return (kind(self, number, types[0]),)
         return tuple([self.handle(self, number + k, t) for k, t in enumerate(types)])
+
+    def know(self, op: Operation, operands: Sequence[Ref]) -> Tracer:
+        """Add an input for the result of an equation, which is that whenever it is recorded.
+
+        The equation has one result, and the builder shares those that are equal.
+        """
+        assert self._shared is not None
+        x = self.input(op.results[0])
+        self._shared[(op, *operands)] = x.atom
+        return x
 
     def ref(self, x: Tracer) -> Ref:
         """Return the operand that stands for `x` here, capturing it if it comes from outside."""

@@ -43,6 +43,10 @@ class Values:
         self._entries = entries
         self._values: list[Any] = []
 
+    def first(self, count: int) -> list[Any]:
+        """Return the values of the first variables, which were asked for: inputs and results."""
+        return self._values[:count]
+
     def of(self, atom: Ref, builder: Recorder) -> Any:
         """Return the concrete value of an atom of a builder, which has these values.
 

@@ -13,6 +13,9 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import spsolve
 
 import funcdiff as fd
+from funcdiff.api.calls.tracing import run
+from funcdiff.api.derivatives import gradient
+from funcdiff.api.derivatives.first_sight import MOST_VECTORS
 from funcdiff.errors import (
     ConcreteValueError,
     InputError,
@@ -614,6 +617,38 @@ def test_a_pullback_of_large_arrays_keeps_what_it_needs(kind: str) -> None:
     expected = np.cos(x)
     x[:] = 9
     np.testing.assert_allclose(f_vjp(np.ones_like(x))[0], expected)
+
+
+@pytest.mark.usefixtures("once")
+def test_what_the_arguments_of_rules_need_is_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sine, ran = Counted("vjp").f, ""
+
+    def noted(program: Any, *rest: Any) -> Any:
+        nonlocal ran
+        ran = str(program)
+        return run(program, *rest)
+
+    def loss(x: Any) -> Any:
+        y = x[::-1] * np.tanh(x)
+        return np.sum(sine(y) * y), y
+
+    for n in range(8):  # on a tape, then by a program
+        x = X + n
+        with monkeypatch.context() as patched:
+            patched.setattr(gradient, "run", noted)
+            (value, y), g = fd.value_and_grad(loss, has_aux=True)(x)
+        _, pull, aux = fd.vjp(loss, x, has_aux=True)
+        x += 1.0  # what is known is in part a view of it
+        aux[...] = 0.0
+        both = [pull()[0] for _ in range(MOST_VECTORS + 1)][-1]
+        x -= 1.0
+        (expected, z), h = fd.jit(fd.value_and_grad(loss, has_aux=True))(x)
+        for found, wanted in ((value, expected), (y, z), (g, h), (both, h)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert "custom_known_tangent" in ran
+    assert "tanh" not in ran
 
 
 def test_rules_inside_of_what_has_no_values_are_traced_as_ever() -> None:

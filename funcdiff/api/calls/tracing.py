@@ -68,6 +68,8 @@ class Trace(NamedTuple):
         Calls of functions with rules that were made on values, or None.
     decisions
         The outcomes for which the recording holds.
+    evaluated
+        The values of the first variables, up to the last argument of `rule_calls`.
     """
 
     recording: Recording
@@ -87,6 +89,7 @@ class Trace(NamedTuple):
     calls: Calls | None
     rule_calls: list[Any] | None
     decisions: tuple[Decision, ...] = ()
+    evaluated: Sequence[Any] = ()
 
 
 class Aux(NamedTuple):
@@ -209,6 +212,7 @@ def record(
             recording, ended.captures, structure, numeric, others, aux_parts,
             lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
             calls_made(builder), builder.rule_calls, made,
+            builder.values.first(builder.evaluated),
         )  # fmt: skip
 
     return run_isolated(traced_call)

@@ -139,13 +139,15 @@ class LinearMap:
         self._types = types if kind is PULLBACK else [y.type for y in trace.outputs]
         self._tape: Tape | None = None
         self._calls = 0
-        derived = kind.programs.kept(trace.recording, *self._size)
+        self._evaluated = {"evaluated": len(trace.evaluated)} if trace.evaluated else {}
+        derived = kind.programs.kept(trace.recording, *self._size, **self._evaluated)
         if derived is None and is_new(kind.programs, trace, operands, *self._size):
             self._operands = copy_arrays(operands)
             self._tape = attempt(Tape, trace.recording, count, self._operands)
         if self._tape is None:
             self.outputs = self._derived.outputs
             return
+        self._evaluated = {}  # they may be views of what has changed when programs are asked for
         self.outputs = copy_aliased(list(self._tape.outputs), self._tape.values)
         if checking.is_asked_for():
             programs, _, residuals = self._derived
@@ -181,8 +183,9 @@ class LinearMap:
     @computed
     def _derived(self) -> _Derived:
         """The programs, and what the first of them computes."""
-        programs = self._kind.programs(self._trace.recording, *self._size)
-        results = run(programs.primal, self._operands, self._trace)
+        programs = self._kind.programs(self._trace.recording, *self._size, **self._evaluated)
+        known = [self._trace.evaluated[k] for k in programs.known] if self._evaluated else []
+        results = run(programs.primal, [*self._operands, *known], self._trace)
         outputs, residuals = split_residuals(results, self._trace)
         return _Derived(programs, outputs, residuals)
 

@@ -161,14 +161,20 @@ def gradient_function(
                 f, selection, args, kwargs, has_aux=has_aux, on_values=on_values
             )
             count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-            derived = gradient_program.kept(trace.recording, count, **kind)
+            asked: dict[str, Any] = {**kind}
+            if trace.evaluated:
+                asked["evaluated"] = len(trace.evaluated)
+            derived = gradient_program.kept(trace.recording, count, **asked)
             results = None if derived else first_sight.gradient(trace, count, operands, **kind)
             if results is None:
-                program, output = derived or gradient_program(trace.recording, count, **kind)
+                program, output, known = derived or gradient_program(
+                    trace.recording, count, **asked
+                )
                 if program is None or not trace.is_array:
                     raise _unsuitable(
                         selection, trace, output, holomorphic=holomorphic, elementwise=elementwise
                     )
+                operands += [trace.evaluated[k] for k in known]
                 results = run(program, operands, trace)
             return Computed(inputs, trace, results, slice(count))
 

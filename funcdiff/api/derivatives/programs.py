@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
+from funcdiff.core.atoms import Entry, Ref
 from funcdiff.core.builder import Builder, constant
 from funcdiff.core.dependence import dependent
 from funcdiff.core.memo import memoised
-from funcdiff.core.policy import SHARED
-from funcdiff.core.program import Program
+from funcdiff.core.policy import CLOSED, SHARED
+from funcdiff.core.program import Program, used_atoms
 from funcdiff.core.recording import Recording, program_of
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
@@ -63,20 +66,62 @@ def pullback(split: Linearized, count: int, present: Mask) -> Program:
     return simplify_linear(pulled, (False,) * split.residuals + (True,) * sum(present))
 
 
-def _primal(split: Linearized) -> Program:
-    """Return the program of values and residuals, simplified."""
+def _know(entries: Sequence[Entry], xs: Sequence[Tracer], builder: Builder) -> list[int]:
+    """Add inputs for the results of recorded equations; return which variables those are."""
+    inputs, known = iter(xs), []
+    refs: list[Ref] = []
+    for number, entry in enumerate(entries):
+        if not entry:
+            continue
+        op, *operands = entry
+        if isinstance(op, ArrayType):
+            refs.append(next(inputs).atom)
+            continue
+        given = [refs[r] if isinstance(r, int) else r for r in operands]
+        # what is handed on is an input already; calls of the user's code are replayed
+        if op.result_count == 1 and not (op.calls_user or op.primitive.facts.hands_on):
+            known.append(number)
+            refs.append(builder.know(op, given).atom)
+        else:
+            refs += [y.atom for y in builder.record(op, given)]
+    return known
+
+
+def _without_unused(program: Program, known: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
+    """Drop those inputs for what is known, the last ones, that a program does not use."""
+    if not known:
+        return program, ()
+    used, first = used_atoms(program), len(program.inputs) - len(known)
+    flags = [k < first or v in used for k, v in enumerate(program.inputs)]
+    with Builder("known", CLOSED) as builder:
+        pairs = zip(program.input_types, flags, strict=True)
+        xs = [builder.input(t) if flag else zeros(t) for t, flag in pairs]
+        return builder.program(inline(program, xs)), tuple(compress(known, flags[first:]))
+
+
+def _primal(split: Linearized, entries: Sequence[Entry] = ()) -> tuple[Program, tuple[int, ...]]:
+    """Return the program of values and residuals, simplified, and which variables are its inputs.
+
+    These are among the `entries` of the recording, which have values.
+    """
     values = len(split.primal.outputs) - split.residuals
-    return simplify(split.primal, (True,) * values + (False,) * split.residuals)
+    exact = (True,) * values + (False,) * split.residuals
+    with Builder("primal", SHARED) as builder:
+        xs = [builder.input(t) for t in split.primal.input_types]
+        known = _know(entries, xs, builder)
+        return _without_unused(builder.program(inline_simplified(split.primal, xs, exact)), known)
 
 
 class Gradient(NamedTuple):
     """The program of gradients, then the value if wanted, then auxiliary outputs.
 
-    If the output is not a scalar there is none, and `output` says what it is instead.
+    If the output is not a scalar there is none, and `output` says what it is instead.  Behind the
+    inputs come the values of the recorded variables that are `known`.
     """
 
     program: Program | None
     output: ArrayType | None
+    known: tuple[int, ...] = ()
 
 
 @memoised
@@ -87,8 +132,12 @@ def gradient_program(
     holomorphic: bool,
     wants_value: bool,
     elementwise: bool = False,
+    evaluated: int = 0,
 ) -> Gradient:
-    """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array."""
+    """Derive the gradient in the first `count` inputs; `elementwise`, of the sum of an array.
+
+    The first `evaluated` variables of the recording have values that need not be computed.
+    """
     program = recorded.__wrapped__(recording)
     if not program.outputs:
         return Gradient(None, None)
@@ -100,19 +149,21 @@ def gradient_program(
     split = linearize.__wrapped__(program, active)
     with Builder("grad", SHARED) as builder:
         xs = [builder.input(t) for t in program.input_types]
+        known = _know(recording[0][:evaluated], xs, builder)
         exact = (wants_value, *(True for _ in program.outputs[1:]))
         primal = inline_simplified(split.primal, xs, (*exact, *(False,) * split.residuals))
         ys, residuals = primal[: len(program.outputs)], primal[len(program.outputs) :]
         cts: list[Tracer] = [zeros(t) for t in program.input_types[:count]]
         if split.mask[0]:
-            known = (False,) * split.residuals
+            fixed = (False,) * split.residuals
             present = (True,) + (False,) * (sum(split.mask) - 1)
-            pulled = transpose.__wrapped__(split.linear, (True,) * count + known, present)
-            cts = inline_simplified_linear(pulled, [*residuals, constant(1, type_)], (*known, True))
+            pulled = transpose.__wrapped__(split.linear, (True,) * count + fixed, present)
+            cts = inline_simplified_linear(pulled, [*residuals, constant(1, type_)], (*fixed, True))
         if not holomorphic:
             cts = [conj(ct) for ct in cts]
         outputs = [*cts, *(ys if wants_value else ys[1:])]
-        return Gradient(builder.program(outputs), type_)
+        found, used = _without_unused(builder.program(outputs), known)
+        return Gradient(found, type_, used)
 
 
 @memoised
@@ -150,17 +201,23 @@ class Pullback(NamedTuple):
         Types of the results, without auxiliary ones.
     mask
         Which of them depend on the inputs.
+    known
+        Which recorded variables have values that come behind the inputs of `primal`.
     """
 
     primal: Program
     pullback: Program
     types: tuple[ArrayType, ...]
     mask: Mask
+    known: tuple[int, ...] = ()
 
 
 @memoised
-def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
-    """Derive the pullback of the first `results` outputs to the first `count` inputs."""
+def vjp_programs(recording: Recording, count: int, results: int, *, evaluated: int = 0) -> Pullback:
+    """Derive the pullback of the first `results` outputs to the first `count` inputs.
+
+    The first `evaluated` variables are as for `gradient_program`.
+    """
     program = recorded(recording)
     split = split_results(program, count, results)
     types, mask = program.output_types[:results], split.mask
@@ -173,7 +230,9 @@ def vjp_programs(recording: Recording, count: int, results: int) -> Pullback:
                 pullback(split, count, (True,) * len(cts)), [*residuals, *cts]
             )
             outputs = [conj(ct) for ct in pulled]
-        return Pullback(_primal(split), builder.program(outputs), types, mask)
+        pulled_back = builder.program(outputs)
+    primal, known = _primal(split, recording[0][:evaluated])
+    return Pullback(primal, pulled_back, types, mask, known)
 
 
 @memoised
@@ -197,7 +256,7 @@ def linearize_programs(recording: Recording, count: int, results: int) -> Linear
     program = recorded(recording)
     split = split_results(program, count, results, complete=True)
     linear = (True,) * count + (False,) * split.residuals
-    return split._replace(primal=_primal(split), linear=simplify_linear(split.linear, linear))
+    return split._replace(primal=_primal(split)[0], linear=simplify_linear(split.linear, linear))
 
 
 @memoised

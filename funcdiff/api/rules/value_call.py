@@ -133,8 +133,19 @@ class ValueCall(Call):
         for k, x in enumerate(self.xs):
             if isinstance(x, Tracer):
                 number = known.get(x.atom) if x.builder is builder and x.type.shape else None
-                numbers[k] = without_warnings(value_of, (x,)) if number is None else number
+                numbers[k] = self._evaluate(x) if number is None else number
         return numbers
+
+    def _evaluate(self, x: Tracer) -> Any:
+        """Return the value of an argument; what is evaluated is not computed again."""
+        builder, value = self.builder, without_warnings(value_of, (x,))
+        if (
+            x.builder is builder
+            and isinstance(x.atom, int)
+            and x.atom not in builder.values.results
+        ):
+            builder.evaluated = max(builder.evaluated, x.atom + 1)
+        return value
 
     def _with(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with other values of the numbers in them."""
