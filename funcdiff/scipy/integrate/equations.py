@@ -17,7 +17,7 @@ from funcdiff.scipy.integrate.chains import correction
 from funcdiff.scipy.integrate.chains import solve as solve_chain
 from funcdiff.scipy.integrate.closures import Closure, closure, rate_of
 from funcdiff.scipy.integrate.implicit import Stepper, implicit
-from funcdiff.scipy.integrate.solving import FEW, Given, Settings, Solution, function_of
+from funcdiff.scipy.integrate.solving import FEW, SEVERAL, Given, Settings, Solution, function_of
 from funcdiff.scipy.integrate.steps import (
     METHODS,
     Multistep,
@@ -69,7 +69,7 @@ class Equations:
             else:
                 matrices = nordsieck.matrices(histories, ratios, method.count)
         near = [step.near for step in steps]
-        together = is_small(count, ArrayType(y0.shape, y0.dtype))
+        together = is_small(method, count, ArrayType(y0.shape, y0.dtype))
         if matrices and together:
             rate = function_of(self._settings.rate, given.rate, freely=True)
             first = method.start(rate, given.t0, y0, lengths[0])
@@ -154,8 +154,8 @@ def state_of(carry: Any) -> Any:
     return carry[0] if isinstance(carry, tuple) else carry
 
 
-def is_small(steps: int, state: ArrayType) -> bool:
+def is_small(method: Any, steps: int, state: ArrayType) -> bool:
     """Return whether the slopes of all steps are computed at once, of real states."""
-    return (
-        state.dtype.kind == "f" and 0 < state.size <= FEW and (steps * state.size**2 <= IN_MEMORY)
-    )
+    has_one = isinstance(method, Multistep)
+    few, most = (SEVERAL, 4 * IN_MEMORY) if has_one else (FEW, IN_MEMORY)
+    return state.dtype.kind == "f" and 0 < state.size <= few and steps * state.size**2 <= most

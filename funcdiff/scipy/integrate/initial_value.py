@@ -264,7 +264,7 @@ class Problem:
             return y0[None], None
         known, *own = rest
         first = method.start(f, nodes[0], y0, lengths[0])
-        together = is_small(layout.steps, y0.type)
+        together = is_small(method, layout.steps, y0.type)
         if isinstance(method, Multistep) and together:
             xs = [*given.rate, nodes[1:], *coefficients(lengths, own), first, known]
             tables = self._equations.tables(xs).known(*xs)

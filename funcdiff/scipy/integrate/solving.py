@@ -35,6 +35,9 @@ _BEYOND: Final = 1e-3
 FEW: Final = 24
 """Numbers that a state may have whose slopes are computed for all steps at once."""
 
+SEVERAL: Final = 128
+"""The same of multistep methods for stiff equations, of which a step has one slope."""
+
 
 class Event(NamedTuple):
     """An event: its function as a program ``(*captures, t, y) -> g``, and SciPy's attributes."""
@@ -177,8 +180,9 @@ def solve(p: Settings, given: Given) -> Solution:
         method, end, is_twin = "DOP853", end + _BEYOND * max(1.0, abs(end)), True
     elif method in ("LSODA", "odeint"):
         method = "LSODA"
-        if y0.size > FEW:
-            method, is_twin = "Radau" if _is_stiff(result, steps) else "DOP853", True
+        is_stiff = _is_stiff(result, steps)
+        if y0.size > (SEVERAL if is_stiff else FEW):
+            method, is_twin = "Radau" if is_stiff else "DOP853", True
             if result.status == 1:
                 last = [t[-1] for t in result.t_events if len(t)]
                 end = max(last) if end > span[0] else min(last)

@@ -15,6 +15,7 @@ import numpy as np
 
 from funcdiff.api.batching import vmap
 from funcdiff.api.calls.arguments import as_tracers
+from funcdiff.api.derivatives.jacobian import jacfwd
 from funcdiff.api.derivatives.products import jvp
 from funcdiff.core.evaluate import executable
 from funcdiff.core.program import Program
@@ -25,7 +26,6 @@ from funcdiff.scipy.covered import load
 from funcdiff.scipy.integrate.chains import before
 from funcdiff.scipy.integrate.closures import closure, rate_of
 from funcdiff.scipy.integrate.implicit import known_root
-from funcdiff.transforms.vmap import mapped
 
 _DENSE: Final = 48
 """Numbers in a table up to which the system is one with a band."""
@@ -60,9 +60,16 @@ class Tables:
         def slope(*xs: Any) -> Any:
             return jvp(partial(missed, *xs[:-2]), xs[-2:-1], xs[-1:])[1]
 
+        def jacobians(*xs: Any) -> Any:
+            ends, scales, *_, tables = xs[captures:]
+            found = vmap(jacfwd(rate_of(rate, xs[:captures]), argnums=1))(ends, tables[:, 0])
+            return scales[:, None, None] * found
+
         with without_recording():
             self._equation = closure(missed, *types)
             self._slope = closure(slope, *types, types[-1])
+            self._jacobians = closure(jacobians, *types)
+        self._solver = entered.enter("tables", self._solve)
 
     def solved(self, *operands: Any) -> Any:
         """Return the tables, of values, by Newton's iteration from those that are near."""
@@ -73,7 +80,7 @@ class Tables:
         for _ in range(_ITERATIONS):
             (missed,) = executable(equation.program)(*equation.captures, *known, tables)
             is_new = system is None
-            system = system or _System(slope.program, [*slope.captures, *known, tables])
+            system = system or self._system(slope.program, [*slope.captures, *known, tables])
             change = system.solve(missed)
             size = float(np.max(np.abs(change), initial=0.0))
             if not size < previous:
@@ -89,7 +96,18 @@ class Tables:
         """Return the tables, which are known, as a function of what the equation contains."""
         equation = self._equation
         xs = as_tracers([*equation.captures, *operands])
-        return known_root(equation.program, xs, 1, _SOLVER)[0]
+        return known_root(equation.program, xs, 1, self._solver)[0]
+
+    def _solve(
+        self, _name: str, program: Program, known: Sequence[Any], values: Sequence[Any]
+    ) -> list[Any]:
+        """Solve the linear system of the tables, or the transposed one, of its program."""
+        return [self._system(program, known).solve(values[0])]
+
+    def _system(self, program: Program, known: Sequence[Any]) -> _System:
+        jacobians, own = self._jacobians, len(known) - len(self._equation.captures)
+        (found,) = executable(jacobians.program)(*jacobians.captures, *known[-own:])
+        return _System(found, program, known)
 
 
 def coefficients(lengths: Any, matrices: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -99,12 +117,6 @@ def coefficients(lengths: Any, matrices: Sequence[Any]) -> tuple[Any, Any, Any]:
     return lengths * inverse, (keep - taken) @ change, add
 
 
-def solve(_name: str, program: Program, known: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """Solve the linear system of the tables, or the transposed one, of its program."""
-    (right,) = values
-    return [_System(program, known).solve(right)]
-
-
 class _System:
     """The linear system of the tables, or the transposed one, by its program.
 
@@ -112,22 +124,14 @@ class _System:
     where p is the first row of A·x' + b and G = (1 - J)⁻¹·J.
     """
 
-    def __init__(self, program: Program, known: Sequence[Any]) -> None:
+    def __init__(self, jacobians: Any, program: Program, known: Sequence[Any]) -> None:
         *_, moves, adds, _, tables = known
         self._moves, self._adds = moves, adds
-        steps, rows, n = tables.shape
-        probes = np.zeros((n + 1, steps, rows, n))
-        probes[range(n), :, 0, range(n)] = 1
-        probes[n, 0, 0, 0] = 1
-        flags = (*(False for _ in known), True)
-        (found,) = executable(mapped(program, n + 1, flags))(*known, probes)
+        probe, n = np.zeros_like(tables), tables.shape[2]
+        probe[0, 0] = np.sin(1.0 + np.arange(n))
+        (found,) = executable(program)(*known, probe)
         # what the first table reaches shows in which direction
-        turned = self._turned = not (found[n, 1, 0, 0] if steps > 1 else np.any(found[:n, 0, 1]))
-        diagonal = np.append(0.0, moves[1:, 0, 0])
-        kept = 1 - (np.append(diagonal[1:], 0.0) if turned else diagonal)
-        jacobians = kept[:, None, None] * np.eye(n) - found[:n, :, 0].transpose(1, 2, 0)
-        if turned:
-            jacobians = jacobians.transpose(0, 2, 1)
+        self._turned = not np.any(found[1, 0] if len(tables) > 1 else found[0, 1])
         self._g = np.linalg.solve(np.eye(n) - jacobians, jacobians)
 
     def solve(self, right: Any) -> Any:
@@ -193,6 +197,3 @@ class _System:
                 blocks[:, j, :, i] = -turned_g[1:, j, i, None, None] * outer
             blocks[:, i, :, i] -= kinds[1:]
         return band
-
-
-_SOLVER: Final = entered.enter("tables", solve)
