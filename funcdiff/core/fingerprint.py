@@ -73,6 +73,17 @@ def sparse(array: NDArray, turn: int) -> bytes:
     return bytes(cells[places].tobytes())
 
 
+def same_bits(x: NDArray, y: NDArray) -> bool:
+    """Whether arrays of one shape and dtype have the same bits, in each element."""
+    if x.flags.f_contiguous:
+        x, y = x.T, y.T
+    if not (x.flags.c_contiguous and y.flags.c_contiguous):
+        return bool(x.tobytes() == y.tobytes())
+    words = np.uint8 if x.nbytes % 8 else np.uint64
+    a, b = (z.view(np.ndarray).reshape(-1).view(words) for z in (x, y))
+    return bool((a == b).all())
+
+
 def memory(array: NDArray) -> NDArray:
     """Return a view of the elements in the order of memory, flat if they have no gaps.
 

@@ -22,13 +22,16 @@ from weakref import ref
 
 import numpy as np
 
-from funcdiff.core.fingerprint import full, sparse
+from funcdiff.core.fingerprint import full, same_bits, sparse
 from funcdiff.errors import ChangedArrayError, user_frame, user_location
 
 NDArray: TypeAlias = np.ndarray[Any, Any]
 
 _COPIED_UP_TO: Final = 1 << 20
 """Bytes; copying that much takes about 20 µs, less than recording and running what uses it."""
+
+_COMPARED_FROM: Final = 1 << 17
+"""Bytes from which new memory, to compare arrays as bytes, costs more than to compare them."""
 
 _SHARED_FROM: Final = 1 << 14
 """Bytes from which views that are made anew are recognised by their memory."""
@@ -181,6 +184,8 @@ class _Copied(_Taken):
     def is_unchanged(self, array: NDArray) -> bool:
         if not self._is_like(array):
             return False
+        if array.nbytes > _COMPARED_FROM:
+            return same_bits(array, self.value)
         if self._bits is None:
             self._bits = self.value.tobytes()
         return self._bits == array.tobytes()

@@ -45,13 +45,28 @@ def test_a_buffer_that_does_not_change_is_captured_once() -> None:
     assert np.array_equal(builder.captures[0], [1, 1, 1])
 
 
-def test_buffers_are_compared_by_bits() -> None:
-    buffer = np.array([0.0, np.nan])
+@pytest.mark.parametrize(
+    "buffer",
+    [
+        np.array([0.0, np.nan]),
+        np.full(20_001, np.nan),
+        np.zeros((201, 203), "f4"),
+        np.zeros((101, 203), order="F"),
+        np.zeros((201, 203))[::2, 1:],
+        np.zeros(200_001, "i1"),
+    ],
+    ids=lambda x: f"{x.dtype}{x.shape}",
+)
+def test_buffers_are_compared_by_bits(buffer: Any) -> None:
+    buffer[(0,) * buffer.ndim] = 0
     with Builder("test") as builder:
         first = builder.capture(buffer)
         assert builder.capture(buffer).atom == first.atom
-        buffer[0] = -0.0
-        assert builder.capture(buffer).atom != first.atom
+        buffer[(0,) * buffer.ndim] = -0.0 if buffer.dtype.kind == "f" else 1
+        second = builder.capture(buffer)
+        assert second.atom != first.atom
+        buffer[(-1,) * buffer.ndim] = 2
+        assert builder.capture(buffer).atom not in (first.atom, second.atom)
 
 
 def test_a_large_buffer_that_is_written_to_is_an_error_with_both_lines() -> None:
