@@ -160,6 +160,15 @@ def is_repeatable(operations: Iterable[Any]) -> bool:
     )
 
 
+def has_effects(operations: Iterable[Any]) -> bool:
+    """Whether equations or operations call code of which it is not known that it has no effects."""
+    return any(
+        (x.primitive.facts.calls_user and x.params.has_effects)
+        or any(has_effects(p.equations) for p in nested(x.params))
+        for x in operations
+    )
+
+
 @memoised
 def executable(program: Program) -> Executable:
     """Return the prepared program, memoised by value."""

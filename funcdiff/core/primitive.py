@@ -57,6 +57,11 @@ class Params:
         return type(self), tuple([getattr(self, field.name) for field in fields(self)])
 
     @property
+    def has_effects(self) -> bool:
+        """Whether code that they name, if they name any, may do more than return its results."""
+        return True
+
+    @property
     def equation_count(self) -> int:
         """How many equations the programs among them have."""
         kind: Any = type(self)

@@ -56,7 +56,7 @@ GUARDS: Final = (
             "if False:",
             "ways of functions that have changed are one tree"),
     Planted("api/compiling/guarded.py",
-            "if not is_repeatable(way.program.equations):",
+            "if has_effects(way.program.equations):",
             "if False:",
             "code with effects is called for ways that are not taken"),
     Planted("api/compiling/guarded.py",

@@ -184,3 +184,16 @@ def test_the_same_spline_by_the_new_names() -> None:
         )
     with pytest.raises(UnsupportedNumPyError, match="make_splrep with t, nest or a period"):
         fd.grad(lambda y: interpolate.make_splrep(X, y, s=0.1, nest=10)(1.0))(Y)
+
+
+def test_what_decides_and_what_smooths_are_compiled_together() -> None:
+    def f(x: Any, y: Any, w: Any, s: Any) -> Any:
+        return np.sum(interpolate.UnivariateSpline(x, y, w, s=s)(P) ** 2)
+
+    gradient = fd.grad(f, argnums=(0, 1, 2, 3))
+    compiled = fd.jit(gradient)  # without a warning that it is not
+    for point in ((X, Y, W, 0.3), (1.01 * X, Y[::-1].copy(), W, 0.2)):
+        for found, expected in zip(compiled(*point), gradient(*point), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+    with pytest.raises(ValueError, match="x must be increasing"):
+        compiled(X[::-1].copy(), Y, W, 0.3)

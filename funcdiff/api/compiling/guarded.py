@@ -24,7 +24,7 @@ from funcdiff.backend.checking import is_asked_for
 from funcdiff.core.atoms import Literal, Ref
 from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions
-from funcdiff.core.evaluate import is_repeatable
+from funcdiff.core.evaluate import has_effects
 from funcdiff.core.primitive import Operation
 from funcdiff.core.program import Program
 from funcdiff.core.recording import first_result, program_of
@@ -301,7 +301,7 @@ class Guarded:
             return  # another thread was there first, or a comparison turned on the last bit
         if nearest is not None and not way.begins_as(nearest, count + 1):
             ways, runner = (), None  # what the function closes over is not what it was
-        if not is_repeatable(way.program.equations):
+        if has_effects(way.program.equations):
             self._give_up("it calls code whose effects must happen once, and branches by values")
         elif len(ways) >= MOST_LEAVES:
             self._give_up(f"it took more than {len(ways)} ways through what it decides by values")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -145,11 +145,17 @@ def solution_of(
         Container of floating or complex arrays: the value; its derivative is not used.
     """
     start = unknowns(x, f"the solution of {name}")
-    return _root(name, f, start, _keep_guess, tangent_solve, fixed=False, has_aux=False)
+    return _root(name, f, start, _KeepGuess(), tangent_solve, fixed=False, has_aux=False)
 
 
-def _keep_guess(_f: Callable[[Any], Any], x: Any) -> Any:
-    return x
+@dataclass(frozen=True)
+class _KeepGuess:
+    """The solver of what is solved already."""
+
+    has_effects: ClassVar[bool] = False
+
+    def __call__(self, _f: Callable[[Any], Any], x: Any) -> Any:
+        return x
 
 
 def _tangent_solver(solve: Callable[..., Any] | None, x: Unknowns, name: str) -> str:

@@ -69,6 +69,7 @@ class OpaqueFunction(CustomFunction[P, R]):
         self._options |= {"result": result, "batch": batch}
         self._result = result
         self._batch = batch
+        self._has_effects = True
         self._names: WeakValueDictionary[Any, Name[Function]] = WeakValueDictionary()
         self._recent: deque[Name[Function]] = deque(maxlen=_RECENT)
         self._results: WeakKeyDictionary[Name[Function], dict[Any, _Result]] = WeakKeyDictionary()
@@ -135,7 +136,7 @@ class OpaqueFunction(CustomFunction[P, R]):
             return _numbers(self._batch(size, *rebuilt(strong, xs)))
 
         batch = run_batch if self._batch is not None else None
-        name = entered.enter(self._name, Function(run, batch))
+        name = entered.enter(self._name, Function(run, batch, self._has_effects))
         self._names[key] = name
         self._recent.append(name)
         return name
@@ -173,6 +174,12 @@ class OpaqueFunction(CustomFunction[P, R]):
             calls.note(key_of(Opaque(name, types, ()), called), arrays, None)
         others = [y for y, on in zip(leaves, numeric, strict=True) if not on]
         return _Result(types, weak, structure, numeric, others)
+
+
+def without_effects(function: OpaqueFunction[P, R]) -> OpaqueFunction[P, R]:
+    """Let a function be called as often as it suits, and return it."""
+    function._has_effects = False
+    return function
 
 
 def _rebuild(

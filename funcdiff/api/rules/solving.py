@@ -34,6 +34,11 @@ class Calls:
         self._has_aux = has_aux
         self._aux: dict[tuple[ArrayType, ...], tuple[tuple[ArrayType, ...], pytree.Structure]] = {}
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether the solver may do more than return its results."""
+        return getattr(self._solve, "has_effects", True)
+
     def __call__(
         self, name: str, program: Program, given: Sequence[Any], values: Sequence[Any]
     ) -> list[Any]:

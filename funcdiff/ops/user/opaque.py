@@ -31,6 +31,7 @@ class Function(NamedTuple):
 
     run: Run
     batch: Callable[..., Sequence[Any]] | None
+    has_effects: bool = True
 
 
 entered: Final[Entered[Function]] = Entered(
@@ -56,6 +57,11 @@ class Opaque(Params):
     name: str
     results: tuple[ArrayType, ...]
     batches: Batches
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the function may do more than return its results."""
+        return entered[self.name].has_effects
 
 
 def _abstract_opaque(p: Opaque, *_types: ArrayType) -> Types:

@@ -64,6 +64,11 @@ class Problem(Params):
     aux: Types
     batches: Batches
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether the solver may do more than return its results."""
+        return getattr(entered[self.solver], "has_effects", True)
+
 
 P = TypeVar("P", bound=Problem)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
@@ -46,7 +46,7 @@ def _nothing(points: Any, xi: Any) -> tuple[Any, ...]:
     return tuple(np.zeros(s, np.int64 if k % 2 == 0 else bool) for k, s in enumerate(shapes))
 
 
-_found: Final[Any] = primitive(_find, result=_nothing)
+_found: Final[Any] = without_effects(primitive(_find, result=_nothing))
 
 
 def _gradients(points: Any, values: Any, edges: Any, known: Any) -> Any:

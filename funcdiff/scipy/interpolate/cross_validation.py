@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
@@ -127,6 +127,6 @@ def _find(x: Any, y: Any, w: Any) -> Any:
     return np.clip(np.float64(lam), 0.0, len(x))
 
 
-_found: Final = primitive(_find, result=lambda *_given: np.float64(0.0))
+_found: Final[Any] = without_effects(primitive(_find, result=lambda *_given: np.float64(0.0)))
 
 cover_smoothing("make_smoothing_spline", _make_smoothing_spline)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.core.builder import current_builder
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
@@ -54,7 +54,7 @@ def _no_corners(points: Any, xi: Any) -> tuple[Any, Any]:
     return np.zeros((len(xi), points.shape[1] + 1), np.int64), np.zeros(len(xi), bool)
 
 
-_corners: Final = primitive(_find_corners, result=_no_corners)
+_corners: Final = without_effects(primitive(_find_corners, result=_no_corners))
 
 
 class Scattered(Holder):

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from funcdiff.api.rules.implicit import solution_of
-from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.errors import ConcreteValueError
 from funcdiff.numpy import asarray, take, zeros
 from funcdiff.numpy.border.promotion import array
@@ -224,7 +224,7 @@ def _nothing(name: str, x: Any, y: Any, w: Any, first: Any, last: Any, s: Any) -
     return _Choice(places, whole, np.zeros(length), places, whole, np.zeros((), bool), real, real)
 
 
-_chosen: Final[Any] = primitive(_choose, nondiff_argnums=0, result=_nothing)
+_chosen: Final[Any] = without_effects(primitive(_choose, nondiff_argnums=0, result=_nothing))
 
 
 def _tell(knots: Any, code: Any) -> Any:
@@ -235,4 +235,4 @@ def _tell(knots: Any, code: Any) -> Any:
     return knots
 
 
-_told: Final[Any] = primitive(_tell, result=lambda *given: given[0])
+_told: Final[Any] = without_effects(primitive(_tell, result=lambda *given: given[0]))

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.batching import vmap
-from funcdiff.api.rules.opaque import primitive
+from funcdiff.api.rules.opaque import primitive, without_effects
 from funcdiff.core.tracer import Tracer
 from funcdiff.numpy import zeros
 from funcdiff.numpy.border.promotion import array
@@ -124,8 +124,8 @@ def _number(low: Any, high: Any, cov: Any, df: Any) -> Any:
     return np.float64(0.0)
 
 
-_estimate: Final[Any] = primitive(_value, result=_number, nondiff_argnums=3)
-_estimate_by_df: Final[Any] = primitive(_value, result=_number)
+_estimate: Final[Any] = without_effects(primitive(_value, result=_number, nondiff_argnums=3))
+_estimate_by_df: Final[Any] = without_effects(primitive(_value, result=_number))
 
 
 def _given(at: Any, places: list[int], low: Any, high: Any, cov: Any, df: Any) -> Any:
