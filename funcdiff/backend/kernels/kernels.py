@@ -40,7 +40,6 @@ from funcdiff.backend.numbers.unrolling import Unrolled, unroll
 from funcdiff.core.atoms import Literal, Var
 from funcdiff.core.evaluate import is_repeatable
 from funcdiff.core.memo import memoised
-from funcdiff.core.primitive import Variant
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.running import as_run
 from funcdiff.core.types import ArrayType
@@ -55,6 +54,9 @@ from funcdiff.ops.structure.structural import concatenate_p
 
 KEPT: Final = 1 << 28
 """Bytes of memory up to which a kernel keeps it from call to call."""
+
+_MANY: Final = 2000
+"""Elements from which on memory that is kept is quicker than memory that is new."""
 
 _Places: TypeAlias = Mapping[str, tuple[int, Var]]
 """By the names of results, the slots of memory that they are in, and the results."""
@@ -184,7 +186,7 @@ class _KernelWriter(PieceWriter):
     def _is_written_in_place(self, step: Step) -> bool:
         if not isinstance(step, Equation) or _has_number_result(step) or is_product(step):
             return True
-        if step.primitive.facts.into is not None and step.results[0].type.size > 1:
+        if _goes_into(step):
             return True
         return step.primitive is concatenate_p or is_padding(step)
 
@@ -242,11 +244,13 @@ class _KernelWriter(PieceWriter):
             return self._sum_by_product(eq, place) or self._reduction(eq, place)
         if eq.primitive is concatenate_p:
             return self._concatenation(eq, place)
-        if (into := eq.primitive.facts.into) is not None:
-            return self._into(eq, into, place) if place else super()._call(eq)
+        if _goes_into(eq):
+            return self._into(eq, place) if place else super()._call(eq)
         return self._product(eq, place)
 
-    def _into(self, eq: Equation, into: Variant, place: str) -> str:
+    def _into(self, eq: Equation, place: str) -> str:
+        into = eq.primitive.facts.into
+        assert into is not None
         function = self._bind_numbered((eq.primitive, eq.params, "into"), "into_", into(eq.params))
         return f"{function}({', '.join([*map(self._operand, eq.operands), place])})"
 
@@ -364,6 +368,11 @@ def _is_of_numbers(eq: Equation) -> bool:
     return eq.operation.function in OPERATORS and all(
         not a.type.shape and a.type.dtype.kind == "f" for a in eq.operands
     )
+
+
+def _goes_into(eq: Equation) -> bool:
+    """Whether a result is written to memory that is given, which is quick to come by if small."""
+    return eq.primitive.facts.into is not None and eq.results[0].type.size >= _MANY
 
 
 def _has_number_result(eq: Equation) -> bool:
