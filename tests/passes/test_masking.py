@@ -59,6 +59,28 @@ CASES = [
         ([INF, 0, 0], [0, NAN, 0.5]),
     ),
     Masking(
+        "_join_masks",
+        "%0: f64[3], %1: bool[3], %2: bool[3], %3: f64[3]",
+        """
+        %4: f64[3] = select %1, %0, 0.0:f64[3]
+        %5: f64[3] = select %2, %4, 0.0:f64[3]
+        %6: f64[3] = mul %5, %3
+        %7: f64[3] = select %2, 0.0:f64[3], %4
+        return %6, %7
+        """,
+        """
+        %4: bool[3] = logical_and %2, %1
+        %5: f64[3] = mul %0, %3
+        %6: f64[3] = select %4, %5, 0.0:f64[3]
+        %7: bool[3] = logical_not %1
+        %8: bool[3] = logical_or %2, %7
+        %9: f64[3] = select %8, 0.0:f64[3], %0
+        return %6, %9
+        """,
+        (MASK, np.array([True, True, False]), np.array([3, INF, NAN])),
+        ([6, 0, 0], [0, 0, 0]),
+    ),
+    Masking(
         "_scale_padded",
         "%0: f64[2], %1: f64[3]",
         """

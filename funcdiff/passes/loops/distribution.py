@@ -8,6 +8,7 @@ products are products: Σₜ aₜᵀbₜ = AᵀB.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Final
 
 from funcdiff.core.atoms import Atom, Var
@@ -43,17 +44,16 @@ _SHORTEST: Final = 4
 
 def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
     """Σ(x + y) = Σx + Σy, if those are sums of products, which are products of matrices."""
-    found = made_by(x, add_p)
-    if found is None or not all(map(_is_sum_of_products, found[1])):
-        return None
-    return emit(add_p, NONE, *(emit(reduce_sum_p, p, term) for term in found[1]))
-
-
-def _is_sum_of_products(x: Tracer) -> bool:
-    if made_by(x, contract_p) is not None:
-        return True
-    found = made_by(x, add_p)
-    return found is not None and all(map(_is_sum_of_products, found[1]))
+    terms, left = [], [x]
+    while left:
+        term = left.pop()
+        if (found := made_by(term, add_p)) is not None:
+            left += found[1]
+        elif made_by(term, contract_p) is not None:
+            terms.append(emit(reduce_sum_p, p, term))
+        else:
+            return None
+    return reduce(lambda x, y: emit(add_p, NONE, x, y), terms)
 
 
 _rewriter: Final = Rewriter(
