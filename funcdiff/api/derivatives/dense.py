@@ -24,6 +24,8 @@ from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, iota, permute, reshape
+from funcdiff.passes.recorded import recorded
+from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.stacks import Stacks
 from funcdiff.space import add, broadcast, zeros
@@ -124,7 +126,7 @@ def jacobian_passes(
     recording: Recording, count: int, results: int, mode: Mode, chunk_size: int | None
 ) -> Passes:
     """Derive the pieces of the Jacobian of the first `results` outputs by `count` inputs."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     derivative = _derivative(program, count, results, mode)
     forward, sources = derivative.forward, derivative.sources
     *_, size = _starts(sources)
@@ -147,7 +149,7 @@ def jacobian_program(
     recording: Recording, count: int, results: int, mode: Mode, *, wants_value: bool
 ) -> Dense:
     """Derive the Jacobian in one pass."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     derivative = _derivative(program, count, results, mode)
     with Builder("jacobian", SHARED) as builder:
         operands = [builder.input(t) for t in program.input_types]
