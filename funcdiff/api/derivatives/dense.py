@@ -17,14 +17,13 @@ from funcdiff.core.builder import Builder, constant
 from funcdiff.core.memo import memoised
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording import Recording
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import INT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.ops.elementwise.logic import equal
 from funcdiff.ops.structure.slicing import slice_along
 from funcdiff.ops.structure.structural import convert, iota, permute, reshape
-from funcdiff.passes.recorded import recorded
 from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import simplify, simplify_linear
 from funcdiff.passes.sparsity.stacks import Stacks
