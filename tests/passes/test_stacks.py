@@ -199,3 +199,17 @@ def test_entries_go_through_further_transforms() -> None:
     for _ in range(3):
         expected = expected + J(expected)[0]
     np.testing.assert_allclose(looped, expected)
+
+
+def test_entries_do_not_double_with_each_step() -> None:
+    def simulated(p: Any) -> Any:
+        y = np.stack([p[0], p[1]])
+        for _ in range(6):
+            y = y + 0.1 * np.stack([p[2] * y[0] - y[0] * y[1], y[0] * y[1] - p[3] * y[1]])
+        return y
+
+    p = np.array([1.0, 0.5, 1.5, 0.7])
+    jacobian = fd.jacobian(simulated)
+    assert len(fd.trace(jacobian)(p).equations) < 500
+    rows = [fd.grad(lambda p, k=k: simulated(p)[k])(p) for k in range(2)]
+    np.testing.assert_allclose(jacobian(p), rows, rtol=1e-12)

@@ -193,7 +193,8 @@ def added(parts: Sequence[Part]) -> list[Part]:
     lists: list[Part] = []
     for part in parts:
         if isinstance(part, Entries):
-            lists.append(part)
+            if part.rows.size:  # nothing is dropped, lest it doubles with each sum
+                lists.append(part)
             continue
         key = part.columns.tobytes()
         if key in terms:
