@@ -78,6 +78,7 @@ def test_probabilities_between_limits_move_with_all_that_they_depend_on(df: floa
     np.testing.assert_allclose(total, tangent, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [None, 2.5])
 def test_three_components_in_all_modes(df: float | None) -> None:
     cov = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.4], [0.1, -0.4, 1.2]])
