@@ -20,9 +20,10 @@ from funcdiff.core.builder import Builder
 from funcdiff.core.decisions import Decisions, type_of_variable
 from funcdiff.core.memo import memoised
 from funcdiff.core.program import Program
-from funcdiff.core.recording import Recording, program_of
+from funcdiff.core.recording import Recording
 from funcdiff.core.scope import recording_in
 from funcdiff.core.tracer import Tracer
+from funcdiff.passes.recorded import recorded
 from funcdiff.passes.simplify import simplify
 from funcdiff.transforms.jvp import Mask
 from funcdiff.transforms.vmap import vmap as vmap_program
@@ -167,7 +168,7 @@ def _show_path(path: str) -> str:
 @memoised
 def _batched_program(recording: Recording, size: int, count: int) -> tuple[Program, Mask]:
     """Return the batched program, and which of its outputs differ from example to example."""
-    program = simplify(program_of(*recording))
+    program = recorded(recording)
     flags: Mask = (True,) * count + (False,) * (len(program.inputs) - count)
     varies = vmap_program(program, size, flags)[1]
     batched, _ = vmap_program(program, size, flags, (True,) * len(program.outputs))

@@ -33,7 +33,6 @@ from funcdiff.api.compiling.guarded import (
     Guarded,
     RecompilationWarning,
     guarded_program,
-    program_of_trace,
 )
 from funcdiff.api.compiling.kinds import Kind, Statics, signature_of, signature_of_call
 from funcdiff.api.compiling.lowered import JitInfo, Lowered, Traced
@@ -181,7 +180,8 @@ class JittedFunction(ByParts, Generic[P, R]):
         """Return a trace of a call, and its program with a guard for all that decided."""
         kind = self._statics.kind(args, kwargs)
         trace = self._record(args, kwargs, kind, decides=Decisions if self._guards else None)
-        return Traced(guarded_program(trace) if trace.decisions else program_of_trace(trace), trace)
+        program = guarded_program(trace) if trace.decisions else recorded(trace.recording)
+        return Traced(program, trace)
 
     def cache_info(self) -> JitInfo:
         """Return how many programs are kept, and where calls took new ways."""

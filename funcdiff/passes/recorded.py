@@ -22,7 +22,7 @@ LONG: Final = 3000
 @memoised
 def recorded(recording: Recording) -> Program:
     """Return the program of a recording: if it is long and nobody reads it, with loops in it."""
-    program = simplify.__wrapped__(program_of(*recording))  # which would take too much memory
+    program = simplify.__wrapped__(program_of(*recording))  # the result alone is kept
     if len(program.equations) < LONG or program.origins is not None:
         return program
     return distribute.__wrapped__(roll.__wrapped__(program))

@@ -14,7 +14,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by, map_nested, walk
-from funcdiff.ops.elementwise.logic import logical_and, logical_not, not_equal
+from funcdiff.ops.elementwise.logic import not_equal
 from funcdiff.ops.elementwise.mathematics import sub
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import convert_p, select_p, stop_gradient_p
@@ -74,30 +74,6 @@ def _is_truth(_emit: Emit, _p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     return found[1][0] if found and found[1][0].dtype == BOOL and splat(y) == 0 else None
 
 
-def _select_once(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, select(n, x, c), c) = select(m ∧ n, x, c), and so on: booleans are smaller."""
-    outer = _chosen(mask, x, y)
-    inner = outer and made_by(outer[1], select_p)
-    found = inner and _chosen(*inner[1])
-    if not outer or not found or not is_same(found[2], outer[2]):
-        return None
-    (first, outside), (second, inside) = ((chosen[0], chosen[3]) for chosen in (outer, found))
-    masks = [
-        emit(logical_not.primitive, NONE, m) if negated else m
-        for m, negated in ((first, outside), (second, inside))
-    ]
-    if masks[0].type is not masks[1].type:
-        return None
-    return emit(select_p, p, emit(logical_and.primitive, NONE, *masks), found[1], outer[2])
-
-
-def _chosen(mask: Tracer, x: Tracer, y: Tracer) -> tuple[Tracer, Tracer, Tracer, bool] | None:
-    """Return a mask, what is selected, and the number elsewhere; and whether it is so by ¬mask."""
-    if splat(y) is not None:
-        return mask, x, y, False
-    return (mask, y, x, True) if splat(x) is not None else None
-
-
 def _add_selected(emit: Emit, p: Params, x: Tracer, y: Tracer) -> Tracer | None:
     """select(m, x, 0) + select(m, y, 0) = select(m, x + y, 0), and so on the other side."""
     found = made_by(x, select_p), made_by(y, select_p)
@@ -121,7 +97,7 @@ rules: Final[Rules] = {
     (mul_p, mul_p): (_scale_of_scaled,),
     stop_gradient_p: (_as_it_is,),
     (not_equal.primitive, convert_p): (_is_truth,),
-    (select_p, select_p): (_select_once,),
+    **logic.masks,
     (add_p, select_p): (_add_selected,),
     **{(p, neg_p): signs.rules[p, neg_p] for p in (add_p, sub.primitive)},
 }

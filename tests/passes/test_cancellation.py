@@ -43,6 +43,18 @@ SHIFTED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["logsumexp", "cross entropy"])
+def test_nor_does_it_in_the_derivative_of_a_gradient(name: str) -> None:
+    losses = {"logsumexp": lambda x: np.sum(logsumexp(x)), "cross entropy": SHIFTED[name]}
+    x = np.random.default_rng(0).normal(size=(3, 5))
+    gradient, v = fd.grad(losses[name]), np.cos(np.arange(15.0)).reshape(3, 5)
+    product = fd.grad(lambda x: np.sum(gradient(x) * v))
+    assert "equal" not in {eq.primitive.name for eq in fd.trace(product)(x).equations}
+    for point in (x, np.round(x)):
+        expected = fd.hvp(losses[name], (point,), (v,))
+        np.testing.assert_allclose(product(point), expected, rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize("name", SHIFTED)
 def test_nothing_comes_back_to_a_maximum_that_cancels(name: str) -> None:
     f, x = SHIFTED[name], np.random.default_rng(0).normal(size=(3, 5))

@@ -35,6 +35,8 @@ def differentiated(f: Callable[..., Any]) -> list[Any]:
         gradient(*xs),
         fd.jvp(f, tuple(xs), tuple(ts)),
         fd.jvp(gradient, tuple(xs), tuple(ts))[1],
+        fd.jacobian(f, argnums=(0, 1))(*xs),
+        fd.vmap(gradient)(*(np.stack([x, x[::-1]]) for x in xs)),
         fd.jit(f)(*xs),
         [compiled(*xs) for _ in range(CALLS)],
     ]

@@ -161,9 +161,7 @@ def gradient_function(
                 f, selection, args, kwargs, has_aux=has_aux, on_values=on_values
             )
             count, operands = len(inputs.operands), [*inputs.operands, *trace.captures]
-            asked: dict[str, Any] = {**kind}
-            if trace.evaluated:
-                asked["evaluated"] = len(trace.evaluated)
+            asked = {**kind, "evaluated": len(trace.evaluated)} if trace.evaluated else kind
             derived = gradient_program.kept(trace.recording, count, **asked)
             results = None if derived else first_sight.gradient(trace, count, operands, **kind)
             if results is None:

@@ -50,10 +50,11 @@ def _sum_of_sums(emit: Emit, p: Axes, x: Tracer) -> Tracer | None:
         if (found := made_by(term, add_p)) is not None:
             left += found[1]
         elif made_by(term, contract_p) is not None:
-            terms.append(emit(reduce_sum_p, p, term))
+            terms.append(term)
         else:
             return None
-    return reduce(lambda x, y: emit(add_p, NONE, x, y), terms)
+    sums = [emit(reduce_sum_p, p, term) for term in terms]
+    return reduce(lambda x, y: emit(add_p, NONE, x, y), sums)
 
 
 _rewriter: Final = Rewriter(

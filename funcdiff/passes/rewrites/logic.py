@@ -98,6 +98,33 @@ def _select_booleans(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer)
     return mask if sides[0] else emit(_not_p, NONE, mask)
 
 
+def _join_masks(emit: Emit, p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
+    """select(m, select(n, u, c), c) = select(m ∧ n, u, c) for a number c, and so on by ¬m."""
+    outer = _chosen(mask, x, y)
+    inner = outer and made_by(outer[0], select_p)
+    found = inner and _chosen(*inner[1])
+    if not (outer and inner and found) or not is_same(outer[1], found[1]):
+        return None
+    other: Tracer = inner[1][0]
+    if mask.type is not other.type:
+        return None
+    (_, number, swapped), (value, _, is_other_swapped) = outer, found
+    if swapped != is_other_swapped:
+        other = emit(_not_p, NONE, other)
+    joined = emit(_or_p if swapped else _and_p, NONE, mask, other)
+    return emit(select_p, p, joined, *((number, value) if swapped else (value, number)))
+
+
+def _chosen(_mask: Tracer, x: Tracer, y: Tracer) -> tuple[Tracer, Tracer, bool] | None:
+    """Return what is selected, the number elsewhere, and whether the number comes first."""
+    if splat(y) is not None:
+        return x, y, False
+    return (y, x, True) if splat(x) is not None else None
+
+
+masks: Final[Rules] = {(select_p, select_p): (_join_masks,)}
+"""Selections within selections of a number have one mask: else they pile up in derivatives."""
+
 rules: Final[Rules] = {
     _and_p: (_and,),
     _or_p: (_or,),

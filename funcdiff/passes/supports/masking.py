@@ -24,7 +24,6 @@ from funcdiff.core.types import BOOL
 from funcdiff.core.walk import made_by
 from funcdiff.ops.axes.indexing import gather_p, scatter_add_p
 from funcdiff.ops.axes.recurrence import recurrence_p
-from funcdiff.ops.elementwise.logic import logical_and, logical_not, logical_or
 from funcdiff.ops.elementwise.mathematics import div
 from funcdiff.ops.products.contract import Contraction, Labels, contract_p
 from funcdiff.ops.products.convolution import Convolution, convolve_p
@@ -36,6 +35,7 @@ from funcdiff.ops.products.masked import (
 )
 from funcdiff.ops.structure.slicing import Slice, add_slice_p, slice_p
 from funcdiff.ops.structure.structural import Axis, Shape, reshape_p, select_p
+from funcdiff.passes.rewrites import logic
 from funcdiff.passes.rewrites.rewriting import Emit, Rewriter, Rule, Rules
 from funcdiff.passes.supports.propagation import Supports
 from funcdiff.passes.supports.rules import is_product, shift_by_one
@@ -77,21 +77,6 @@ def _split_mask(x: Tracer) -> tuple[Tracer, Tracer, bool] | None:
 def _mask(emit: Emit, mask: Tracer, value: Tracer, *, swapped: bool) -> Tracer:
     pair = (zeros(value.type), value) if swapped else (value, zeros(value.type))
     return emit(select_p, NONE, mask, *pair)
-
-
-def _join_masks(emit: Emit, _p: Params, mask: Tracer, x: Tracer, y: Tracer) -> Tracer | None:
-    """select(m, select(n, u, 0), 0) = select(m ∧ n, u, 0), so that masks do not pile up."""
-    swapped = _is_zero(x)
-    if swapped == _is_zero(y):
-        return None
-    found = _split_mask(y if swapped else x)
-    if found is None:
-        return None
-    other, value, is_other_swapped = found
-    if is_other_swapped != swapped:
-        other = emit(logical_not.primitive, NONE, other)
-    join = logical_or if swapped else logical_and
-    return _mask(emit, emit(join.primitive, NONE, mask, other), value, swapped=swapped)
 
 
 def _split_padding(x: Tracer) -> tuple[Slice, Tracer] | None:
@@ -228,7 +213,7 @@ def _slice_at(
 
 
 rules: Final[Rules] = {
-    (select_p, select_p): (_join_masks,),
+    **logic.masks,
     (mul_p, select_p): (_mask_last_rule(mul_p, (0, 1)),),
     (_div_p, select_p): (_mask_last_rule(_div_p, (0,)),),
     (mul_p, add_slice_p): (_scale_padded,),
