@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import funcdiff as fd
 from funcdiff.core.parse import parse
 from funcdiff.core.types import ArrayType
 from funcdiff.passes.simplify import simplify, simplify_linear
@@ -226,6 +227,17 @@ CASES = [
     *supported.CASES,
     *supported_products.CASES,
 ]
+
+
+def test_masks_of_many_turns_do_not_pile_up() -> None:
+    def halved(x: Any) -> Any:
+        y = x
+        for _ in range(300):
+            y = 0.5 * np.sqrt(y * y)
+        return y
+
+    assert fd.grad(halved)(0.0) == 0
+    assert fd.grad(halved)(2.0) == 0.5**300
 
 
 def test_every_rule_is_named_here() -> None:

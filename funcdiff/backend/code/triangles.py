@@ -7,11 +7,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.core.program import Equation, Program
 from funcdiff.ops.elementwise.complex import conj_p
 from funcdiff.ops.linalg.factorizations import cholesky_p
 from funcdiff.ops.linalg.matrices import Part, part_p
-from funcdiff.ops.linalg.systems import Triangle, triangular_inv_p
+from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import Contraction, arrangement, contract_p
 from funcdiff.ops.structure.structural import Permutation, permute_p
 
@@ -51,6 +52,27 @@ def triangles(program: Program) -> dict[int, bool]:
             *stack, row, column = range(len(axes))
             if axes == (*stack, column, row):
                 found[made] = not found[operand]
+    return found
+
+
+def solver(eq: Equation, triangular: Mapping[int, bool]) -> Callable[..., Any] | None:
+    """Return what solves or inverts more quickly than the general function, None if nothing does.
+
+    `triangular` says which variables are triangles (see `triangles`).
+    """
+    if eq.primitive not in (solve_p, triangular_solve_p, triangular_inv_p):
+        return None
+    matrix = eq.operands[0]
+    if eq.primitive is triangular_inv_p:
+        return lower_inverse(matrix.type)
+    lower = triangular.get(getattr(matrix, "number", -1))
+    if eq.primitive is triangular_solve_p:
+        lower = eq.params_as(Triangle).lower
+    if lower is None:
+        return None
+    found = substitution(matrix.type, lower=lower)
+    if found is None and eq.primitive is solve_p and matrix.type.shape[-1] >= WORTHWHILE:
+        found = triangular_solve_p.impl(Triangle(lower))
     return found
 
 

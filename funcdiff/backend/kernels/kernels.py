@@ -23,13 +23,12 @@ from funcdiff.backend.code.constants import hoist_constants
 from funcdiff.backend.code.expansion import expand
 from funcdiff.backend.code.formulas import OPERATORS, is_ufunc, reduction_ufunc
 from funcdiff.backend.code.fusion import fuse
-from funcdiff.backend.code.lapack import lower_inverse, substitution
 from funcdiff.backend.code.memory import between_calls
 from funcdiff.backend.code.pieces import PieceWriter, is_padding
 from funcdiff.backend.code.products import is_product
 from funcdiff.backend.code.source import Source, function
 from funcdiff.backend.code.sparse import row_adder
-from funcdiff.backend.code.triangles import WORTHWHILE
+from funcdiff.backend.code.triangles import solver
 from funcdiff.backend.kernels.loops import of_one, scan, writable_outputs
 from funcdiff.backend.kernels.preparation import prepare
 from funcdiff.backend.native.compiling import compile_loop
@@ -47,7 +46,6 @@ from funcdiff.ops.control.scan import Scan, scan_p
 from funcdiff.ops.control.sweeps import While
 from funcdiff.ops.control.while_loop import while_p
 from funcdiff.ops.families import several
-from funcdiff.ops.linalg.systems import Triangle, solve_p, triangular_inv_p, triangular_solve_p
 from funcdiff.ops.products.contract import contract_p
 from funcdiff.ops.structure.slicing import add_slice_p
 from funcdiff.ops.structure.structural import concatenate_p
@@ -186,9 +184,7 @@ class _KernelWriter(PieceWriter):
     def _is_written_in_place(self, step: Step) -> bool:
         if not isinstance(step, Equation) or _has_number_result(step) or is_product(step):
             return True
-        if _goes_into(step):
-            return True
-        return step.primitive is concatenate_p or is_padding(step)
+        return step.primitive is concatenate_p or is_padding(step) or _goes_into(step)
 
     def _statements(self, step: Step) -> list[str]:
         if isinstance(step, Equation):
@@ -262,7 +258,7 @@ class _KernelWriter(PieceWriter):
             value = self._while(eq.params_as(While))
         elif (adder := row_adder(eq, self._choices[eq.results[0].number])) is not None:
             return self._bind_numbered(adder, "add_rows_", adder)
-        elif (triangular := self._triangular(eq)) is not None:
+        elif (triangular := solver(eq, self._triangles)) is not None:
             return self._bind_numbered(triangular, "triangular_", triangular)
         elif (nested := eq.primitive.facts.nested) is not None:
             value = nested(eq.params, partial(kernel, native=self._native))
@@ -286,23 +282,6 @@ class _KernelWriter(PieceWriter):
 
         quick = loop_of_numbers(p)
         return sure() if quick is None else Attempt(quick, sure)
-
-    def _triangular(self, eq: Equation) -> Callable[..., Any] | None:
-        """Return what is quicker than the general function for a matrix that is a triangle."""
-        type_ = eq.operands[0].type if eq.operands else None
-        if type_ is None or eq.primitive not in (solve_p, triangular_solve_p, triangular_inv_p):
-            return None
-        if eq.primitive is triangular_inv_p:
-            return lower_inverse(type_)
-        lower = self._triangles.get(getattr(eq.operands[0], "number", -1))
-        if eq.primitive is triangular_solve_p:
-            lower = eq.params_as(Triangle).lower
-        if lower is None:
-            return None
-        found = substitution(type_, lower=lower)
-        if found is None and eq.primitive is solve_p and type_.shape[-1] >= WORTHWHILE:
-            found = triangular_solve_p.impl(Triangle(lower))
-        return found
 
     def _region(self, region: Region) -> list[str]:
         stored = range(len(region.stored))
