@@ -173,6 +173,16 @@ class Builder:
             )
         return number
 
+    def put(self, x: Tracer | np.ndarray[Any, Any] | np.generic) -> Ref:
+        """Return the operand that stands for a tracer or an array here."""
+        return self.ref(x) if isinstance(x, Tracer) else self.capture(x).atom
+
+    def found(self, x: Tracer | np.ndarray[Any, Any] | np.generic) -> Ref | None:
+        """Return the operand that stands for `x` here, None if it has not been put here."""
+        if not isinstance(x, Tracer):
+            return self._snapshots.number(x)
+        return x.atom if x.builder is self else self._captured.get((id(x.builder), x.atom))
+
     def capture(self, array: np.ndarray[Any, Any] | np.generic) -> Tracer:
         """Make a concrete array an input, with the value that it has now."""
         if self.policy.closed or self.policy.hoists:

@@ -79,6 +79,11 @@ class Snapshots:
                 return None
         return taken.number if taken.is_unchanged(array) else None
 
+    def number(self, array: NDArray | np.generic) -> int | None:
+        """Return the number of the last capture of an array, whatever has become of it since."""
+        taken = self._by_id.get(id(array))
+        return taken.number if taken is not None and taken.array() is array else None
+
     def take(self, array: NDArray | np.generic, number: int) -> Any:
         """Return what keeps the present value until the trace ends: the capture of that number."""
         if not isinstance(array, np.ndarray):

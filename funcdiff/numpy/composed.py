@@ -47,6 +47,9 @@ _COMPOSED: Final = _names(
 )
 """By name; those that the installed NumPy does not have, or not in Python, are passed over."""
 
+_BY_TYPES: Final = ("diff", "dstack", "hstack", "moveaxis", "stack", "vstack")
+"""Functions of whose first argument only the types of the arrays decide what is recorded."""
+
 _WITHOUT_OUT: Final = ("fft.hfft", "fft.ifft2", "fft.irfft2")
 """Functions that take ``out=`` in some versions of NumPy, and do not write to it."""
 
@@ -84,7 +87,8 @@ def _enter(name: str, function: Callable[..., Any], plain: FunctionType) -> None
     """Enter NumPy's own code as what a function does to traced arrays."""
     composed = _in_scope(plain, _scope_of(plain.__globals__["__name__"]))
     update_wrapper(composed, function)
-    implements(function)(_refuse_out(composed) if name in _WITHOUT_OUT else composed)
+    ours = _refuse_out(composed) if name in _WITHOUT_OUT else composed
+    implements(function, operands=name in _BY_TYPES)(ours)
 
 
 def _refuse_out(composed: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from funcdiff.core.builder import current_builder
 from funcdiff.core.late import close_matches
-from funcdiff.numpy.border import dispatch
+from funcdiff.numpy.border import calling, dispatch
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.concatenator import c_, r_
 from funcdiff.numpy.creation.construction import (
@@ -131,7 +131,7 @@ def _accept_lists(plain: Callable[..., Any]) -> Callable[..., Any]:
         if current_builder() is None or not is_traced([*args, *kwargs.values()]):
             return plain(*args, **kwargs)
         keywords = {k: prepare(v) for k, v in without_like(kwargs).items()}
-        return dispatch.call(plain, tuple(prepare(a) for a in args), keywords)
+        return calling.call(plain, tuple(prepare(a) for a in args), keywords)
 
     function.__module__ = __name__  # where pickle finds it
     function.__qualname__ = f"{plain.__module__.rpartition('.')[2]}.{plain.__name__}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,3 +108,97 @@ def test_operands_that_are_converted_or_broadcast_keep_their_sides(ufunc: Any, d
             for y, z, expected in zip(traced, captured, f(table, *others), strict=True):
                 np.testing.assert_array_equal(y, expected, strict=True)
                 np.testing.assert_array_equal(z, expected, strict=True)
+
+
+def _agrees(f: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
+    """Check that the values of a function under a trace are NumPy's, call after call."""
+    for _ in range(2):
+        for args in calls:
+            found, _ = fd.vjp(f, *args)
+            np.testing.assert_array_equal(found, f(*args), strict=True)
+
+
+def test_one_array_twice_is_not_two_arrays() -> None:
+    x, y = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.5, 7.0], [1.0, 4.0]])
+    _agrees(lambda x, y: np.dot(x, x) + np.dot(x, y) + np.dot(y, y), (x, y), (y, x))
+    for a, b in ((y, y), (y, x), (x, y)):
+        _agrees(lambda x, a=a, b=b: np.concatenate([a, x, b]) + np.vstack([b, x, a]), (x,), (y,))
+
+
+def test_zeros_keep_their_sign_and_numbers_their_kind() -> None:
+    x = np.array([-1.0, 2.0])
+    for _ in range(3):
+        for zero in (0.0, -0.0, 0, False):
+            found, _ = fd.vjp(partial(lambda zero, x: np.where(x > 0, x, zero), zero), x)
+            assert np.signbit(found[0]) == np.signbit(zero)
+        for a, dtype in ((1, np.int16), (1.0, np.float64), (True, np.int16)):
+            program = fd.trace(lambda k, a=a: np.where(k > 0, k, a))(np.array([0, 3], np.int16))
+            assert program.output_types[0].dtype == dtype
+
+
+def test_orders_that_layouts_decide_are_asked_for_each_time() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    orders: Any = ("C", "F", "A", "K")
+    _agrees(
+        lambda x: np.concatenate(
+            [np.ravel(y.copy(made), order) for made in "CF" for order in orders for y in (x, x.T)]
+        ),
+        (x,),
+        (2 * x,),
+    )
+
+
+def test_views_come_back_as_views() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(3):
+            x = x * 1.0
+            for view in (x.T, np.reshape(x, (3, 2)), np.swapaxes(x, 0, 1), np.expand_dims(x, 0)):
+                view[0, 1] += 1.0
+            row = np.einsum("ij->ji", x)
+            row[2, 1] = 7.0
+        return x + np.sum(x)
+
+    _agrees(f, (np.arange(6.0).reshape(2, 3),), (np.ones((2, 3)),))
+
+
+def test_arguments_that_decide_are_looked_at_each_time() -> None:
+    x, mask = np.array([1.0, -2.0, 4.0]), np.array([True, False, True])
+    for where in (mask, ~mask, np.ones(3, bool), True):
+        _agrees(lambda x, w=where: np.mean(x, where=w) + np.sum(x, where=w), (x,), (3 * x,))
+        _agrees(lambda x, w=where: np.prod(x, where=np.logical_and(w, x > 0)), (x,), (-x,))
+    for order in (2.0, 1.0, 3.0, np.inf, 0.3, 0.4):
+        _agrees(lambda x, order=order: np.linalg.norm(x, order), (x,))
+    for low, high in ((0.1, 0.7), (0.2, 1.5), (-1, 2), (None, 1.0), (0.5, None)):
+        _agrees(lambda x, a=low, b=high: np.clip(x, a, b) + np.maximum(x, b or 1), (x,), (-x,))
+
+
+def test_a_buffer_that_is_overwritten_is_taken_anew() -> None:
+    def f(x: Any) -> Any:
+        buffer, total = np.zeros((2, 2)), 0.0
+        for k in range(4):
+            buffer[...] = k
+            total = total + np.dot(buffer, x) + np.concatenate([buffer, x])[1:3] * buffer
+        return total
+
+    _agrees(f, (np.ones((2, 2)),), (np.full((2, 2), 3.0),))
+
+
+def test_what_comes_from_an_outer_trace_is_recorded_for_it() -> None:
+    a, b = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+
+    def slope(x: Any, y: Any) -> Any:
+        return fd.grad(lambda y: np.dot(x, y) * np.dot(y, y) + np.sum(np.stack([x, y, x]) ** 2))(y)
+
+    for _ in range(8):
+        found = fd.jacobian(lambda x: slope(x, b))(a)
+        np.testing.assert_allclose(found, np.dot(b, b) * np.eye(2) + 2 * np.outer(b, b))
+
+
+def test_integers_out_of_range_are_refused_each_time() -> None:
+    small = np.array([1, 2], np.int8)
+    _agrees(lambda x: x * (small + 1), (np.ones(2),))
+    for _ in range(3):
+        with pytest.raises(OverflowError, match="out of bounds"):
+            fd.trace(lambda k: k + 300)(small)
+        assert "i8[2]" in str(fd.trace(lambda k: k + 3)(small))
+        np.testing.assert_array_equal(fd.trace(lambda k: k < 300)(small).output_types[0].shape, 2)

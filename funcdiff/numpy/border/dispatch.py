@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from funcdiff.core.late import close_matches, late_import
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.without_axes import without_axes
 from funcdiff.numpy.messages.mistakes import cure_in_scipy
 from funcdiff.numpy.messages.refusals import refusal_of
-from funcdiff.numpy.messages.wrong_calls import explain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,10 +24,16 @@ default: Final[Any] = np._NoValue
 """NumPy's own mark for a keyword that was not given."""
 
 
-def implements(*names: Callable[..., Any] | str) -> Callable[[F], F]:
+by_types: Final[dict[Callable[..., Any], float]] = {}
+"""How many arguments of a NumPy function, or of a ufunc in `ufuncs`, only count by their types."""
+
+
+def implements(*names: Callable[..., Any] | str, operands: float = 0) -> Callable[[F], F]:
     """Enter the decorated function as what these NumPy functions do to traced arrays.
 
     A function that only newer NumPy has is given by its name, and passed over where it is missing.
+    If its first arguments, so many as `operands`, are arrays or lists of arrays of which only the
+    types decide what is recorded, and the others are none, it is recorded again without a call.
     """
 
     def enter(function: F) -> F:
@@ -39,6 +42,8 @@ def implements(*names: Callable[..., Any] | str) -> Callable[[F], F]:
             if found is not None:
                 table: dict[Any, Any] = ufuncs if isinstance(found, np.ufunc) else _functions
                 table[found] = function
+                if operands:
+                    by_types[found] = operands
         return function
 
     return enter
@@ -53,58 +58,6 @@ def functions() -> Mapping[Callable[..., Any], Callable[..., Any]]:
 def implementation(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return our version of a NumPy function, None if there is none."""
     return _functions.get(function) or functions().get(function)
-
-
-def call(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call our version of a NumPy function.
-
-    Raises
-    ------
-    UnsupportedNumPyError
-        If there is none.
-    """
-    ours = implementation(function)
-    if ours is None:
-        raise unsupported(qualified_name(function))
-    try:
-        result = ours(*args, **kwargs)
-        if _returns_out(function, result, args, kwargs):
-            return result
-        return without_axes(function, result)
-    except Exception as error:
-        if isinstance(error, TypeError) and _refuses_keyword(error, ours):
-            keyword = str(error).rsplit("'", 2)[-2]
-            known = ", ".join(inspect.signature(ours).parameters)
-            raise unsupported(
-                f"{qualified_name(function)}({keyword}=)",
-                f"Leave {keyword} out; the parameters for traced arrays are {known}.",
-            ) from error
-        explain(error, qualified_name(function), args, kwargs)
-        raise
-
-
-def _returns_out(
-    function: Any, result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> bool:
-    """Whether a result is the array given as ``out=``, which NumPy, too, returns as it is.
-
-    `numpy.dot` makes a scalar of it, and so do the methods of scalars.
-    """
-    if "out" in kwargs:
-        found = kwargs["out"]
-    elif len(args) > 1 and any(result is x for x in args[1:]):
-        found = inspect.signature(_functions[function]).bind(*args, **kwargs).arguments.get("out")
-    else:
-        return False
-    if result is not found or function is np.dot:
-        return False
-    given = args[0] if args else None
-    by_method = isinstance(given, np.generic) and hasattr(np.generic, function.__name__)
-    return not by_method
-
-
-def _refuses_keyword(error: TypeError, ours: Callable[..., Any]) -> bool:
-    return "unexpected keyword argument" in str(error) and ours.__name__ in str(error)
 
 
 def qualified_name(function: Callable[..., Any]) -> str:

@@ -46,15 +46,15 @@ WHOLE = slice(None)
 # ---- by condition ------------------------------------------------------------------------------
 
 
-@implements(np.where)
+@implements(np.where, operands=3)
 def where(condition: Any, *branches: Any) -> Any:
     """Choose between two arrays elementwise; without arrays, return the true positions."""
     if not branches:
         return nonzero(condition)
     if len(branches) != 2:
         raise ValueError("either both or neither of x and y should be given")
-    x, y = promote_and_broadcast(*branches)
     mask = _truth(condition)
+    x, y = promote_and_broadcast(*branches)
     shape = broadcast_shapes(mask.shape, x.shape)
     return views.fresh(ops.select(*(broadcast_to(v, shape) for v in (mask, x, y))))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.types import DTYPE_NAMES, ArrayType
-from funcdiff.numpy.border.dispatch import call
+from funcdiff.numpy.border.calling import call
 from funcdiff.numpy.border.promotion import array as as_array
 from funcdiff.numpy.border.promotion import promote
 from funcdiff.numpy.border.values import concrete_value, is_traced

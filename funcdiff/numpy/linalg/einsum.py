@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ class Term(NamedTuple):
     labels: Labels
 
 
-@implements(np.einsum)
+@implements(np.einsum, operands=inf)
 def einsum(
     *operands: Any,
     out: Any = None,
@@ -52,7 +53,7 @@ def einsum(
     (last,) = terms
     value = ops.permute(last.x, tuple(last.labels.index(k) for k in result))
     if len(xs) == 1:  # of one operand, NumPy returns a view wherever it can
-        value = views.view(xs[0], value, lambda b: np.einsum(*_like(operands, b)))
+        value = views.view(xs[0], value, _of_one(*operands))
     return mutation.store("np.einsum", value, out)
 
 
@@ -69,9 +70,11 @@ def _shape_only(value: Any) -> np.ndarray[Any, Any]:
     return np.broadcast_to(np.float64(0), array(value).shape)
 
 
-def _like(operands: tuple[Any, ...], b: Any) -> tuple[Any, ...]:
-    """Return the arguments of a call of one operand, with another in its place."""
-    return (operands[0], b) if isinstance(operands[0], str) else (b, *operands[1:])
+def _of_one(first: Any, *others: Any) -> Callable[[Any], Any]:
+    """Return the same call of one operand as a function of it."""
+    if isinstance(first, str):
+        return lambda b: np.einsum(first, b)
+    return lambda b: np.einsum(b, *others)
 
 
 # ---- subscripts --------------------------------------------------------------------------------

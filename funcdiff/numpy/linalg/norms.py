@@ -22,7 +22,7 @@ from funcdiff.ops.structure.unknown import unknown
 from funcdiff.space import reduce_sum
 
 
-@implements(np.linalg.norm)
+@implements(np.linalg.norm, operands=1)
 def norm(x: Tracer, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tracer:
     """Return a norm of vectors (one axis) or matrices (two axes)."""
     x = array(x)

@@ -42,7 +42,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # ---- stacks of vectors and matrices ------------------------------------------------------------
 
 
-@implements(np.matmul)
+@implements(np.matmul, operands=2)
 def matmul(x: Any, y: Any) -> Tracer:
     """Return the matrix product; stacks of matrices broadcast."""
     x, y = promote_arrays(x, y)
@@ -117,7 +117,7 @@ def _check_sizes(name: str, x: Shape, y: Shape, left: int, right: int) -> None:
 # ---- tensors -----------------------------------------------------------------------------------
 
 
-@implements(np.dot)
+@implements(np.dot, operands=2)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the product over the last axis of `a` and the last but one of `b`."""
     x, y = promote_arrays(a, b)
@@ -126,7 +126,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     return mutation.store("np.dot", _over("np.dot", x, y, [-1], [max(-2, -y.ndim)]), out)
 
 
-@implements(np.inner)
+@implements(np.inner, operands=2)
 def inner(a: Any, b: Any, /) -> Any:
     """Return the product over the last axes."""
     x, y = promote_arrays(a, b)
@@ -135,14 +135,14 @@ def inner(a: Any, b: Any, /) -> Any:
     return _over("np.inner", x, y, [-1], [-1])
 
 
-@implements(np.vdot)
+@implements(np.vdot, operands=2)
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Return the inner product of the flat arrays, conjugating the first."""
     x, y = (ravel(z) for z in promote_arrays(a, b))
     return _over("np.vdot", conjugate(x), y, [0], [0])
 
 
-@implements(np.tensordot)
+@implements(np.tensordot, operands=2)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
     """Return the product over the given axes: a number of adjacent ones, or two lists."""
     x, y = promote_arrays(a, b)
@@ -183,7 +183,7 @@ def _product_over(
     return contraction(tuple(left), tuple(right), kept)
 
 
-@implements(np.outer)
+@implements(np.outer, operands=2)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the products of all pairs of elements, as a matrix."""
     x, y = (ravel(z) for z in promote_arrays(a, b))

@@ -68,6 +68,16 @@ class Memory:
         self.origin: Tracer | None = None
         self.models: Models = ()
 
+    def of_any(self) -> Memory | None:
+        """Return a record of the same view of no array; None if it is one of this array only."""
+        of_this = self.write is not None or self.order is not None or self.models
+        return None if of_this or self.make is None else Memory(make=self.make, index=self.index)
+
+    def enter(self, base: Tracer, result: Tracer) -> None:
+        """Note that `result` is this view of `base`."""
+        memory(base).views.append(ref(result))
+        result.views = Memory(base, self.make, self.index, self.write)
+
 
 class Place(NamedTuple):
     """The array whose memory a handle looks into, and what the handle's own array looks like.
@@ -99,8 +109,7 @@ def view(
             return result
         result = as_array(result)
     if base.type.shape or isinstance(base, np.ndarray):
-        memory(base).views.append(ref(result))
-        result.views = Memory(base, make, index, write)
+        Memory(None, make, index, write).enter(base, result)
     return result
 
 

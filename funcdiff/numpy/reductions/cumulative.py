@@ -35,6 +35,7 @@ _EVERY: Final = "all beginnings along an axis, the empty one too if that is want
 @family(
     Member("cumsum", f"Return the sums of {_BEGINNINGS}.", ops.cumsum, 0),
     Member("cumprod", f"Return the products of {_BEGINNINGS}.", ops.cumprod, 1),
+    operands=1,
 )
 def _scan(of: Member, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Traced:
     x, _ = of.read(a)

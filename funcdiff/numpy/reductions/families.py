@@ -78,26 +78,29 @@ class Member(NamedTuple):
         return store_reduction(self.name, with_kept(y, x, axes, keepdims), out)
 
 
-def family(*members: Member) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def family(
+    *members: Member, operands: float = 0
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter the decorated function of a member as each member, and as its form without NaN.
 
-    Those that NumPy does not have, or this version of it, are passed over.
+    Those that NumPy does not have, or this version of it, are passed over.  What `operands` are,
+    `implements` says.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         for member in members:
-            _enter(function, member)
-            _enter(function, member._replace(name=f"nan{member.name}", skips_nan=True))
+            for form in (member, member._replace(name=f"nan{member.name}", skips_nan=True)):
+                _enter(function, form, operands)
         return function
 
     return enter
 
 
-def _enter(function: Callable[..., Any], member: Member) -> None:
+def _enter(function: Callable[..., Any], member: Member, operands: float) -> None:
     ours: Any = partial(function, member._replace(name=f"np.{member.name}"))
     ours.__name__ = function.__name__
     ours.__doc__ = member.doc.format(member.without if member.skips_nan else "")
-    implements(member.name)(ours)
+    implements(member.name, operands=operands)(ours)
 
 
 # ---- keywords ----------------------------------------------------------------------------------

@@ -93,6 +93,7 @@ def _multiply_up(x: Tracer, axes: tuple[int, ...], initial: Any, where: Any) -> 
 @family(
     Member("sum", "Sum over axes{}.", _add_up, 0, ", NaN counting as 0"),
     Member("prod", "Multiply over axes{}.", _multiply_up, 1, ", NaN counting as 1"),
+    operands=1,
 )
 def _total(
     of: Member,
@@ -132,6 +133,7 @@ _SMALLEST: Final = (
     Member("amax", *_LARGEST),
     Member("min", *_SMALLEST),
     Member("amin", *_SMALLEST),
+    operands=1,
 )
 def _extremum(
     of: Member,
@@ -178,6 +180,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = default) -> T
 @family(
     Member("all", "Return whether all entries over axes are non-zero.", reduce_all, True),
     Member("any", "Return whether any entry over axes is non-zero.", reduce_any, False),
+    operands=1,
 )
 def _logic(
     of: Member,

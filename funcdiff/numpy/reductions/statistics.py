@@ -80,7 +80,10 @@ def _count(x: Tracer, nan: Tracer | None, axes: tuple[int, ...], where: Any) -> 
     return sum_of(convert(logical_not(nan), INT), axes, where)
 
 
-@family(Member("mean", "Return the mean over axes{}; of float16, computed in float32."))
+@family(
+    Member("mean", "Return the mean over axes{}; of float16, computed in float32."),
+    operands=1,
+)
 def _mean(
     of: Member,
     a: Any,
@@ -162,6 +165,7 @@ def _root(v: Traced) -> Traced:
         "Return the standard deviation over axes{}; where it is 0, so is its derivative.",
         _root,
     ),
+    operands=1,
 )
 def _var_and_std(
     of: Member,

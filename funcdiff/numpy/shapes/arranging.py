@@ -34,7 +34,7 @@ WHOLE = slice(None)
 # ---- turning -----------------------------------------------------------------------------------
 
 
-@implements(np.flip)
+@implements(np.flip, operands=1)
 def flip(m: Any, axis: Any = None) -> Any:
     """Return a view with the elements in reverse order along some axes."""
     x = array(m)
@@ -42,7 +42,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     return take(x, tuple(slice(None, None, -1) if k in turned else WHOLE for k in range(x.ndim)))
 
 
-@implements(np.roll)
+@implements(np.roll, operands=1)
 def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     """Shift the elements along axes; what leaves at one end comes in at the other."""
     x = array(a)
@@ -72,7 +72,7 @@ def _roll(x: Tracer, axis: int, shift: int) -> Tracer:
 # ---- repeating ---------------------------------------------------------------------------------
 
 
-@implements(np.tile)
+@implements(np.tile, operands=1)
 def tile(A: Any, reps: Any) -> Tracer:
     """Repeat the whole array along its axes; new axes come in front."""
     x, counts = array(A), as_ints(reps)

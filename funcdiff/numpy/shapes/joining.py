@@ -26,7 +26,7 @@ from funcdiff.ops.structure import structural as ops
 # ---- joining -----------------------------------------------------------------------------------
 
 
-@implements(np.concatenate)
+@implements(np.concatenate, operands=1)
 def concatenate(
     arrays: Any,
     /,
@@ -90,14 +90,14 @@ def _check_shapes(shapes: tuple[Shape, ...], axis: int) -> None:
             )
 
 
-@implements(np.column_stack)
+@implements(np.column_stack, operands=1)
 def column_stack(tup: Any) -> Any:
     """Join arrays along the second axis, vectors being columns."""
     xs = [array(x) for x in _sequence(tup)]
     return concatenate([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in xs], 1)
 
 
-@implements(np.append)
+@implements(np.append, operands=2)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """Join two arrays, by default flattened."""
     return concatenate((array(arr), array(values)), axis)

@@ -54,7 +54,7 @@ def as_ints(value: Any) -> tuple[int, ...]:
 # ---- reshape -----------------------------------------------------------------------------------
 
 
-@implements(np.reshape)
+@implements(np.reshape, operands=1)
 def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None = None) -> Tracer:
     """Return the elements in another shape."""
     x = array(a)
@@ -119,7 +119,7 @@ def _complete(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...
     return target
 
 
-@implements(np.ravel)
+@implements(np.ravel, operands=1)
 def ravel(a: Any, order: Any = "C") -> Tracer:
     """Return the elements along one axis."""
     x, order = array(a), _upper(order)
@@ -130,7 +130,7 @@ def ravel(a: Any, order: Any = "C") -> Tracer:
 # ---- order of the axes -------------------------------------------------------------------------
 
 
-@implements(np.transpose, np.permute_dims)
+@implements(np.transpose, np.permute_dims, operands=1)
 def transpose(a: Any, axes: Any = None) -> Tracer:
     """Return the array with its axes reordered, by default reversed."""
     x = array(a)
@@ -144,7 +144,7 @@ def transpose(a: Any, axes: Any = None) -> Tracer:
     return views.view(x, ops.permute(x, order), lambda b: np.transpose(b, order))
 
 
-@implements(np.swapaxes)
+@implements(np.swapaxes, operands=1)
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
     """Return the array with two axes interchanged."""
     x = array(a)
@@ -157,7 +157,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Tracer:
 # ---- axes of length 1 --------------------------------------------------------------------------
 
 
-@implements(np.expand_dims)
+@implements(np.expand_dims, operands=1)
 def expand_dims(a: Any, axis: Any) -> Tracer:
     """Insert axes of length 1 at the given places of the result."""
     x = array(a)
@@ -167,7 +167,7 @@ def expand_dims(a: Any, axis: Any) -> Tracer:
     return reshape(x, [1 if k in new else next(lengths) for k in range(x.ndim + len(new))])
 
 
-@implements(np.squeeze)
+@implements(np.squeeze, operands=1)
 def squeeze(a: Any, axis: Any = None) -> Tracer:
     """Remove axes of length 1."""
     x = array(a)
@@ -186,7 +186,7 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
 # ---- broadcasting ------------------------------------------------------------------------------
 
 
-@implements(np.broadcast_to)
+@implements(np.broadcast_to, operands=1)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
     """Return a read-only view of the array, repeated to a shape."""
     return _repeat(array, as_ints(shape))

@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.core import scope
 from funcdiff.core.builder import Builder
 from funcdiff.errors import LostDerivativeError, UnsupportedNumPyError, user_location
-from funcdiff.numpy.border import dispatch, sparse
+from funcdiff.numpy.border import calling, dispatch, sparse
 from funcdiff.numpy.border.conversions import OF_NUMBERS
 from funcdiff.numpy.border.deferring import Stance, ask_operands, overrides, stance_of
 from funcdiff.numpy.choosing import assignment, flat
@@ -164,7 +164,7 @@ class Array(Methods, metaclass=StandsFor):
         return calls.apply(ufunc, *inputs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return dispatch.call(func, args, kwargs)
+        return calling.call(func, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return exports.plain_array(self, dtype, copy)

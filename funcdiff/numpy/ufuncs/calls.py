@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import is_not
-from typing import Any, Final, cast
+from math import inf
+from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.atoms import Literal
-from funcdiff.core.builder import Builder, bind, constant, current_builder, direct
+from funcdiff.core.builder import Builder, constant, current_builder
 from funcdiff.core.primitive import NONE, operation
 from funcdiff.core.tracer import Tracer
-from funcdiff.core.types import DTYPE_NAMES, ArrayType
+from funcdiff.core.types import ArrayType
 from funcdiff.errors import user_location
-from funcdiff.numpy.border.dispatch import ufuncs, unsupported
+from funcdiff.numpy.border.dispatch import by_types, ufuncs, unsupported
 from funcdiff.numpy.border.promotion import (
     broadcast_shapes,
     dtype_of,
     fit,
     innermost,
     remember,
-    scalar,
     shape_of,
 )
+from funcdiff.numpy.border.recipes import Call
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
 from funcdiff.numpy.messages.foreign import operation_of, qualified_name
@@ -37,9 +37,13 @@ from funcdiff.space import splat
 def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     """Return ``ufunc(*operands)`` where at least one operand is traced."""
     innermost(*operands)
-    again = _record_again(ufunc, operands)
-    if again is not None:
-        return again
+    this = Call(ufunc, operands, {}, operands=inf, numbers=True)
+    recipe = this.known()
+    if recipe is not None:
+        try:
+            return this.record(recipe)
+        except OverflowError:  # an integer out of the range of the dtype
+            this.key = None
     operands = tuple([array(x) if isinstance(x, list | tuple) else x for x in operands])
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
@@ -47,46 +51,15 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
         raise unsupported("np.frompyfunc" if made else qualified_name(ufunc))
     try:
         if isinstance(found, Elementwise):
-            return elementwise(found, ufunc, operands)
-        return found(*operands)
+            result = elementwise(found, ufunc, operands)
+        else:
+            result = found(*operands)
     except Exception as error:
         explain(error, qualified_name(ufunc), operands)
         raise
-
-
-def _record_again(ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer | None:
-    """Record the operation that operands of these types had before, if they had one."""
-    an_array, a_scalar = Builder.array_handle, Builder.scalar_handle
-    arrays = [x for x in operands if type(x) is an_array or type(x) is a_scalar]
-    if all(x.builder is None for x in arrays):  # what is done to literals is computed
-        return None
-    types = [_type_of(x) for x in operands]
-    if None not in types:
-        found = direct.get((ufunc, *types)) or direct.get((fit, ufunc, *types))
-        if found is None:
-            return None
-        return bind(found.primitive, NONE, *map(fit, operands, found.operands))[0]
-    if len(operands) != 2:
-        return None
-    (x,), right = arrays, operands[0] is arrays[0]
-    number = operands[right]
-    found = direct.get((ufunc, x.type, type(number), right))
-    if found is None:
-        return None
-    try:
-        y = scalar(number, x.type)
-    except OverflowError:  # an integer out of the range of the dtype
-        return None
-    return bind(found.primitive, NONE, *((x, y) if right else (y, x)))[0]
-
-
-def _type_of(x: Any) -> ArrayType | None:
-    """Return the type of a traced array, or of one that is not; None of numbers and the like."""
-    kind = type(x)
-    if kind is Builder.array_handle or kind is Builder.scalar_handle:
-        return cast(ArrayType, x.type)
-    is_known = kind is np.ndarray and x.dtype in DTYPE_NAMES
-    return ArrayType(x.shape, x.dtype) if is_known else None
+    if isinstance(found, Elementwise) or ufunc in by_types:
+        this.remember(result)
+    return result
 
 
 def elementwise(op: Elementwise, ufunc: np.ufunc, operands: tuple[Any, ...]) -> Tracer:
@@ -155,16 +128,12 @@ def resolve(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[np.dtype[Any], ..
 
 
 def _remember(op: Elementwise, ufunc: np.ufunc, given: tuple[Any, ...], xs: list[Tracer]) -> None:
-    """Let the next such call be recorded directly.
+    """Let operators record the next such operation directly, if it takes what it is given.
 
-    The key is the ufunc with the operands' types, behind `fit` if these were converted or
-    broadcast, or, for a Python number, with the type of the array, that of the number, and whether
-    the number is on the right.
+    The key is the ufunc with the operands' types, or, for a Python number, with the type of the
+    array, that of the number, and whether the number is on the right.
     """
-    kinds, types = [type(x) for x in given], [_type_of(x) for x in given]
-    if None not in types and any(map(is_not, given, xs)):
-        remember((fit, ufunc, *types), operation(op.primitive, NONE, tuple(x.type for x in xs)))
-        return
+    kinds = [type(x) for x in given]
     if any(
         x is not y and kind is not int and kind is not float
         for x, y, kind in zip(given, xs, kinds, strict=True)

@@ -46,7 +46,7 @@ def fix(x: Any, out: Any = None) -> Traced:
 # ---- limits ----------------------------------------------------------------------------------
 
 
-@implements(np.clip)
+@implements(np.clip, operands=3)
 def clip(
     a: Any,
     a_min: Any = default,

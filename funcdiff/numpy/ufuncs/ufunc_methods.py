@@ -17,7 +17,8 @@ from funcdiff.core.policy import CLOSED
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import BOOL, ArrayType
 from funcdiff.errors import UnsupportedNumPyError, user_location
-from funcdiff.numpy.border.dispatch import call, default, unsupported
+from funcdiff.numpy.border.calling import call
+from funcdiff.numpy.border.dispatch import default, unsupported
 from funcdiff.numpy.border.masks import mask_of
 from funcdiff.numpy.border.promotion import array, broadcast_to, known_dtype
 from funcdiff.numpy.choosing import assignment
