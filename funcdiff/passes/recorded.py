@@ -22,7 +22,8 @@ LONG: Final = 3000
 @memoised
 def recorded(recording: Recording) -> Program:
     """Return the program of a recording: if it is long and nobody reads it, with loops in it."""
-    program = simplify.__wrapped__(program_of(*recording))  # the result alone is kept
+    program = program_of(*recording)
     if len(program.equations) < LONG or program.origins is not None:
-        return program
-    return distribute.__wrapped__(roll.__wrapped__(program))
+        return simplify.__wrapped__(program)  # the result alone is kept
+    short = simplify.__wrapped__(roll.__wrapped__(program))
+    return distribute.__wrapped__(roll.__wrapped__(short))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from funcdiff.core.atoms import Atom, Var
@@ -84,10 +85,35 @@ def _turn(place: int, term: Term, box: Path | None) -> tuple[int, Term, Path | N
     return place, term if isinstance(term, int) else term[::-1], box and box.turned()
 
 
-def analyse(program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> Iterations | None:
+class Uses:
+    """By its number, which equations use a variable of a program: the first, the last, how many.
+
+    Behind all equations, the outputs do.
+    """
+
+    def __init__(self, program: Program) -> None:
+        made = sum(len(eq.results) for eq in program.equations)
+        self.count = array("q", [0]) * (len(program.inputs) + made)
+        self.first = self.count[:]
+        self.last = self.count[:]
+        for k, eq in enumerate(program.equations):
+            self._add(k, eq.operands)
+        self._add(len(program.equations), program.outputs)
+
+    def _add(self, place: int, atoms: Iterable[Atom]) -> None:
+        for atom in atoms:
+            if isinstance(atom, Var):
+                number = atom.number
+                if not self.count[number]:
+                    self.first[number] = place
+                self.last[number] = place
+                self.count[number] += 1
+
+
+def analyse(program: Program, run: Run, uses: Uses) -> Iterations | None:
     """Return a run as a loop; None if it is none."""
     try:
-        return _Analysis(program, run, users).iterations()
+        return _Analysis(program, run, uses).iterations()
     except _NoLoopError:
         return None
 
@@ -102,11 +128,9 @@ class _Source(NamedTuple):
 class _Analysis:
     """A run, looked at place by place."""
 
-    def __init__(self, program: Program, run: Run, users: Mapping[Atom, Sequence[int]]) -> None:
-        self._program, self._run, self._users = program, run, users
-        self._index = {
-            program.equations[k].results[0]: k - run.start for k in range(run.start, run.stop)
-        }
+    def __init__(self, program: Program, run: Run, uses: Uses) -> None:
+        self._program, self._run, self._uses = program, run, uses
+        self._first = program.equations[run.start].results[0].number  # each makes one variable
         self._fixed: dict[Atom, int] = {}
         self._carries: dict[tuple[int, Atom], int] = {}
         self._rows: dict[tuple[Atom, ...], int] = {}
@@ -152,8 +176,8 @@ class _Analysis:
 
     def _found(self, atom: Atom) -> tuple[int, int] | None:
         """Return the iteration and the place of what a run makes."""
-        index = self._index.get(atom) if isinstance(atom, Var) else None
-        return None if index is None else divmod(index, self._run.period)
+        run, index = self._run, atom.number - self._first if isinstance(atom, Var) else -1
+        return divmod(index, run.period) if 0 <= index < run.stop - run.start else None
 
     def _source(self, atoms: list[Atom]) -> _Source:
         first, found = atoms[0], [self._found(atom) for atom in atoms]
@@ -197,7 +221,7 @@ class _Analysis:
         run, carried = self._run, {place for place, _ in self._carries}
         for t in range(run.length - (place in carried)):
             v = self._equation(t, place).results[0]
-            if any(k >= run.stop for k in self._users.get(v, ())):
+            if self._uses.last[v.number] >= run.stop:
                 return True
         return False
 
@@ -250,13 +274,13 @@ class _Analysis:
         following, wraps = set[int](), set[bool]()
         for t in range(run.length):
             v = self._equation(t, place).results[0]
-            users = self._users.get(v, ())
-            inside = [k - run.start for k in users if k < run.stop]
-            if t == run.length - 1 and not inside and wraps == {True}:
+            count, user = self._uses.count[v.number], self._uses.first[v.number]
+            is_inside = count > 0 and user < run.stop
+            if t == run.length - 1 and not is_inside and wraps == {True}:
                 continue
-            if len(users) != 1 or not inside:
+            if count != 1 or not is_inside:
                 raise _NoLoopError
-            iteration, after = divmod(inside[0], run.period)
+            iteration, after = divmod(user - run.start, run.period)
             if iteration - t not in (0, 1) or (iteration == t) != (after > place):
                 raise _NoLoopError
             eq = self._equation(iteration, after)

@@ -21,7 +21,7 @@ from funcdiff.ops.control.scan import Scan, scan
 from funcdiff.ops.structure.slicing import Slice, take_slice
 from funcdiff.ops.structure.structural import concatenate, reshape, reverse
 from funcdiff.passes.loops.boxes import add_boxes, take_boxes
-from funcdiff.passes.loops.iterations import Iterations, analyse
+from funcdiff.passes.loops.iterations import Iterations, Uses, analyse
 from funcdiff.passes.loops.repetition import Run, runs
 from funcdiff.space import broadcast, reduce_sum
 
@@ -55,12 +55,12 @@ class _Roller:
     def roll(self, found: Sequence[Run]) -> Program:
         """Return the program with loops for some runs."""
         program, place = self._program, 0
-        users = _users(program)
+        uses = Uses(program)
         with Builder("roll", SHARED) as builder:
             self._env.update((v, builder.input(v.type)) for v in program.inputs)
             for run in found:
                 for guess in run.guesses():
-                    loop = analyse(program, guess, users) if guess.start >= place else None
+                    loop = analyse(program, guess, uses) if guess.start >= place else None
                     if loop is None:
                         continue
                     self._copy(range(place, guess.start))
@@ -171,17 +171,6 @@ class _Roller:
                 yield piece
             piece = [atom]
         yield piece
-
-
-def _users(program: Program) -> dict[Atom, list[int]]:
-    """Return which equations use each variable; behind them all, the outputs do."""
-    users: dict[Atom, list[int]] = {}
-    for k, eq in enumerate(program.equations):
-        for atom in eq.operands:
-            users.setdefault(atom, []).append(k)
-    for atom in program.outputs:
-        users.setdefault(atom, []).append(len(program.equations))
-    return users
 
 
 def _line(stack: Tracer, first: int, step: int, count: int) -> Tracer:
