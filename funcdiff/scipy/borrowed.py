@@ -170,9 +170,11 @@ def _of_numpy(value: Any) -> Any:
     if value is np.r_ or value is np.c_:
         return funcdiff.numpy.r_ if value is np.r_ else funcdiff.numpy.c_
     name = getattr(value, "__name__", None)
-    if isinstance(value, type) or not isinstance(name, str) or getattr(np, name, None) is not value:
+    if isinstance(value, type) or not isinstance(name, str):
         return None
-    return getattr(funcdiff.numpy, name)
+    is_wrapped = "array_api_compat.numpy" in str(getattr(value, "__module__", None))
+    is_numpys = is_wrapped or getattr(np, name, None) is value
+    return getattr(funcdiff.numpy, name, None) if is_numpys else None
 
 
 def _of_math(plain: Any) -> Any:
@@ -283,9 +285,8 @@ def _scope(names: dict[str, Any]) -> _Scope:
 
 def _function(plain: FunctionType, cells: dict[int, CellType] | None = None) -> FunctionType:
     """Return a function of the same code, whose global names mean those for traced arrays."""
-    scope = _scope(plain.__globals__)
     closure = tuple(_cell(c, cells or {}) for c in plain.__closure__ or ())
-    code = adapted_code(plain)
+    code, scope = adapted_code(plain), _scope(plain.__globals__)
     found = FunctionType(code, scope, plain.__name__, plain.__defaults__, closure)
     found.__kwdefaults__ = plain.__kwdefaults__
     found.__qualname__ = plain.__qualname__

@@ -52,16 +52,16 @@ def run_watched(call: Callable[[], Any], owner: Any = None) -> Any:
     """
     if _watched.get() is not None or current_builder() is None:
         return call()
-    before, watch = _attributes(owner), _Watch([])
+    before, watch = attributes(owner), _Watch([])
     with _as(watch):
-        found = call(), _attributes(owner)
+        found = call(), attributes(owner)
     if not watch.met:
         return found[0]
     forgive = forgiveness()
     try:
-        _set_attributes(owner, before)
+        set_attributes(owner, before)
         with _as(_Watch([], differ=True)), np.errstate(all="ignore"):
-            again = _real_where(found, (call(), _attributes(owner)))
+            again = _real_where(found, (call(), attributes(owner)))
             if is_known_to_hold(lambda: _agree(found, again)):
                 return _with_attributes(again, owner)
     except FuncdiffError:
@@ -81,7 +81,7 @@ def _flat(value: Any, *around: Any) -> tuple[list[Any], Any, Callable[[list[Any]
     """
     found, structure = pytree.flatten(value)
     parts = [
-        _flat(_attributes(x), x, *around)
+        _flat(attributes(x), x, *around)
         if isinstance(x, Holder) and all(x is not y for y in around)
         else ([x], None, None)
         for x in found
@@ -94,7 +94,7 @@ def _flat(value: Any, *around: Any) -> tuple[list[Any], Any, Callable[[list[Any]
             if again is None:
                 (x,) = new
             else:
-                _set_attributes(x, again(new))
+                set_attributes(x, again(new))
             rebuilt.append(x)
         return pytree.unflatten(structure, rebuilt)
 
@@ -105,23 +105,25 @@ def _flat(value: Any, *around: Any) -> tuple[list[Any], Any, Callable[[list[Any]
     return [leaf for own, _, _ in parts for leaf in own], kinds, rebuild
 
 
-def _attributes(owner: Any) -> dict[str, Any]:
+def attributes(owner: Any) -> dict[str, Any]:
+    """Return the attributes of an object, with and without slots, by name."""
     slots = {n for kind in type(owner).__mro__ for n in getattr(kind, "__slots__", ())}
     return {n: getattr(owner, n) for n in slots if hasattr(owner, n)} | getattr(
         owner, "__dict__", {}
     )
 
 
-def _set_attributes(owner: Any, attributes: dict[str, Any]) -> None:
-    for name in _attributes(owner):
+def set_attributes(owner: Any, values: dict[str, Any]) -> None:
+    """Give an object these attributes in place of its own."""
+    for name in attributes(owner):
         delattr(owner, name)
-    for name, value in attributes.items():
+    for name, value in values.items():
         setattr(owner, name, value)
 
 
 def _with_attributes(found: tuple[Any, dict[str, Any]], owner: Any) -> Any:
     """Return a result, with the attributes of the owner as they were with it."""
-    _set_attributes(owner, found[1])
+    set_attributes(owner, found[1])
     return found[0]
 
 

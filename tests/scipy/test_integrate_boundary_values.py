@@ -125,6 +125,9 @@ def test_what_is_not_traced_is_scipys_and_what_cannot_be_done_says_so() -> None:
         return c * _bratu(integrate, 1.0).y[0, 2]
 
     assert fd.grad(unused)(1.0) == _bratu(plain, 1.0).y[0, 2]
+    found = _bratu(integrate, 1.0).sol
+    slope = fd.jacfwd(found)(0.3)
+    np.testing.assert_allclose(slope, _bratu(plain, 1.0).sol.derivative()(0.3), rtol=1e-12)
     with pytest.raises(ConcreteValueError, match="loop over the examples"):
         fd.vmap(lambda c: _bratu(integrate, c).y)(np.array([1.0, 2.0]))
     with pytest.raises(UnsupportedNumPyError, match="no traced S"):

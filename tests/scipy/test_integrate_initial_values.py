@@ -78,6 +78,16 @@ def test_what_is_not_traced_is_scipys_inside_of_a_trace() -> None:
     assert fd.grad(f)(2.0) == plain.solve_ivp(lambda t, y: -y, (0, 1), [1.0]).y[0, -1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_solution_that_is_not_traced_takes_traced_times(method: str) -> None:
+    found = integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0], method, dense_output=True)
+    times = np.array([0.8, 0.1])
+    y, pull = fd.vjp(found.sol, times)
+    np.testing.assert_array_equal(y, found.sol(times))
+    step = (found.sol(times + 1e-6) - found.sol(times - 1e-6)) / 2e-6
+    np.testing.assert_allclose(pull(np.ones((1, 2)))[0], step[0], rtol=1e-7)
+
+
 # ---- closed forms --------------------------------------------------------------------------------
 
 

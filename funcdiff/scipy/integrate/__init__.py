@@ -3,7 +3,8 @@
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.integrate.odeint import odeint
-from funcdiff.scipy.integrate.quadrature import nquad, quad, quad_vec
+from funcdiff.scipy.integrate.quad_vec import quad_vec
+from funcdiff.scipy.integrate.quadrature import nquad, quad
 from funcdiff.scipy.integrate.samples import simpson
 from funcdiff.scipy.integrate.solve_bvp import solve_bvp
 from funcdiff.scipy.integrate.solve_ivp import solve_ivp
@@ -30,7 +31,8 @@ __getattr__, __dir__ = namespace(
     {
         "RK23 RK45 DOP853 Radau BDF LSODA OdeSolver ode complex_ode": _NO_PIECES,
         "DenseOutput OdeSolution": (
-            "It holds plain polynomials. Ask solve_ivp for dense_output=True: its sol is traced."
+            "It holds plain polynomials. Ask funcdiff.scipy's solve_ivp for dense_output=True: its "
+            "sol takes traced times, and is traced itself if the problem is."
         ),
         "newton_cotes lebedev_rule": (
             "It makes weights of integers, which have no derivative. Call it with plain numbers "

@@ -20,8 +20,10 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
 from funcdiff.numpy.border.promotion import array
+from funcdiff.scipy.borrowed import borrow
 from funcdiff.scipy.conditions import forgiveness
 from funcdiff.scipy.covered import cover, load
+from funcdiff.scipy.equalities import attributes, set_attributes
 
 NUMBER = ArrayType((), FLOAT)
 """The type of a time, or of a point on a line."""
@@ -103,18 +105,43 @@ def entry(module: str, name: str, *, note: str = "") -> Callable[[Any], Any]:
 
     Its arguments come as they are, containers of arguments of functions among them.
     """
+    plain = scipys(module, name)
 
     def enter(ours: Callable[..., Any]) -> Any:
         @wraps(ours)
         def chosen(*args: Any, **kwargs: Any) -> Any:
             if current_builder() is None:
-                return getattr(load(module), name)(*args, **kwargs)
+                return plain(*args, **kwargs)
             return ours(*args, **kwargs)
 
         cover(module, name, chosen, note=note)
         return chosen
 
     return enter
+
+
+def scipys(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of SciPy's, whose solution, between nodes, takes traced places, too."""
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        found = getattr(load(module), name)(*args, **kwargs)
+        sol = getattr(found, "sol", None)
+        if sol is not None:
+            found.sol = _borrowed_object(sol)
+            if hasattr(sol, "interpolants"):
+                found.sol.interpolants = [*map(_borrowed_object, sol.interpolants)]
+        return found
+
+    return plain
+
+
+def _borrowed_object(plain: Any) -> Any:
+    """Return an object of SciPy's, which holds no other one, with methods for traced arrays."""
+    kind = borrow(type(plain))
+    found = kind.__new__(kind)
+    parts = attributes(plain)
+    set_attributes(found, {k: borrow(v) if callable(v) else v for k, v in parts.items()})
+    return found
 
 
 def has_tracer(*values: Any) -> bool:

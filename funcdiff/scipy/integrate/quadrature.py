@@ -19,7 +19,7 @@ from funcdiff.errors import (
     UnsupportedNumPyError,
     user_location,
 )
-from funcdiff.numpy.border.promotion import array, as_number
+from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.memory import views
 from funcdiff.ops.user.integral import Integral, integral
@@ -28,7 +28,6 @@ from funcdiff.scipy.integrate.closures import (
     NUMBER,
     Closure,
     attempt,
-    closure,
     entry,
     has_tracer,
     refuse_tracing,
@@ -153,7 +152,7 @@ def integrand_of(f: Integrand, a: Any, b: Any, rule: Rule) -> Closure:
 
     def numbers(x: Any) -> list[Any]:
         y, *errors = map(_number, f(x))
-        return [_double(z) for z in (y, _apply_weight(y, x, rule), *errors)]
+        return [double(z) for z in (y, _apply_weight(y, x, rule), *errors)]
 
     return closures([numbers], [NUMBER], explore)[0]
 
@@ -167,7 +166,7 @@ def _number(y: Any) -> Any:
     return np.reshape(y, ())
 
 
-def _double(y: Any) -> Any:
+def double(y: Any) -> Any:
     """Return an array in double precision."""
     return array(y) + np.zeros((), FLOAT)
 
@@ -185,7 +184,7 @@ def integrate_program(
         program, ends, len(breaks), 0, bool(last), routine,
         tuple((k, static(v)) for k, v in options.items()), (),
     )  # fmt: skip
-    numbers = map(_double, (a, b, *breaks))
+    numbers = map(double, (a, b, *breaks))
     value, error = integral(p, as_tracers([*f.captures, *numbers]))
     return views.fresh(value), views.fresh(error)
 
@@ -334,72 +333,3 @@ def _constant_or_called(value: Any) -> Callable[..., Any]:
 def _on_values(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose results have the values of what is traced in them."""
     return lambda *xs: pytree.map(lambda x: value_of(x) if isinstance(x, Tracer) else x, f(*xs))
-
-
-# ---- arrays --------------------------------------------------------------------------------------
-
-
-@entry("scipy.integrate", "quad_vec", note="full_output and workers need plain arrays.")
-def quad_vec(
-    f: Callable[..., Any],
-    a: Any,
-    b: Any,
-    epsabs: float = 1e-200,
-    epsrel: float = 1e-8,
-    norm: str = "2",
-    cache_size: float = 100e6,
-    limit: float = 10000,
-    workers: int = 1,
-    points: Any = None,
-    quadrature: str | None = None,
-    full_output: bool = False,
-    *,
-    args: Any = (),
-) -> Any:
-    """Integrate a function with values in a vector space; it may close over traced arrays.
-
-    The derivative is Leibniz' rule, as for `quad`; all elements of a derivative are integrated
-    together, and `norm` is taken of all of them.
-
-    Raises
-    ------
-    UnsupportedNumPyError
-        For `full_output` and `workers` where something is traced.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import funcdiff as fd
-    >>> from funcdiff.scipy import integrate
-    >>> moments = lambda b: integrate.quad_vec(lambda x: x ** np.arange(3), 0.0, b)[0]
-    >>> fd.jacobian(moments)(2.0)
-    array([1., 2., 4.])
-    """
-    args = args if isinstance(args, tuple) else (args,)
-    options = {
-        "epsabs": epsabs, "epsrel": epsrel, "norm": norm, "cache_size": cache_size, "limit": limit,
-        "quadrature": quadrature,
-    }  # fmt: skip
-
-    kinds: list[Any] = []
-
-    def twice(x: Any) -> Any:
-        y = array(f(as_number(x), *args))  # SciPy's points are Python numbers
-        kinds.append(y.dtype)
-        return _double(y), _double(y)
-
-    g = attempt(lambda: closure(twice, NUMBER), a, b, points)
-    if isinstance(g, Exception) or not (g.is_traced or has_tracer(a, b, points)):
-        plain = load("scipy.integrate").quad_vec
-        keywords = {"args": args} if args else {}
-        f = refuse_tracing(f, g) if isinstance(g, Exception) else f
-        return plain(f, a, b, workers=workers, points=points, full_output=full_output, **options,
-                     **keywords)  # fmt: skip
-    if full_output or workers != 1:
-        raise UnsupportedNumPyError(
-            f"quad_vec of a traced integrand has no full_output and no workers, at "
-            f"{user_location()}. Ask for them on plain arrays, outside of what is differentiated."
-        )
-    value, error = integrate_program("quad_vec", g, a, b, points, options)
-    kind = kinds[-1] if kinds[-1].kind in "fc" else value.dtype
-    return value.astype(kind), error

@@ -23,6 +23,7 @@ from funcdiff.scipy.integrate.closures import (
     entry,
     has_tracer,
     refuse_tracing,
+    scipys,
 )
 from funcdiff.scipy.integrate.quadrature import static
 
@@ -74,7 +75,7 @@ def solve_bvp(
     >>> print(round(fd.grad(middle)(1.0), 6))
     -0.125
     """
-    plain = load("scipy.integrate").solve_bvp
+    plain = scipys("scipy.integrate", "solve_bvp")
     mesh, guess = array(x).astype(FLOAT), array(y)
     dtype = np.dtype(np.complex128 if guess.dtype.kind == "c" else FLOAT)
     guess = guess.astype(dtype)

@@ -23,6 +23,7 @@ from funcdiff.scipy.integrate.closures import (
     entry,
     has_tracer,
     refuse_tracing,
+    scipys,
 )
 from funcdiff.scipy.integrate.continuous import ContinuousSolution
 from funcdiff.scipy.integrate.initial_value import Problem, maker_of, rounded, whole
@@ -93,7 +94,7 @@ def solve_ivp(
     >>> print(np.round(fd.grad(left)(0.5), 6), np.round(-2 * np.exp(-1), 6))
     -0.735759 -0.735759
     """
-    plain = load("scipy.integrate").solve_ivp
+    plain = scipys("scipy.integrate", "solve_ivp")
     given = () if args is None else (*args,)
     start, end = t_span
     state = _state(y0)
