@@ -254,8 +254,13 @@ def refusal(module: str, name: str) -> UnsupportedNumPyError:
         "Call it on values that need no derivative, outside the function or on "
         "fd.stop_gradient(x); or declare it with fd.primitive."
     )
+    return unsupported(f"{module}.{name}", why)
+
+
+def unsupported(call: str, cure: str) -> UnsupportedNumPyError:
+    """Return the error of a call, with a keyword say, that traced arrays do not know."""
     return UnsupportedNumPyError(
-        f"{module}.{name} of a traced array is not supported, at {user_location()}. {why}"
+        f"{call} of a traced array is not supported, at {user_location()}. {cure}"
     )
 
 

@@ -81,7 +81,7 @@ SPECTRA: dict[str, tuple[Any, ...]] = {
     "procrustes": (lambda s, a, b: s.orthogonal_procrustes(a, b), TALL, real(4, 2, start=9)),
     "orth": (lambda s, a: projector(s.orth(a)), TALL),
     "null_space": (lambda s, a: projector(s.null_space(a)), WIDE),
-    "subspace_angles": (lambda s, a, b: s.subspace_angles(a, b), real(5, 2), real(5, 3, start=4)),
+    "subspace_angles": (lambda s, b: s.subspace_angles(real(5, 2), b), real(5, 3, start=4)),
     "qr": (lambda s, a: s.qr(a), C),
     "qr, pivoting": (lambda s, a: s.qr(a, mode="economic", pivoting=True), TALL),
     "qr, r": (lambda s, a: s.qr(a, mode="r"), WIDE),
@@ -138,7 +138,8 @@ def test_an_empty_matrix_has_no_eigenvalues() -> None:
 def test_ranks_are_constants() -> None:
     rank = fd.vjp(lambda a: LINALG.pinv(a, return_rank=True), TALL[:, [0, 0, 1]])[0][1]
     assert rank == 2
-    assert fd.vjp(lambda a: LINALG.lstsq(a, real(4)), TALL)[0][2] == 2
+    rank = fd.vjp(lambda a: LINALG.lstsq(a, real(4)), TALL)[0][2]
+    assert (rank, rank.dtype) == (2, int)
 
 
 def test_what_depends_on_a_choice_of_basis_has_no_gradient() -> None:
@@ -147,7 +148,7 @@ def test_what_depends_on_a_choice_of_basis_has_no_gradient() -> None:
 
 
 def test_keywords_without_a_derivative_are_refused() -> None:
-    with pytest.raises(TypeError, match="homogeneous_eigvals"):
+    with pytest.raises(TypeError, match=r"homogeneous_eigvals.* leave it out"):
         fd.grad(lambda a: LINALG.eigvals(a, homogeneous_eigvals=True)[0, 0].real)(A)
 
 

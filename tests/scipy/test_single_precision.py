@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
     "factorial": (lambda s, v: s.special.factorial(v), VECTOR),
     "factorial of a number": (lambda s, x: s.special.factorial(x), np.float32(3)),
     "factorial, continued": (lambda s, v: s.special.factorial(v, extend="complex"), VECTOR),
+    "logsumexp, weights": (lambda s, v: s.special.logsumexp(v, b=2.0), VECTOR),
     "quad_vec": (
         lambda s, v: s.integrate.quad_vec(lambda x: x * v, np.float64(0), 1.0, epsrel=1e-3)[0],
         VECTOR,

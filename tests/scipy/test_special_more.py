@@ -35,7 +35,7 @@ UFUNCS: dict[str, tuple[Any, ...]] = {
     "perm": (lambda s, n, k: s.perm(n + 3, k), X, Y),
     "diric": (lambda s, x: [s.diric(x, n) for n in (1, 4, 5)], 9 * X),
     "sph_harm_y": (lambda s, t, p: s.sph_harm_y([3, 2, 1], [1, -2, 0], t, p), 4 * X, Y),
-    "sph_harm_y_all": (lambda s, t, p: s.sph_harm_y_all(2, 1, t, p), X, Y),
+    "sph_harm_y_all": (lambda s, t, p: s.sph_harm_y_all(2, 1, t, p, diff_n=1), X, Y),
     "assoc_laguerre": (lambda s, x: s.assoc_laguerre(x, 3, 0.5), X),
 }
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.builder import constant
+from funcdiff.core.types import INT
 from funcdiff.numpy.border.promotion import Traced, array, as_number, broadcast_to
 from funcdiff.ops.linalg import orthogonal, pseudoinverse
 from funcdiff.ops.linalg.ldl import ldl as symmetric_factors
 from funcdiff.ops.linalg.matrices import adjoint, transposed
 from funcdiff.ops.linalg.routines import scipy_constant
-from funcdiff.ops.structure.structural import stop_gradient
+from funcdiff.ops.structure.structural import convert, stop_gradient
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.covered import covers
 from funcdiff.scipy.linalg.spectra import hermitian_of, svdvals
@@ -147,7 +148,8 @@ def lstsq(
             f"({height} != {right.shape[-2]})."
         )
     relative = float(np.finfo(left.dtype).eps) if cond is None else float(cond)
-    x, squares_, rank, s = pseudoinverse.lstsq(left, right, relative=relative)
+    x, squares_, count, s = pseudoinverse.lstsq(left, right, relative=relative)
+    rank = convert(count, np.dtype(INT))
     none: Any = constant(0, x.type.with_shape((*left.shape[:-2], 0)))
     if lapack_driver == "gelsy":
         return restored(x), none, rank, None

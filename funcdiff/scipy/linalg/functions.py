@@ -15,7 +15,7 @@ from funcdiff.ops.linalg.functions.general import general_function
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.conditions import is_known_to_hold, may_hold
-from funcdiff.scipy.covered import covers
+from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import inexact, squares
 
 # ---- one function --------------------------------------------------------------------------------
@@ -87,6 +87,9 @@ _REAL = (
 )
 
 
+_NO_ERROR = "It returns no estimate of the error: leave this keyword out."
+
+
 @covers("scipy.linalg")
 def expm(A: Any) -> Any:
     """Return the exponential; derivatives of every order are blocks of larger ones.
@@ -104,7 +107,7 @@ def sqrtm(A: Any, **deprecated: Any) -> Any:
     Its derivative solves X·dX + dX·X = dA.
     """
     if deprecated:
-        raise TypeError(f"sqrtm of a traced array takes no keyword {', '.join(deprecated)}")
+        raise unsupported(f"scipy.linalg.sqrtm({', '.join(deprecated)})", _NO_ERROR)
     return _function("sqrtm", _matrices(A))
 
 
@@ -112,7 +115,7 @@ def sqrtm(A: Any, **deprecated: Any) -> Any:
 def logm(A: Any, **deprecated: Any) -> Any:
     """Return the principal logarithm; derivatives are blocks of those of larger matrices."""
     if deprecated:
-        raise TypeError(f"logm of a traced array takes no keyword {', '.join(deprecated)}")
+        raise unsupported(f"scipy.linalg.logm({', '.join(deprecated)})", _NO_ERROR)
     (a,) = squares(A)
     return _function("logm", _wide(a))
 
@@ -135,7 +138,7 @@ def signm(A: Any, **deprecated: Any) -> Any:
     N. Higham, "Functions of Matrices", SIAM 2008, chapter 5.
     """
     if deprecated:
-        raise TypeError(f"signm of a traced array takes no keyword {', '.join(deprecated)}")
+        raise unsupported(f"scipy.linalg.signm({', '.join(deprecated)})", _NO_ERROR)
     (a,) = squares(A)
     return np.linalg.solve(sqrtm(a @ a), a)
 
@@ -148,7 +151,7 @@ def funm(A: Any, func: Any, disp: bool = True) -> Any:
     """
     (a,) = squares(A)
     if not disp:
-        raise TypeError("funm of a traced array takes no keyword disp: it estimates no errors")
+        raise unsupported("scipy.linalg.funm(disp=False)", _NO_ERROR)
     w, v = np.linalg.eig(a.astype(complex_dtype(a.dtype)))
     found = np.linalg.solve(np.swapaxes(v, -1, -2), np.swapaxes(v * func(w)[..., None, :], -1, -2))
     return _real_if_close(a, np.swapaxes(found, -1, -2)) + _unless_tied(a, w)

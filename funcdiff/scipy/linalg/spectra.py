@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.types import complex_dtype
-from funcdiff.numpy.border.promotion import Traced
+from funcdiff.numpy.border.promotion import Traced, array
 from funcdiff.ops.linalg import eigen, factorizations, singular
 from funcdiff.ops.linalg.matrices import adjoint, hermitian, strictly_lower, triangle
 from funcdiff.ops.linalg.routines import scipy_constant
@@ -16,7 +16,7 @@ from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.conditions import is_known_to_hold
-from funcdiff.scipy.covered import covers
+from funcdiff.scipy.covered import covers, unsupported
 from funcdiff.scipy.linalg.stacks import squares, stacks
 from funcdiff.space import add
 
@@ -194,7 +194,10 @@ def eig(
     in the complex plane.
     """
     if homogeneous_eigvals:
-        raise TypeError("eig of a traced array takes no keyword homogeneous_eigvals")
+        raise unsupported(
+            "scipy.linalg.eig(homogeneous_eigvals=True)",
+            "How pairs (α, β) are scaled is up to an algorithm: leave it out, for their ratios.",
+        )
     xs = squares(a) if b is None else squares(a, b)
     whole = xs[0] if b is None else np.linalg.solve(xs[1], xs[0])
     w, v = _eig(whole)
@@ -276,7 +279,7 @@ def schur(
     if output not in ("real", "complex", "r", "c"):
         raise ValueError("argument must be 'real', or 'complex'")
     if sort is not None and not isinstance(sort, str):
-        raise TypeError("schur of a traced array takes a word for sort: 'lhp', 'rhp', 'iuc', 'ouc'")
+        raise unsupported("scipy.linalg.schur(sort=f)", "Give 'lhp', 'rhp', 'iuc' or 'ouc'.")
     (x,) = squares(a)
     if output in ("complex", "c") and x.dtype.kind != "c":
         x = x.astype(complex_dtype(x.dtype))
@@ -380,7 +383,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
 
     A. Knyazev, M. Argentati, SIAM J. Sci. Comput. 23, 2002.
     """
-    left, right = orth(A), orth(B)
+    left, right = array(orth(A)), array(orth(B))
     if left.shape[-2] != right.shape[-2]:
         raise ValueError(
             f"A and B must have the same number of rows, got {left.shape[-2]} and {right.shape[-2]}"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from funcdiff.api.derivatives.products import jvp
 from funcdiff.core.types import FLOAT, INT
 from funcdiff.ops.special.harmonics import sph_legendre_p
 from funcdiff.scipy.special.calls import broadcast_to, for_traced, whole
 
 
-def _refuse_tables(name: str, diff_n: int) -> None:
-    if diff_n != 0:
-        raise TypeError(f"{name} of a traced array takes no diff_n: differentiate it")
+def _slopes(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the derivatives of a function by its two angles, along a last axis."""
+
+    def slopes(theta: Any, phi: Any) -> Any:
+        zero, one = np.zeros(theta.shape), np.ones(theta.shape)
+        sides = (one, zero), (zero, one)
+        return np.stack([jvp(f, (theta, phi), side)[1] for side in sides], axis=-1)
+
+    return slopes
 
 
 @for_traced
@@ -27,12 +35,12 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     theta, phi
         Real angles; the result is differentiable in both, at the poles, too.
     diff_n
-        0: derivatives are what transforms are for.
+        How many derivatives by the angles are wanted, too; SciPy has two.
 
     Returns
     -------
-    array
-        Of the common shape, complex128.
+    array or tuple of arrays
+        Of the common shape, complex128; derivatives have an axis of length 2 more each.
 
     Raises
     ------
@@ -50,19 +58,22 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     >>> print(fd.grad(lambda theta: special.sph_harm_y(1, 0, theta, 0.0).real)(0.5).round(6))
     -0.234249
     """
-    _refuse_tables("sph_harm_y", diff_n)
     n, m = whole(n, "sph_harm_y", "degree"), whole(m, "sph_harm_y", "order")
     n, m, theta, phi = broadcast_to((INT, INT, FLOAT, FLOAT), n, m, theta, phi)
-    turn: Any = m * phi
-    return sph_legendre_p(n, m, theta) * np.exp(1j * turn)
+    functions: list[Callable[..., Any]] = [
+        lambda theta, phi: sph_legendre_p(n, m, theta) * np.exp(1j * (m * phi))
+    ]
+    for _ in range(diff_n):
+        functions.append(_slopes(functions[-1]))
+    found = tuple(f(theta, phi) for f in functions)
+    return found if diff_n else found[0]
 
 
 @for_traced
 def sph_harm_y_all(n: int, m: int, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
     """Return those of degrees up to n and orders 0, ..., m, -m, ..., -1 along two axes in front."""
-    _refuse_tables("sph_harm_y_all", diff_n)
     theta, phi = np.broadcast_arrays(theta, phi)
     places = (1,) * theta.ndim
     degrees = np.arange(n + 1).reshape(-1, 1, *places)
     orders = np.r_[: m + 1, -m:0].reshape(1, -1, *places)
-    return sph_harm_y(degrees, orders, theta, phi)
+    return sph_harm_y(degrees, orders, theta, phi, diff_n=diff_n)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.core.tracer import Tracer
-from funcdiff.numpy.border.promotion import Traced, promote_and_broadcast
+from funcdiff.numpy.border.promotion import WEAK, Traced, array, promote_and_broadcast
 from funcdiff.ops.special.logistic import excess
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.special.calls import floating, for_traced
@@ -63,10 +63,12 @@ def logsumexp(
     >>> print(fd.grad(special.logsumexp)(np.array([1000.0, 1000.0])))
     [0.5 0.5]
     """
-    x: Any = np.atleast_1d(floating(a))
     weights = None
+    x: Any = a if type(a) in WEAK and isinstance(b, Tracer) else floating(a)
     if b is not None:
-        x, weights = promote_and_broadcast(x, floating(b))
+        x, weights = promote_and_broadcast(x, b if type(b) in WEAK else array(b))
+        weights = np.atleast_1d(weights)
+    x = np.atleast_1d(x)
     return log_of_sum(x, axis, weights, keepdims=keepdims, return_sign=return_sign)
 
 
