@@ -6,6 +6,7 @@
   the mask is false.
 - ``x.view(float)`` of a complex array, and back: its real and imaginary parts, in turn.
 - ``x.setflags(...)``: it does nothing to a traced array.
+- ``x.dot(y)`` and ``x.searchsorted(y)``: of a plain array and a traced one, methods of traced ones.
 - ``float(x)``: a traced number stays one; ``int(x)`` has no derivative.
 - ``np.float64(x)``, and other floating types: a traced array is converted.
 - ``np.asarray_chkfinite(x)``: a traced array is not checked.
@@ -31,6 +32,7 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.core.tracer import Tracer
+from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.conditions import may_hold
 from funcdiff.scipy.equalities import (
@@ -95,6 +97,12 @@ def _set_flags(x: Any, **flags: Any) -> None:
         x.setflags(**flags)
 
 
+def _method(x: Any, name: str, *args: Any, **keywords: Any) -> Any:
+    """Return what a method gives, also one of a plain array that has a traced argument."""
+    joins = type(x) is np.ndarray and any(isinstance(y, Tracer) for y in args)
+    return getattr(array(x) if joins else x, name)(*args, **keywords)
+
+
 def _may_share(a: Any, b: Any) -> bool:
     return isinstance(a, Tracer) or isinstance(b, Tracer) or np.may_share_memory(a, b)
 
@@ -123,6 +131,7 @@ ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "int_of": _int,
     "typed_of": _typed,
     "set_flags_of": _set_flags,
+    "method_of": _method,
     "changed_by": _change_in_place,
 }
 """What the changed code calls, by name."""
@@ -230,6 +239,9 @@ class _Change(ast.NodeTransformer):
             return self._call("view_of", node, [called.value, *node.args], node.keywords)
         if isinstance(called, ast.Attribute) and called.attr == "setflags":
             return self._call("set_flags_of", node, [called.value], node.keywords)
+        if isinstance(called, ast.Attribute) and called.attr in ("dot", "searchsorted"):
+            given = [called.value, ast.Constant(called.attr), *node.args]
+            return self._call("method_of", node, given, node.keywords)
         if (
             self._decides
             and ast.unparse(called) == "np.any"

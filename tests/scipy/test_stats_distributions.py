@@ -363,6 +363,12 @@ MULTIVARIATE: dict[str, tuple[Any, ...]] = {
     "a multiple of the identity": (
         lambda s, x, v: s.multivariate_normal.logpdf(x, np.zeros(3), v * np.eye(3)), POINTS, NU
     ),
+    "normal by a factor": (
+        lambda s, x, c: s.multivariate_normal.logpdf(
+            x, cov=s.Covariance.from_cholesky(np.tril(c))
+        ),
+        POINTS, COV,
+    ),
     "t": (lambda s, x, m, c, d: s.multivariate_t.logpdf(x, m, sym(c), d), POINTS, MEAN, COV, NU),
     "t entropy": (lambda s, c, d: s.multivariate_t.entropy(MEAN, sym(c), d), COV, NU),
     "dirichlet": (lambda s, x, a: s.dirichlet.logpdf(shares(x), a), P, ALPHA),
@@ -389,6 +395,33 @@ MULTIVARIATE: dict[str, tuple[Any, ...]] = {
 def test_distributions_of_several_variables(name: str) -> None:
     call, *point = MULTIVARIATE[name]
     assert_agrees("scipy.stats", call, *point, order=1)
+
+
+def test_what_has_no_values_decides_nothing_about_a_distribution() -> None:
+    def laws(s: Any, df: Any) -> Any:
+        p = np.stack([df / (1 + df), 1 / (1 + df)])
+        counts = s.multinomial.logpmf([2, 1], 3, p), s.multinomial.cov(3, p)
+        return s.multivariate_t.logpdf(POINTS, MEAN, COV, df), *counts
+
+    freedom = np.array([2.5, 40.0])
+    found = fd.scan(lambda c, df: (c, laws(stats, df)), 0, freedom)[1]
+    expected = zip(*(laws(scipy.stats, df) for df in freedom), strict=True)
+    for ours, scipys in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, scipys, rtol=1e-12)
+
+
+def test_a_t_vector_of_infinite_freedom_is_normal() -> None:
+    def t(x: Any, df: Any) -> Any:
+        return stats.multivariate_t.logpdf(x, MEAN, COV, df).sum()
+
+    x = POINTS[0]
+    assert fd.grad(t, argnums=1)(x, np.inf) == 0.0
+    slope = fd.grad(stats.multivariate_normal.logpdf)(x, MEAN, COV)
+    np.testing.assert_allclose(fd.grad(t)(x, np.inf), slope, rtol=1e-12)
+    found = fd.value_and_grad(lambda b: stats.multivariate_t.cdf(b, MEAN, COV, np.inf))(x)
+    expected = fd.value_and_grad(stats.multivariate_normal.cdf)(x, MEAN, COV)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 def test_what_is_fitted_or_singular_in_several_variables_is_refused() -> None:

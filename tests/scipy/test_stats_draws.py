@@ -38,6 +38,9 @@ DRAWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "wishart": (lambda s, r, d, c: s.wishart.rvs(d, c, size=(2, 2), random_state=r), (4.3, SPREAD)),
     "invwishart": (lambda s, r, d, c: s.invwishart(d, c).rvs(3, random_state=r), (5.3, SPREAD)),
+    "kernel density": (
+        lambda s, r, x: s.gaussian_kde(x, 0.3).resample(4, seed=r), (np.arange(4.0) ** 2,)
+    ),
     "matrix t": (
         lambda s, r, m, c, d: s.matrix_t.rvs(m, c[:2, :2], c, d, size=2, random_state=r),
         (RECTANGLE, SPREAD, 4.5),
@@ -93,7 +96,9 @@ def test_random_vectors_move_with_cholesky_factors() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_other_random_matrices_are_refused() -> None:
+def test_what_is_drawn_by_counting_is_refused() -> None:
+    with pytest.raises(NotDifferentiableError, match=r"which points are drawn jumps"):
+        fd.jacfwd(lambda w: stats.gaussian_kde(MEAN, weights=w).resample(2, seed=1))(SHARES)
     with pytest.raises(NotDifferentiableError, match=r"rvs .* are counts"):
         fd.jacfwd(lambda p: stats.multinomial.rvs(5, p, random_state=1))(np.array([0.4, 0.6]))
 

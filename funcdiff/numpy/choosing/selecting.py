@@ -28,7 +28,7 @@ from funcdiff.numpy.border.promotion import (
 )
 from funcdiff.numpy.border.values import value_of
 from funcdiff.numpy.choosing.positions import within
-from funcdiff.numpy.memory import indexing, mutation, views
+from funcdiff.numpy.memory import from_values, indexing, mutation, views
 from funcdiff.numpy.memory.indices import positions
 from funcdiff.numpy.shapes.shape import (
     normalize_axis,
@@ -246,7 +246,7 @@ def apply_along_axis(
     if 0 in around:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     values = [
-        array(func1d(indexing.take(vectors, place), *args, **kwargs))
+        from_values.asarray(func1d(indexing.take(vectors, place), *args, **kwargs))
         for place in np.ndindex(around)
     ]
     dtype = values[0].dtype  # the first result decides, as in NumPy

@@ -13,6 +13,7 @@ from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.scipy.borrowed import copy_of, define
 from funcdiff.scipy.covered import cover, holds_traced, load
 from funcdiff.scipy.special.normalization import log_of_sum
+from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
 
 
 class _ByType:
@@ -71,11 +72,13 @@ class gaussian_kde(_Estimate):  # type: ignore[misc]  # noqa: N801 (SciPy's name
         rule = (lambda _estimate: bw_method) if isinstance(bw_method, Tracer) else bw_method
         super().set_bandwidth(rule)
 
+    resample = drawing(_plain.gaussian_kde.resample, _Estimate.resample, "seed")
 
-define("scipy.stats._kde", gaussian_kde=gaussian_kde)
+
+define("scipy.stats._kde", gaussian_kde=gaussian_kde, check_random_state=check_random_state)
 cover(
     "scipy.stats",
     "gaussian_kde",
     gaussian_kde,
-    note="No derivative of drawn samples; integrate_box of several dimensions is SciPy's cdf.",
+    note="What is drawn does not move with weights.",
 )

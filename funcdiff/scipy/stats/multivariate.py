@@ -16,7 +16,8 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
-from funcdiff.scipy.borrowed import copy_of, define
+from funcdiff.scipy.borrowed import borrow_classes, copy_of, define
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf
 from funcdiff.scipy.stats.vector_draws import check_random_state, drawing
@@ -65,6 +66,21 @@ def _psd(M: Any, *args: Any, **kwds: Any) -> Any:
     """Return SciPy's own of a matrix that is not traced."""
     kind = PositiveDefinite if holds_traced(M) else load(_MODULE)._PSD
     return kind(M, *args, **kwds)
+
+
+def _t_density(
+    _self: Any, x: Any, loc: Any, root: Any, log_det: Any, df: Any, dim: int, rank: int, *_: Any
+) -> Any:
+    """ln Γ(½(ν+d)) - ln Γ(½ν) - ½d·ln(πν) - ½·ln|Σ| - ½(ν+d)·ln(1 + q/ν), normal of infinite ν."""
+    gap = x - loc
+    q = np.sum(np.square(gap @ root), axis=-1)
+    is_normal = np.isinf(df)
+    nu = np.where(is_normal, 1.0, df)
+    half, whole = nu / 2, (nu + dim) / 2
+    norm = special.gammaln(whole) - special.gammaln(half) - dim / 2 * np.log(nu * np.pi)
+    t = norm - log_det / 2 - whole * np.log(1 + q / nu)
+    found = np.where(is_normal, -(rank * np.log(2 * np.pi) + log_det + q) / 2, t)
+    return found if not holds_traced(df) and is_normal else np.squeeze(found)[()]  # as SciPy does
 
 
 # ---- Wishart's distributions, whose code calls LAPACK for one matrix after another ---------------
@@ -116,13 +132,25 @@ def _with_last_share(plain: Any) -> Any:
     def process(self: Any, n: Any, p: Any) -> Any:
         if not holds_traced(p):
             return plain(self, n, p)
-        q: Any = array(p).astype(float)
-        n, values, refused = plain(self, n, stop_gradient(q))
-        last = 1 - np.sum(q[..., :-1], axis=-1, keepdims=True)
-        shares: Any = np.concatenate([q[..., :-1], last], axis=-1)
-        return n, values + (shares - stop_gradient(shares)), refused
+        p = array(p)
+        rounding = 10 * np.finfo(np.result_type(p.dtype, np.float32)).eps
+        p = p.astype(float)
+        last = 1 - np.sum(p[..., :-1], axis=-1)
+        is_off = np.abs(1 - np.sum(p, axis=-1)) > rounding
+        if is_known_to_hold(lambda: np.any(is_off)):
+            plain(self, n, stop_gradient(p))  # which warns
+        share = stop_gradient(np.where(is_off, last, p[..., -1])) + (last - stop_gradient(last))
+        p = np.concatenate([p[..., :-1], share[..., None]], axis=-1)
+        n = np.array(n, dtype=int)
+        return n, p, (n < 0) | np.any((p < 0) | (p > 1), axis=-1)
 
     return process
+
+
+def _choose_valid(_self: Any, result: Any, is_bad: Any, bad_value: float) -> Any:
+    """Return a result with another value where numbers and probabilities are not valid."""
+    axes = (1,) * (np.ndim(result) - np.ndim(is_bad))
+    return np.where(np.reshape(is_bad, np.shape(is_bad) + axes), bad_value, result)
 
 
 def _refusing(name: str, plain: Any) -> Any:
@@ -156,14 +184,17 @@ def cover_multivariate() -> None:
     module = load(_MODULE)
     stats = load("scipy.stats")
     define(_MODULE, _PSD=_psd, check_random_state=check_random_state)
+    borrow_classes("scipy.stats", "Covariance")
     for kind, density in (("wishart_gen", _wishart), ("invwishart_gen", _inverse_wishart)):
         found = copy_of(getattr(module, kind))
         found._cholesky_logdet, found._logpdf = _cholesky_logdet, density
     copy_of(module.invwishart_gen)._rvs = _inverse_wishart_draws
     copy_of(module.multivariate_normal_gen)._cdf = normal_cdf
     copy_of(module.multivariate_t_gen)._cdf = t_cdf
+    copy_of(module.multivariate_t_gen)._logpdf = _t_density
     shares: Any = copy_of(module.multinomial_gen)
     shares._process_parameters = _with_last_share(shares._process_parameters)
+    shares._checkresult = _choose_valid
     for name in _OBJECTS.split():
         plain = getattr(stats, name, None)
         if plain is None:

@@ -48,7 +48,7 @@ _RANDOM = (
 
 REFUSED: Final = {
     "Binomial Logistic Mixture Normal Uniform abs exp log make_distribution order_statistic "
-    "truncate Covariance": _OBJECTS,
+    "truncate": _OBJECTS,
     "rv_continuous rv_discrete rv_histogram": _MAKERS,
     "multivariate_hypergeom ortho_group random_correlation random_table special_ortho_group "
     "uniform_direction unitary_group": _RANDOM,

@@ -19,7 +19,7 @@ from funcdiff.core.builder import current_builder
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError, NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
-from funcdiff.numpy.border.values import value_of
+from funcdiff.numpy.border.values import is_constant, value_of
 from funcdiff.ops.linalg.systems import triangular_solve
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.conditions import forgiveness, is_known_to_hold
@@ -93,6 +93,15 @@ class Variates:
         parts = self._drawn("gamma", alpha, shape)
         return parts / np.sum(parts, axis=-1, keepdims=True)
 
+    def choice(self, count: int, size: Any = None, p: Any = None) -> Any:
+        """Draw whole numbers, which have no derivative by their probabilities."""
+        if isinstance(p, Tracer) and not is_constant(p):
+            raise NotDifferentiableError(
+                f"gaussian_kde.resample was differentiated in the weights at {user_location()}: "
+                "which points are drawn jumps with them. Draw from fd.stop_gradient(weights)."
+            )
+        return self.plain.choice(count, size, p=p)
+
     def _drawn(self, name: str, parameter: Any, size: Any) -> Any:
         """Draw from a distribution with one parameter."""
         forgive = forgiveness()
@@ -112,25 +121,30 @@ def check_random_state(seed: Any) -> Any:
     return seed if isinstance(seed, Variates) else load("scipy._lib._util").check_random_state(seed)
 
 
-def drawing(plain: Callable[..., Any], borrowed: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``rvs`` of SciPy's, which is its borrowed code where a parameter is traced."""
+def drawing(
+    plain: Callable[..., Any], borrowed: Callable[..., Any], seed: str = "random_state"
+) -> Callable[..., Any]:
+    """Return ``rvs`` of SciPy's, which is its borrowed code where a parameter is traced.
+
+    Its argument for the generator is called `seed`.
+    """
     signature = inspect.signature(plain)
 
     @wraps(plain)
     def rvs(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs)
-        state = given.arguments.get("random_state")
+        state = given.arguments.get(seed)
         held = args, kwargs, list(vars(self).values())
         if current_builder() is None or not holds_traced(held):
             if isinstance(state, Variates):
-                given.arguments["random_state"] = state.plain
+                given.arguments[seed] = state.plain
             return plain(*given.args, **given.kwargs)
         if state is None:
-            state = getattr(self, "_dist", self)._random_state
+            state = getattr(getattr(self, "_dist", self), "_random_state", None)
         if not isinstance(state, Variates):
             if not isinstance(state, int | np.integer):
                 _check_known(held)
-            given.arguments["random_state"] = Variates(state)
+            given.arguments[seed] = Variates(state)
         return borrowed(*given.args, **given.kwargs)
 
     return rvs
