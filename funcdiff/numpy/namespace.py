@@ -36,7 +36,7 @@ from funcdiff.numpy.creation.construction import (
     join_traced,
     without_like,
 )
-from funcdiff.numpy.creation.standard import argsort, fftfreq, rfftfreq, sort
+from funcdiff.numpy.creation.standard import argsort, fftfreq, from_dlpack, rfftfreq, sort
 
 _OURS: Final[dict[str, Any]] = {
     "arange": arange,
@@ -48,6 +48,7 @@ _OURS: Final[dict[str, Any]] = {
     **FILLED,
     "c_": c_,
     "eye": eye,
+    "from_dlpack": from_dlpack,
     "fromiter": fromiter,
     "full": full,
     "full_like": full_like,
@@ -57,7 +58,7 @@ _OURS: Final[dict[str, Any]] = {
 }
 """What NumPy cannot dispatch, or lacks keywords of the array API standard, and we can do."""
 
-_PUBLIC: Final = ("__all__", "__version__", "__array_namespace_info__")
+_PUBLIC: Final = ("__all__", "__version__", "__array_api_version__", "__array_namespace_info__")
 """Names with underscores that are passed through; others say what a module itself is."""
 
 _OF_SEQUENCES: Final = frozenset(

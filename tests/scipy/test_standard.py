@@ -92,6 +92,30 @@ def test_orders_are_descending_where_the_standard_has_it(axis: Any, stable: Any)
         np.testing.assert_array_equal(tangent, 2 * value)
 
 
+def test_what_is_asked_of_memory_is_answered_as_numpy_does() -> None:
+    unknown: Any = "1999.12"
+
+    def f(x: Any) -> Any:
+        assert fnp.from_dlpack(x) is x
+        assert fnp.from_dlpack(x, copy=True) is not x
+        assert fnp.asarray(x, copy=False) is x
+        fnp.reshape(x, (3, 2), copy=False)[0] *= 2.0
+        for fails in (
+            lambda: fnp.asarray(x, dtype=np.float32, copy=False),
+            lambda: fnp.asarray([x[0, 0]], copy=False),
+            lambda: fnp.reshape(x.T, (6,), copy=False),
+            lambda: x.__array_namespace__(api_version=unknown),
+        ):
+            with pytest.raises(ValueError, match=r"void|not supported"):
+                fails()
+        assert fnp.count_nonzero(x[0, 0], axis=-1) == 1
+        return fnp.sum(x)
+
+    name = "__array_api_version__"
+    assert getattr(fnp, name) == getattr(np, name)
+    assert fd.grad(f)(np.ones((2, 3))).tolist() == [[2.0, 2.0, 1.0], [1.0, 1.0, 1.0]]
+
+
 def test_frequencies_have_the_dtype_that_is_asked_for() -> None:
     def f(x: Any) -> Any:
         xp = x.__array_namespace__()

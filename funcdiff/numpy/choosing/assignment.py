@@ -168,7 +168,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Traced:
         stored_there[()] = value  # or NumPy's own error
         type_ = ArrayType((), dtype)
         return fit(value, type_) if dtype.kind in "fc" else constant(stored_there[()], type_)
-    v = from_values.array(value, copy=False) if isinstance(value, list | tuple) else value
+    v = from_values.asarray(value) if isinstance(value, list | tuple) else value
     v = v if isinstance(v, Tracer) else array(concrete(v))
     if v.dtype.kind == "c" and dtype.kind not in "cb":
         raise TypeError(

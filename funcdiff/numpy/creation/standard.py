@@ -1,4 +1,4 @@
-"""Functions with keywords of the array API standard that NumPy's functions of that name lack."""
+"""Functions of the array API standard that do more than NumPy's functions of that name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from funcdiff.numpy.creation.construction import join_traced
+from funcdiff.numpy.border.values import is_traced
+from funcdiff.numpy.creation.construction import asarray, join_traced
 
 
 def sort(
@@ -35,6 +36,12 @@ def argsort(
     along = 0 if axis is None else axis
     backwards = np.argsort(np.flip(x, along), along, kind, order, stable=stable)
     return np.shape(x)[along] - 1 - np.flip(backwards, along)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Return ``np.from_dlpack``, of a traced array, whose memory nobody else can have, itself."""
+    make: Any = asarray if is_traced(x) else np.from_dlpack
+    return make(x, device=device, copy=copy)
 
 
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:

@@ -30,6 +30,10 @@ def array(
     x = _assemble(object)
     x = x if dtype is None else convert(x, known_dtype(dtype))
     x = reshape(x, (*(1,) * (ndmin - x.ndim), *x.shape))
+    if copy is False and x is not object:
+        raise ValueError(
+            f"Unable to avoid copy while creating an array as requested, at {user_location()}"
+        )
     if copy:
         return views.copy_in_order(x, order)
     if order == "K":
@@ -44,7 +48,7 @@ def asarray(
 ) -> Traced:
     """Return nested lists of traced values and numbers as one traced array, an array as it is."""
     on_cpu("np.asarray", device)
-    return array(a, dtype, copy=bool(copy), order=order or "K")
+    return array(a, dtype, copy=copy, order=order or "K")
 
 
 @implements(np.asanyarray)

@@ -28,7 +28,7 @@ from funcdiff.numpy.reductions.families import (
     store_reduction,
     with_kept,
 )
-from funcdiff.numpy.shapes.shape import normalize_axes, normalize_axis
+from funcdiff.numpy.shapes.shape import normalize_axis
 from funcdiff.ops.axes.reductions import (
     argmax as position_of_max,
 )
@@ -200,7 +200,7 @@ def _logic(
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     """Return how many entries over axes are non-zero, int64."""
     x = array(a)
-    axes = normalize_axes(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     count = reduce_sum(convert(convert(x, BOOL), INT), axes)
     return views.fresh(with_kept(count, x, axes, keepdims))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from operator import index as as_int
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -68,10 +68,19 @@ def reshape(a: Any, /, shape: Any = None, order: Any = "C", *, copy: bool | None
     else:
         result = ops.reshape(x, target)
     if copy is False:
-        raise unsupported("np.reshape(copy=False)", "Leave copy out.")
+        model = views.layout(x, settle=True)
+        if model is None:
+            raise unsupported("np.reshape(copy=False)", f"{_UNKNOWN_LAYOUT} Leave copy out.")
+        np.reshape(model, target, order=order, copy=False)  # raises where there is no view
     if copy:
         return views.fresh(result)
     return views.view(x, result, lambda b: np.reshape(b, target, order=order))
+
+
+_UNKNOWN_LAYOUT: Final = (
+    "How this traced array lies in memory is not known, as it is of copies in a given order, "
+    "x.copy() and np.copy(x, 'F'), and of their views."
+)
 
 
 def _upper(order: Any) -> Any:
@@ -92,8 +101,7 @@ def _axes_read(x: Tracer, order: Any, name: str) -> tuple[int, ...]:
     if model is None or (order == "K" and any(model.strides[k] == 0 for k in long)):
         raise unsupported(
             f"{name}(order={order!r})",
-            "How this traced array lies in memory is not known, as it is of copies in a given "
-            "order, x.copy() and np.copy(x, 'F'), and of their views. Say order='C' or order='F'.",
+            f"{_UNKNOWN_LAYOUT} Say order='C' or order='F'.",
         )
     if model.flags.c_contiguous:
         return axes

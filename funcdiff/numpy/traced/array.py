@@ -170,6 +170,7 @@ class Array(Methods, metaclass=StandsFor):
         return exports.plain_array(self, dtype, copy)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        np.empty(0).__array_namespace__(api_version=api_version)  # raises where NumPy does
         return namespace_of_traced()
 
     # ---- attributes ------------------------------------------------------------------------
