@@ -28,6 +28,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "of one point": (lambda s, x: s.KDTree(D).query(x[0])[0], X),
     "several": (lambda s, d, x: s.KDTree(d, leafsize=2).query(x, 3, p=1)[0], D, X),
     "by rank": (lambda s, d, x: s.cKDTree(d).query(x[0], [2, 4])[0], D, X),
+    "in a box": (lambda s, d, x: s.KDTree(d % 2, boxsize=[2.0, 2.0, 0.0]).query(x % 2, 2)[0], D, X),
     "tables": (
         lambda s, x, y: [
             s.distance_matrix(x, y),

@@ -7,10 +7,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from funcdiff.api.rules.opaque import primitive
-from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load, refusal
-from funcdiff.scipy.spatial.distance.metrics import minkowski
+from funcdiff.scipy.spatial.distance.metrics import floating, minkowski
 
 _MODULE: Final = "scipy.spatial"
 _OTHERS: Final = (
@@ -27,8 +26,9 @@ def _tree(name: str) -> Any:
         """SciPy's tree; of traced points there are distances of neighbours alone."""
 
         def __init__(self, data: Any, *args: Any, **kwargs: Any) -> None:
-            self._points: Any = array(data) if holds_traced(data) else None
+            self._points: Any = floating(data) if holds_traced(data) else None
             self._options = (args, kwargs)
+            self._box: Any = kwargs.get("boxsize", args[4] if len(args) > 4 else None)
             if self._points is None:
                 super().__init__(data, *args, **kwargs)
 
@@ -49,8 +49,8 @@ def _tree(name: str) -> Any:
             """Return distances of neighbours, which are differentiable, and their numbers."""
             if self._points is None and not holds_traced(x):
                 return super().query(x, k, eps, p, distance_upper_bound, workers)
-            points = array(self.data if self._points is None else self._points)
-            queries = array(x)
+            points = floating(self.data if self._points is None else self._points)
+            queries = floating(x)
             args, kwargs = self._options
 
             def search(data: Any, x: Any) -> Any:
@@ -66,7 +66,11 @@ def _tree(name: str) -> Any:
             is_missing = numbers == points.shape[0]
             nearest = points[np.where(is_missing, 0, numbers)]
             others = queries if numbers.ndim == queries.ndim - 1 else queries[..., None, :]
-            distances = minkowski(others, nearest, p)
+            gaps = others - nearest
+            if self._box is not None:  # 0 where space has no period
+                turns = np.round(gaps / np.where(np.equal(self._box, 0), np.inf, self._box))
+                gaps = gaps - stop_gradient(turns) * self._box
+            distances = minkowski(gaps, 0.0, p)
             return np.where(is_missing, np.inf, distances), numbers
 
     Tree.__name__ = Tree.__qualname__ = name

@@ -12,7 +12,7 @@ from funcdiff.numpy.border.promotion import array, as_number
 from funcdiff.numpy.border.values import concrete_value
 from funcdiff.scipy.borrowed import borrow_functions
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, refusal
-from funcdiff.scipy.spatial.distance.metrics import minkowski
+from funcdiff.scipy.spatial.distance.metrics import floating, minkowski
 
 _MODULE: Final = "scipy.spatial"
 _COUNTS: Final = (
@@ -72,7 +72,7 @@ def procrustes(data1: Any, data2: Any) -> Any:
 
     The rotation is the orthogonal factor of one's product with the other.
     """
-    first, second = (array(x) for x in (data1, data2))
+    first, second = floating(data1), floating(data2)
     if first.ndim != 2 or second.ndim != 2:
         raise ValueError("Input matrices must be two-dimensional")
     if first.shape != second.shape:
@@ -89,13 +89,13 @@ def procrustes(data1: Any, data2: Any) -> Any:
 @covers(_MODULE)
 def minkowski_distance(x: Any, y: Any, p: Any = 2.0) -> Any:
     """Return (Σ |x - y|ᵖ)^(1/p) along the last axis, with the derivative 0 at 0."""
-    return minkowski(array(x), array(y), p)
+    return minkowski(floating(x), floating(y), p)
 
 
 @covers(_MODULE)
 def minkowski_distance_p(x: Any, y: Any, p: Any = 2.0) -> Any:
     """Return its power Σ |x - y|ᵖ, of p = ∞ itself."""
-    gaps: Any = np.abs(array(y) - array(x))
+    gaps: Any = np.abs(floating(y) - floating(x))
     if p == np.inf:
         return np.max(gaps, axis=-1)
     return np.sum(np.where(gaps == 0, 0, np.where(gaps == 0, 1, gaps) ** p), axis=-1)
@@ -104,7 +104,7 @@ def minkowski_distance_p(x: Any, y: Any, p: Any = 2.0) -> Any:
 @covers(_MODULE)
 def distance_matrix(x: Any, y: Any, p: Any = 2.0, threshold: int = 1000000) -> Any:
     """Return the distances between the rows of two matrices; the threshold has no part in it."""
-    left, right = array(x), array(y)
+    left, right = floating(x), floating(y)
     if left.shape[1] != right.shape[1]:
         raise ValueError(
             f"x contains {left.shape[1]}-dimensional vectors but y contains "

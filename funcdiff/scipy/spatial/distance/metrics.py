@@ -10,10 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.special import rel_entr
 
 Metric = Callable[..., Any]
+
+
+def floating(x: Any) -> Any:
+    """Return an array in double precision, as most of SciPy's distances are."""
+    x = array(x)
+    return x.astype(np.result_type(x.dtype, np.float64))
 
 
 def root(squares: Any, power: Any = 0.5) -> Any:
@@ -23,7 +30,7 @@ def root(squares: Any, power: Any = 0.5) -> Any:
 
 
 def _sum(x: Any, w: Any = None) -> Any:
-    return np.sum(x if w is None else w * x, axis=-1)
+    return np.sum(x if w is None else floating(w) * x, axis=-1)
 
 
 def minkowski(x: Any, y: Any, p: Any = 2, w: Any = None) -> Any:
@@ -62,7 +69,7 @@ def chebyshev(x: Any, y: Any, w: Any = None) -> Any:
 
 def seuclidean(x: Any, y: Any, V: Any) -> Any:
     """Return √Σ (x - y)²/V."""
-    return root(_sum((x - y) ** 2 / V))
+    return root(_sum((x - y) ** 2 / floating(V)))
 
 
 def mahalanobis(x: Any, y: Any, VI: Any) -> Any:
@@ -104,7 +111,10 @@ def jensenshannon(x: Any, y: Any, base: Any = None) -> Any:
     x, y = (z / np.sum(z, axis=-1, keepdims=True) for z in (x, y))
     m = (x + y) / 2
     divergence = _sum(rel_entr(x, m)) + _sum(rel_entr(y, m))
-    return root((divergence if base is None else divergence / np.log(base)) / 2)
+    nats: Any = 1 if base is None else np.log(base)
+    # SciPy divides in place, which of arrays keeps their dtype
+    nats = nats if base is None or not divergence.ndim else array(nats).astype(divergence.dtype)
+    return root(divergence / nats / 2)
 
 
 METRICS: Final[dict[str, Metric]] = {

@@ -11,14 +11,9 @@ from funcdiff.numpy.border.dispatch import refuse
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.array_api import is_lazy_array
 from funcdiff.scipy.covered import covers
-from funcdiff.scipy.spatial.distance.metrics import ALIASES, METRICS, Metric
+from funcdiff.scipy.spatial.distance.metrics import ALIASES, METRICS, Metric, floating
 
 _MODULE: Final = "scipy.spatial.distance"
-
-
-def _floating(x: Any) -> Any:
-    x = array(x)
-    return x.astype(np.result_type(x.dtype, np.float64))
 
 
 # ---- of two vectors ------------------------------------------------------------------------------
@@ -26,9 +21,10 @@ def _floating(x: Any) -> Any:
 
 def _of_vectors(metric: Metric) -> None:
     """Cover the metric of two vectors, with SciPy's check of their shape."""
+    read = floating if metric.__name__ in ("braycurtis", "canberra") else array
 
     def distance(u: Any, v: Any, *parameters: Any, **keywords: Any) -> Any:
-        u, v = array(u), array(v)
+        u, v = read(u), read(v)
         if u.ndim != 1 or v.ndim != 1:
             raise ValueError("Input vector should be 1-D.")
         return metric(u, v, *parameters, **keywords)
@@ -91,7 +87,7 @@ def _by_pairs(metric: Metric) -> Metric:
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
     """Return the distances between the rows of two matrices."""
     refuse(f"{_MODULE}.cdist", out=out)
-    left, right = _floating(XA), _floating(XB)
+    left, right = floating(XA), floating(XB)
     if left.ndim != 2 or right.ndim != 2:
         raise ValueError(f"{'XA' if left.ndim != 2 else 'XB'} must be a 2-dimensional array.")
     if left.shape[1] != right.shape[1]:
@@ -104,7 +100,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
     """Return the distances between the rows of a matrix, those of i < j, row by row."""
     refuse(f"{_MODULE}.pdist", out=out)
-    rows = _floating(X)
+    rows = floating(X)
     if rows.ndim != 2:
         raise ValueError("A 2-dimensional array must be passed.")
     i, j = np.triu_indices(rows.shape[0], 1)
