@@ -19,6 +19,7 @@ import funcdiff.scipy
 
 MATRIX = np.array([[2.0, 0.5, 0.1], [0.5, 3.0, 0.2], [0.1, 0.2, 1.0]], np.float32)
 VECTOR = np.array([1.0, 2.0, 3.0], np.float32)
+PLACES = ([0, 1, 2], [1, 0, 2])
 POINTS = np.random.default_rng(1).random((8, 2)).astype(np.float32)
 
 CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -39,6 +40,14 @@ CALLS: dict[str, tuple[Callable[..., Any], Any]] = {
     ),
     "minres": (lambda s, v: s.sparse.linalg.minres(scipy.sparse.csr_array(MATRIX), v)[0], VECTOR),
     "cg": (lambda s, v: s.sparse.linalg.cg(scipy.sparse.csr_array(MATRIX), v)[0], VECTOR),
+    "neighbours": (lambda s, p: s.spatial.KDTree(p).query(p + p[:1], 2)[0], POINTS),
+    "shapes": (lambda s, p: s.spatial.procrustes(p, p[::-1])[1], POINTS),
+    "table of distances": (lambda s, p: s.spatial.distance_matrix(p, p[:3]), POINTS),
+    "canberra": (lambda s, v: s.spatial.distance.canberra(v, v[::-1]), VECTOR),
+    "cosine, weights": (lambda s, v: s.spatial.distance.cosine(v, v[::-1], VECTOR), VECTOR),
+    "jensenshannon": (lambda s, v: s.spatial.distance.jensenshannon(v, v[::-1], 2.0), VECTOR),
+    "sparse mean": (lambda s, v: s.sparse.csr_array((v, PLACES)).mean(axis=0), VECTOR),
+    "sparse quotient": (lambda s, v: (s.sparse.csr_array((v, PLACES)) / 3.0).data, VECTOR),
     "hull, volume": (lambda s, p: s.spatial.ConvexHull(p).volume, POINTS),
     "hull, area": (lambda s, p: s.spatial.ConvexHull(p).area, POINTS),
 }  # fmt: skip

@@ -27,10 +27,7 @@ __getattr__, __dir__ = namespace(
         ),
         "Rbf": "SciPy keeps it for old code alone. Use RBFInterpolator.",
         "interp2d": "SciPy has removed it. Use RegularGridInterpolator or RectBivariateSpline.",
-        "insert sproot": (
-            "It is compiled, and its result has as many entries as the values decide. "
-            "Evaluate the spline itself, or find a root with scipy.optimize."
-        ),
+        "insert": "It is compiled. Use BSpline.insert_knot.",
         "lagrange pade approximate_taylor_polynomial": (
             "Its result is a numpy.poly1d, which holds no traced array. "
             "Use BarycentricInterpolator, solve for the coefficients, or take derivatives with fd."

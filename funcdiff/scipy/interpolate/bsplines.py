@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.api.inspection import stop_gradient
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
@@ -97,6 +98,19 @@ def _evaluate_spline(t: Any, c: Any, k: int, x: Any, nu: int, extrapolate: bool)
 @covers(_COMPILED, "evaluate_all_bspl")
 def _evaluate_all_bspl(t: Any, k: int, xval: Any, left: Any, nu: int = 0) -> Any:
     return basis(asarray(xval), t, k, asarray(left), int(nu))
+
+
+@covers(_COMPILED, "data_matrix")
+def _data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: bool = False) -> tuple[Any, Any, int]:
+    """Return what is not zero of the weighted design matrix, and where it begins in each row."""
+    left = spans(t, k, x)
+    offsets = np.array(stop_gradient(array(left))) - k
+    return basis(x, array(t), k, offsets + k) * w[:, None], offsets, len(t) - k - 1
+
+
+@covers(_COMPILED, "find_interval")
+def _find_interval(t: Any, k: int, xval: Any, prev_l: int, extrapolate: bool) -> int:
+    return int(spans(array(t), k, stop_gradient(array(xval))))
 
 
 @covers(_COMPILED, "_coloc")

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.tracer import Tracer
-from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
+from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy.borrowed import borrow_classes, copy_of
+from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import (
     _solve_least_squares,
@@ -22,6 +24,7 @@ from funcdiff.scipy.interpolate.bsplines import (
     design,
     evaluate,
 )
+from funcdiff.scipy.interpolate.piecewise import roots_of
 from funcdiff.scipy.interpolate.smoothing import smooth
 
 _COMPILED = "scipy.interpolate._dfitpack"
@@ -144,17 +147,10 @@ def splder(t: Any, c: Any, k: int, x: Any, nu: int = 1, e: int = 0) -> tuple[Any
     t, c, x = array(t), asarray(c), asarray(x, float)
     first, last = t[k], t[len(t) - k - 1]
     outside = (x < first) | (x > last)
-    if e == 2 and _is_known(np.any(outside)):
+    if e == 2 and is_known_to_hold(lambda: np.any(outside)):
         return x, 1
     y = evaluate(t, c[:, None], k, x, nu)[:, 0]
     return (np.where(outside, 0.0, y) if e == 1 else y), 0
-
-
-def _is_known(condition: Any) -> bool:
-    try:
-        return bool(condition)
-    except ConcreteValueError:
-        return False
 
 
 @covers(_COMPILED)
@@ -170,6 +166,16 @@ def spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     points = asarray(x, float).reshape(1)
     found = [evaluate(array(t), asarray(c)[:, None], k1 - 1, points, nu)[0, 0] for nu in range(k1)]
     return np.stack(found), 0
+
+
+@covers(_COMPILED)
+def sproot(t: Any, c: Any, mest: int) -> tuple[Any, int, int]:
+    """Return the roots of a cubic spline, how many there are, and what happened."""
+    t, c = array(t), asarray(c)
+    values = (np.array(stop_gradient(v)) for v in (t, c))
+    found, count, code = load(_COMPILED).sproot(*values, mest)
+    roots = roots_of(lambda x: evaluate(t, c[:, None], 3, x, 0)[:, 0], found[:count])
+    return roots, count, code
 
 
 # ---- in two variables ----------------------------------------------------------------------------
@@ -275,7 +281,7 @@ def _choose_knots(*args: Any, **options: Any) -> Any:
     raise _refuse("A smoothing or periodic spline of FITPACK")
 
 
-@covers(_COMPILED, "regrid_smth_spher", "sproot", "fpcurf1", "curfit_smth")
+@covers(_COMPILED, "regrid_smth_spher", "fpcurf1", "curfit_smth")
 def _refuse_others(*args: Any, **options: Any) -> Any:
     raise _refuse("This routine of FITPACK")
 
@@ -297,4 +303,4 @@ borrow_classes(
     "splrep",
     note="Which data have a knot is a constant; without values there are `len(x) + k + 1` knots.",
 )
-borrow_classes("scipy.interpolate", "splev splint spalde splder splantider bisplev")
+borrow_classes("scipy.interpolate", "splev splint spalde splder splantider sproot bisplev")

@@ -7,6 +7,7 @@ At a breakpoint the derivative is that of the interval SciPy takes, which begins
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb, factorial
 from typing import Any
 
@@ -154,12 +155,17 @@ def solve(self: Any, y: Any = 0.0, discontinuity: bool = True, extrapolate: Any 
     places = np.argmin(np.abs(x[:, None] - found), axis=0)
     off = np.abs(plain(found) - level) > 1e-8 * np.max(np.abs(c), initial=1.0)
     jumps = (x[places] == found) & off
+    implicit = roots_of(lambda r: self(r, extrapolate=True) - y, found)
+    return np.where(jumps, take(self._x, places), implicit)
+
+
+def roots_of(f: Callable[[Any], Any], found: Any) -> Any:
+    """Return roots that were found of an elementwise function, dr/dθ = -(∂f/∂θ)/f'(r)."""
 
     def divided(slope: Any, t: Any) -> Any:
         return t / slope(np.ones_like(t))
 
-    implicit = custom_root(lambda r: self(r, extrapolate=True) - y, found, _already, divided)
-    return np.where(jumps, take(self._x, places), implicit)
+    return custom_root(f, found, _already, divided)
 
 
 def _already(_function: Any, root: Any) -> Any:

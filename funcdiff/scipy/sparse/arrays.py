@@ -8,12 +8,16 @@ returns says which entry went where: one gather follows.  Formats, shapes and er
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from funcdiff import pytree
+from funcdiff.api.inspection import stop_gradient
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.covered import Holder, load
 from funcdiff.scipy.sparse import products
@@ -129,7 +133,7 @@ class SparseArray(Holder):
     def mean(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
         """Return the mean of all elements, or of those of rows or columns."""
         _no_out(out)
-        count = self.shape[axis] if isinstance(axis, int) else np.prod(self.shape)
+        count = self.shape[axis] if isinstance(axis, int) else prod(self.shape)
         return self.sum(axis, dtype) / count
 
     def trace(self, offset: int = 0) -> Any:
@@ -169,6 +173,19 @@ def sparse_array(pattern: Any, data: Any) -> Any:
     found = copy.copy(pattern)
     found.data = data
     return found
+
+
+def value_of(x: Any) -> Any:
+    """Return what is traced with the values that it has: a sparse array of SciPy's, or an array.
+
+    Raises
+    ------
+    ConcreteValueError
+        If they have none.
+    """
+    if isinstance(x, SparseArray):
+        return sparse_array(x.pattern, value_of(x.data))
+    return np.array(stop_gradient(x)) if isinstance(x, Tracer) else x
 
 
 def number_entries(x: Any, first: int = 1) -> Any:
@@ -271,6 +288,12 @@ def _elementwise(name: str) -> Callable[..., Any]:
     return method
 
 
+def _comparing(name: str) -> Callable[[Any, Any], Any]:
+    """Return a comparison of the values, whose result has no derivative: an array of SciPy's."""
+    compare = getattr(operator, name)
+    return lambda a, b: compare(value_of(a), value_of(b))
+
+
 _PROPERTIES: Final[dict[str, Callable[[Any], Any]]] = {
     "T": lambda a: a.transpose(),
     "H": lambda a: a.transpose().conj(),
@@ -283,6 +306,8 @@ for _name in _MOVING.split():
     setattr(SparseArray, _name, _moving(_name))
 for _name in _ELEMENTWISE.split():
     setattr(SparseArray, _name, _elementwise(_name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(SparseArray, f"__{_name}__", _comparing(_name))
 
 
 # ---- as a container ------------------------------------------------------------------------------

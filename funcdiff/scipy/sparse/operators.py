@@ -164,6 +164,8 @@ def divide(a: Any, b: Any) -> Any:
             f"a quotient by a sparse array is not finite wherever that has no entry, at "
             f"{user_location()}. Divide the entries, A.data / B.data, or the dense arrays."
         )
+    if is_scalar(b) and np.can_cast(a.dtype, np.float64):
+        a = a.astype(np.float64)  # as SciPy does
     return multiply(a, 1 / b)
 
 

@@ -9,9 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.api.calls.arguments import as_tracers
-from funcdiff.api.inspection import stop_gradient
 from funcdiff.api.rules.linear_equations import custom_linear_solve
-from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.ops.linalg.sparse_systems import SparseSystem, sparse_solve
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load
@@ -23,6 +21,7 @@ from funcdiff.scipy.sparse.arrays import (
     is_sparse,
     number_entries,
     sparse_array,
+    value_of,
     with_pattern,
 )
 from funcdiff.scipy.sparse.operators import matmul
@@ -126,19 +125,10 @@ def inv(A: Any) -> Any:
 class Factors(Holder):
     """What ``splu`` returns: its solutions take traced arrays, and may be of a traced matrix."""
 
-    def __init__(self, A: Any, options: dict[str, Any]) -> None:
-        self._options = options
-        self._of_traced = isinstance(A, SparseArray)
-        self._matrix: Any = canonical(A) if self._of_traced else None
-        self._plain = None if self._of_traced else PLAIN.splu(A, **options)
-        if not self._of_traced:
-            self._matrix = SCIPY.csc_array(A, copy=True)
-        elif any(self._options[name] is not None for name in options if name != "permc_spec"):
-            raise UnsupportedNumPyError(
-                f"splu of a traced matrix with options of SuperLU, at {user_location()}. Leave "
-                "them out, except permc_spec."
-            )
-        self.shape = self._matrix.shape
+    def __init__(self, matrix: Any, plain: Any = None, permc_spec: str | None = None) -> None:
+        self._matrix, self._plain = matrix, plain
+        self._permc_spec = permc_spec or ""
+        self.shape = matrix.shape
 
     def __getattr__(self, name: str) -> Any:
         if self.__dict__.get("_plain") is None:
@@ -159,7 +149,7 @@ class Factors(Holder):
         if trans == "H":
             return np.conj(self.solve(np.conj(b), "T"))
         if self._plain is None:
-            system = SparseSystem(trans == "T", self._options["permc_spec"] or "", "")
+            system = SparseSystem(trans == "T", self._permc_spec, "")
             return solve_dense(self._matrix, b, system)
         matrix = self._matrix if trans == "N" else self._matrix.T
         there, back = (partial(_by_factors, self._plain, t) for t in (trans, "NT"[trans == "N"]))
@@ -179,16 +169,15 @@ def _splu(
     options: dict[str, Any] | None = None,
 ) -> Factors:
     """Factorize, as `scipy.sparse.linalg.splu`; solutions have derivatives by A and b."""
-    return Factors(
-        A,
-        {
-            "permc_spec": permc_spec,
-            "diag_pivot_thresh": diag_pivot_thresh,
-            "relax": relax,
-            "panel_size": panel_size,
-            "options": options,
-        },
-    )
+    others = (diag_pivot_thresh, relax, panel_size, options)
+    if not isinstance(A, SparseArray):
+        return Factors(SCIPY.csc_array(A, copy=True), PLAIN.splu(A, permc_spec, *others))
+    if any(option is not None for option in others):
+        raise UnsupportedNumPyError(
+            f"splu of a traced matrix with options of SuperLU, at {user_location()}. Leave them "
+            "out, except permc_spec."
+        )
+    return Factors(canonical(A), permc_spec=permc_spec)
 
 
 def _factorize(A: Any) -> Callable[[Any], Any]:
@@ -196,27 +185,20 @@ def _factorize(A: Any) -> Callable[[Any], Any]:
     return _splu(A).solve
 
 
-def value_of(A: Any) -> Any:
-    """Return a sparse array of SciPy's with the values that traced entries have.
-
-    Raises
-    ------
-    ConcreteValueError
-        If they have none.
-    """
-    if not isinstance(A, SparseArray):
-        return A
-    data = A.data
-    if isinstance(data, Tracer):
-        data = np.array(stop_gradient(data))
-    return sparse_array(A.pattern, data)
-
-
 cover(MODULE, "splu", _splu, note="Of a traced matrix, only solve() is known, and permc_spec.")
 cover(MODULE, "factorized", _factorize)
 
 
-@covers(MODULE, note="A constant: it is made of the values of A, and has no derivative by them.")
-def spilu(A: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return an incomplete factorization, as `scipy.sparse.linalg.spilu`: a constant."""
-    return PLAIN.spilu(value_of(A).tocsc(), *args, **kwargs)
+def _spilu(A: Any, *args: Any, **kwargs: Any) -> Factors:
+    """Factorize incompletely, as `scipy.sparse.linalg.spilu`: solutions have derivatives by b."""
+    found = PLAIN.spilu(value_of(A), *args, **kwargs)
+    n = np.arange(found.shape[0])  # of the product of its factors it is the exact factorization
+    return Factors((found.L @ found.U)[found.perm_r][:, found.perm_c], found) if len(n) else found
+
+
+cover(
+    MODULE,
+    "spilu",
+    _spilu,
+    note="A constant: it is made of the values of A, and has no derivative by them.",
+)

@@ -92,8 +92,8 @@ def matrix_power(A: Any, power: int) -> Any:
 def expm_multiply(
     A: Any,
     B: Any,
-    start: float | None = None,
-    stop: float | None = None,
+    start: Any = None,
+    stop: Any = None,
     num: int | None = None,
     endpoint: bool | None = None,
     traceA: Any = None,
@@ -109,9 +109,9 @@ def expm_multiply(
     times, _ = np.linspace(
         first, last, 50 if num is None else num, endpoint=endpoint is not False, retstep=True
     )
-    found = [_exponential_times(A, B, float(times[0]))]
+    found = [_exponential_times(A, B, times[0])]
     for step in np.diff(times):
-        found.append(_exponential_times(A, found[-1], float(step)))
+        found.append(_exponential_times(A, found[-1], step))
     return np.stack(found)
 
 
@@ -126,14 +126,14 @@ def _series(size: Any) -> tuple[int, int]:
     return terms, steps
 
 
-def _exponential_times(A: Any, B: Any, t: float) -> Any:
+def _exponential_times(A: Any, B: Any, t: Any) -> Any:
     """Return exp(t·A)·B by Taylor series for parts of t, about the mean of the eigenvalues."""
     n = A.shape[0]
     if A.shape != (n, n) or B.shape[0] != n:
         raise ValueError(f"shapes {A.shape} and {B.shape} of expm_multiply do not fit")
     shift = A.trace() / n
     size = abs(A).sum(axis=0).max() + abs(shift)
-    terms, steps = _series(stop_gradient(size) * abs(t))
+    terms, steps = _series(stop_gradient(size * abs(t)))
     growth = np.exp(shift * (t / steps))
 
     def part(x: Any, _: Any) -> Any:
@@ -143,7 +143,7 @@ def _exponential_times(A: Any, B: Any, t: float) -> Any:
             total = total + term
         return growth * total, None
 
-    x = B.astype(np.result_type(A.dtype, B.dtype, np.float32))
+    x = B.astype(np.result_type(A.dtype, B.dtype, np.float32, t))
     return part(x, None)[0] if steps == 1 else scan(part, x, None, length=steps)[0]
 
 

@@ -5,6 +5,7 @@ Derivatives are solved for by the same solver with the same tolerance, which bou
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -14,11 +15,12 @@ import numpy as np
 from funcdiff.api.derivatives.transposition import linear_transpose
 from funcdiff.api.inspection import stop_gradient
 from funcdiff.api.rules.linear_equations import custom_linear_solve
+from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.scipy.borrowed import borrow, borrow_classes, borrow_functions, copy_of
 from funcdiff.scipy.covered import Holder, covers
-from funcdiff.scipy.sparse.arrays import is_sparse
-from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN, value_of
+from funcdiff.scipy.sparse.arrays import SparseArray, is_sparse, sparse_array
+from funcdiff.scipy.sparse.linalg.direct import MODULE, PLAIN
 from funcdiff.scipy.sparse.operators import matmul, rows_of
 from funcdiff.scipy.sparse.products import dense, multiply_dense
 
@@ -84,30 +86,47 @@ def solve_with_constants(
     count: int,
     solve: Callable[..., Any],
     transpose_solve: Callable[..., Any] | None = None,
+    constants: tuple[Any, ...] = (),
 ) -> tuple[Any, Any]:
     """Return the solution of A·x = b and so many numbers that the solver returns beside it.
 
     They are further unknowns, whose equation is their own, so that their types are known where no
-    values are.  Solvers are called with an ordinary map, and return a pair.
+    values are.  So are zeros that constants are factors of: their products with ones are the
+    values of these.  Solvers are called with an ordinary map, a vector, whether that is b or
+    belongs to a derivative, and these values, and return a pair.
     """
-    x, numbers = custom_linear_solve(
-        lambda v: (act(v[0]), v[1]),
-        (b, np.zeros(count)),
-        partial(_with_numbers, solve, count),
-        None if transpose_solve is None else partial(_with_numbers, transpose_solve, count),
+    factors = tuple(map(stop_gradient, constants))
+    x, numbers, *_ = custom_linear_solve(
+        lambda v: (act(v[0]), v[1], *(c * z for c, z in zip(factors, v[2:], strict=True))),
+        (b, np.ones(count), *map(np.zeros_like, factors)),
+        partial(_with_constants, solve, count),
+        None if transpose_solve is None else partial(_with_constants, transpose_solve, count),
         symmetric=transpose_solve is None,
     )
     return x, stop_gradient(numbers)
 
 
-def _with_numbers(solve: Any, count: int, matvec: Callable[[Any], Any], b: Any) -> Any:
-    none = np.zeros(count)
-    return solve(lambda x: matvec((x, none))[0], b[0])
+def _with_constants(solve: Any, count: int, matvec: Callable[[Any], Any], b: Any) -> Any:
+    zeros = (np.zeros(count), *map(np.zeros_like, b[2:]))
+    known = b[2:] and matvec((np.zeros_like(b[0]), zeros[0], *map(np.ones_like, b[2:])))[2:]
+    is_value = bool(np.any(b[1]))  # which nothing depends on
+    return (*solve(lambda x: matvec((x, *zeros))[0], b[0], is_value, *known), *zeros[1:])
 
 
-def _run(name: str, keywords: Any, turned: bool, matvec: Callable[[Any], Any], b: Any) -> Any:
+def _run(
+    name: str,
+    keywords: Any,
+    patterns: Any,
+    turned: bool,
+    matvec: Callable[[Any], Any],
+    b: Any,
+    is_value: bool,
+    *entries: Any,
+) -> Any:
     """Call a solver of SciPy's; return the solution and its code."""
     given = dict(keywords)
+    for (key, pattern), values in zip(patterns, entries, strict=True):
+        given[key] = values if pattern is None else sparse_array(pattern, values)
     adjoint = None
     if name in ("bicg", "qmr"):
         back = linear_transpose(matvec, b)
@@ -119,8 +138,26 @@ def _run(name: str, keywords: Any, turned: bool, matvec: Callable[[Any], Any], b
         given |= {key: _transpose(given[key]) for key in ("M", "M1", "M2") if key in given}
     n = b.size
     operator = PLAIN.LinearOperator((n, n), matvec=matvec, rmatvec=adjoint, dtype=b.dtype)
-    x, info = getattr(PLAIN, name)(operator, b, **given)
-    return x, np.array([float(info)])
+    solve = getattr(PLAIN, name)
+    if is_value:
+        x, info = solve(operator, b, **given)
+        return x, np.array([float(info)])
+    size = np.linalg.norm(b) or 1.0
+    right = b / size  # solvers take a tiny one for a breakdown, or for solved
+    given["x0"] = None  # that is a guess of the value
+    if "atol" in given:
+        given["atol"] = min(given["atol"], 1e-5)
+    x, info = solve(operator, right, **given)
+    if info < 0:  # a breakdown: begin again from there
+        x, info = solve(operator, right, **given | {"x0": x})
+    if info and np.linalg.norm(right - matvec(x)) > 10 * max(given.get("rtol", 1e-5), 1e-9):
+        warnings.warn(
+            f"{name} did not converge for a derivative (info = {info}). Give it a preconditioner, "
+            "or a larger maxiter or restart.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return size * x, np.array([float(info)])
 
 
 def _transpose(M: Any) -> Any:
@@ -134,6 +171,10 @@ def _transpose(M: Any) -> Any:
     return M.T
 
 
+def _pattern(x: Any) -> Any:
+    return x.pattern if isinstance(x, SparseArray) else None
+
+
 def _solver(name: str) -> Callable[..., Any]:
     def solve(A: Any, b: Any, x0: Any = None, **keywords: Any) -> tuple[Any, int]:
         if any(keywords.get(key) is not None for key in _MEMORY):
@@ -143,15 +184,17 @@ def _solver(name: str) -> Callable[..., Any]:
             )
         act, b = right_side(A, b, *([np.float64] if name == "minres" else []))  # as SciPy's
         shift = keywords.pop("shift", 0.0)
-        keywords |= {"x0": value_of(x0)} if x0 is not None else {}
-        keywords = {key: value_of(value) for key, value in keywords.items()}
-        run = partial(_run, name, tuple(keywords.items()))
+        keywords |= {"x0": x0} if x0 is not None else {}
+        traced = {k: v for k, v in keywords.items() if isinstance(v, SparseArray | Tracer)}
+        plain = tuple((k, v) for k, v in keywords.items() if k not in traced)
+        run = partial(_run, name, plain, [(k, _pattern(v)) for k, v in traced.items()])
         x, info = solve_with_constants(
             act if shift == 0 else lambda v: act(v) - shift * v,
             b,
             1,
             partial(run, False),
             None if name in _SYMMETRIC else partial(run, True),
+            tuple(v.data if isinstance(v, SparseArray) else v for v in traced.values()),
         )
         return x, info[0].astype(int)
 
@@ -185,6 +228,7 @@ def _run_least(
     count: int,
     matvec: Callable[[Any], Any],
     v: Any,
+    is_value: bool,
 ) -> Any:
     """Solve r + B·z = f, Bᴴ·r - damp²·z = g for (r, z) by a solver of least squares.
 
