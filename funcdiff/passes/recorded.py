@@ -15,7 +15,7 @@ from funcdiff.passes.loops.distribution import distribute
 from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.simplify import simplify
 
-LONG: Final = 3000
+LONG: Final = 1000
 """Equations from which loops are looked for: below, what is repeated runs as quickly without."""
 
 

@@ -127,10 +127,10 @@ def _elementwise_sum(x: Any) -> Any:
 
 @pytest.mark.parametrize("derive", [fd.grad, lambda f: fd.grad(lambda x: fd.grad(f)(x))])
 def test_the_gradient_of_a_loop_grows_linearly(derive: Any) -> None:
-    counts = [_count(derive(_loop(n)), 0.3) for n in (50, 100, 200, 400)]
+    counts = [_count(derive(_loop(n)), 0.3) for n in (10, 20, 40, 80)]
     steps = [b - a for a, b in pairwise(counts)]
     assert [2 * s for s in steps[:-1]] == steps[1:]
-    assert counts[0] <= 30 * 50
+    assert counts[-1] <= 30 * 80
 
 
 def test_the_gradient_of_a_loop_costs_a_few_times_the_loop() -> None:

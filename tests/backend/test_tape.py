@@ -19,6 +19,7 @@ from funcdiff.api.derivatives.programs import (
 from funcdiff.backend.tape import sightings, tape
 from funcdiff.backend.tape.steps import NeedsProgramError
 from funcdiff.errors import InternalError
+from funcdiff.passes import recorded
 
 X = np.array([0.5, -1.2, 2.0])
 PROGRAMS = (gradient_program, jacobian_program, jvp_program, linearize_programs, vjp_programs)
@@ -81,6 +82,26 @@ def test_long_programs_wait_longer() -> None:
         fd.grad(long)(X)
         calls += 1
     assert calls == 202 // 64 + 1
+    sightings.forget_sightings()
+
+
+@pytest.mark.parametrize("is_loop", [True, False])
+def test_long_loops_wait_less(is_loop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sightings, "LONG", 400)
+    monkeypatch.setattr(recorded, "LONG", 400)
+    bits = np.random.default_rng(0).integers(0, 2, 250)
+
+    def long(x: Any) -> Any:
+        for bit in bits:
+            x = np.sin(x) + 0.1 if is_loop or bit else np.cos(x)
+            x = 0.9 * x if is_loop or not bit else x
+        return np.sum(x)
+
+    calls, entries = 0, len(fd.trace(long)(X).equations)
+    while not derived():
+        fd.grad(long)(X)
+        calls += 1
+    assert calls == 7 if is_loop else entries // 64 <= calls <= entries // 64 + 1
     sightings.forget_sightings()
 
 

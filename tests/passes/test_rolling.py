@@ -33,6 +33,17 @@ def require_same(program: Program, xs: list[Any], tolerance: float = 1e-10) -> P
     return rolled
 
 
+def test_numbers_are_literals_of_the_body() -> None:
+    def f(x: Any) -> Any:
+        for _ in range(LENGTH):
+            x = 1.0 / (1.0 + np.exp(-x))
+        return x
+
+    (loop,) = loops(roll(fd.trace(f)(np.ones(3))))
+    assert loop.constants == 0
+    assert "div 1.0:f64[3]" in str(loop.body)
+
+
 def recursion(x: Any, _A: Any) -> Any:
     """Return the end of a recursion."""
     s = x[0]

@@ -8,6 +8,7 @@ from typing import Final
 from funcdiff.core.atoms import Entry
 from funcdiff.core.primitive import Operation
 from funcdiff.core.recording import Recording
+from funcdiff.passes.recorded import LONG, recorded
 
 _EQUATIONS_A_SIGHT: Final = 64
 _MOST_SIGHTS: Final = 32
@@ -16,6 +17,12 @@ _ELEMENTS: Final = 256
 half of them if its arrays have so many elements, and none if they have 32 times more.
 
 To derive an equation takes some 45 µs, and saves one or two of each run on small arrays.
+"""
+
+_SIGHTS_OF_A_LOOP: Final = 6
+_ROLLED: Final = 8
+"""A long program is derived after so many sights if, with loops, it has that many times fewer
+equations: of those it has without them, each then takes some 10 µs.
 """
 
 _NEW: Final = 128
@@ -34,8 +41,16 @@ def comes_back(recording: Recording, *what: Hashable) -> bool:
         _counts.clear()
     seen = _counts[key] = _counts.get(key, 0) + 1
     entries = recording[0]
-    is_new = _has_new_operations(entries)
-    return seen > min(max(len(entries) // _EQUATIONS_A_SIGHT, 1), _sights(entries)) or is_new
+    if _has_new_operations(entries):
+        return True
+    often = min(max(len(entries) // _EQUATIONS_A_SIGHT, 1), _sights(entries))
+    return seen > often or (seen > _SIGHTS_OF_A_LOOP and _is_loop(recording))
+
+
+def _is_loop(recording: Recording) -> bool:
+    """Whether a recording is long, and its program short."""
+    count = len(recording[0])
+    return count >= LONG and len(recorded(recording).equations) * _ROLLED <= count
 
 
 def _sights(entries: Sequence[Entry]) -> int:

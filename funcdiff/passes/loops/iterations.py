@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from funcdiff.core.atoms import Atom, Var
-from funcdiff.core.builder import Builder, bind
+from funcdiff.core.atoms import Atom, Literal, Var
+from funcdiff.core.builder import Builder, bind, constant
 from funcdiff.core.policy import SHARED
 from funcdiff.core.program import Equation, Program
 from funcdiff.core.tracer import Tracer
@@ -131,6 +131,7 @@ class _Analysis:
     def __init__(self, program: Program, run: Run, uses: Uses) -> None:
         self._program, self._run, self._uses = program, run, uses
         self._first = program.equations[run.start].results[0].number  # each makes one variable
+        self._literals: dict[Literal, int] = {}
         self._fixed: dict[Atom, int] = {}
         self._carries: dict[tuple[int, Atom], int] = {}
         self._rows: dict[tuple[Atom, ...], int] = {}
@@ -186,6 +187,8 @@ class _Analysis:
                 raise _NoLoopError
             if any(atom != first for atom in atoms):
                 return _Source("row", self._rows.setdefault(tuple(atoms), len(self._rows)))
+            if isinstance(first, Literal):
+                return _Source("literal", self._literals.setdefault(first, len(self._literals)))
             return _Source("fixed", self._fixed.setdefault(first, len(self._fixed)))
         before, place = 1 - found[1][0], found[1][1]
         if before and found[0]:
@@ -228,6 +231,7 @@ class _Analysis:
     def _body(self, plan: Mapping[int, list[_Source]], outside: Sequence[int]) -> Program:
         with Builder("loop", SHARED) as builder:
             inputs: dict[str, list[Tracer]] = {
+                "literal": [constant(atom.value, atom.type) for atom in self._literals],
                 "fixed": [builder.input(atom.type) for atom in self._fixed],
                 "carry": [builder.input(start.type) for _, start in self._carries],
                 "row": [builder.input(atoms[0].type) for atoms in self._rows],
