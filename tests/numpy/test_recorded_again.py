@@ -38,6 +38,16 @@ def test_operators_of_python_numbers_keep_their_sides(op: Callable[..., Any], ot
             assert all(type(y) is float or isinstance(y, np.float64) for y in found)
 
 
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("other", [[1.0, 2.0, 3.0], (4, 1, 2), [[3], [4]]])
+def test_lists_of_numbers_are_arrays(op: Callable[..., Any], other: Any) -> None:
+    x = np.array([0.7, 1.3, 2.0])
+    for _ in range(3):
+        found, _ = fd.jvp(lambda x: [op(x, other) * 1.0, op(other, x) * 1.0], (x,), (x,))
+        for value, expected in zip(found, (op(x, other), op(other, x)), strict=True):
+            np.testing.assert_array_equal(value, expected)
+
+
 @pytest.mark.parametrize("op", UNARY)
 def test_operators_of_one_python_number_give_a_number(op: Callable[..., Any]) -> None:
     def f(x: Any, a: Any) -> Any:

@@ -128,6 +128,8 @@ class Call:
             key.append(x)
             return x not in _BY_LAYOUT
         if kind is tuple or kind is list:
+            if self._numbers:  # a ufunc makes arrays of their numbers
+                return False
             key.append(len(x))
             return all(self._describe(y, key, decides) for y in x)
         if kind is float:
