@@ -106,17 +106,21 @@ def borrow_classes(module: str, names: str, *, note: str = "") -> None:
             cover(module, name, copy_of(plain), note=note)
 
 
-def method_of(module: str, owner: str, *, always: bool = False) -> Callable[[F], F]:
+def method_of(
+    module: str, owner: str, *, always: bool = False, fills: bool = False
+) -> Callable[[F], F]:
     """Enter the decorated function as what a method of a borrowed class does with traced arrays.
 
     Where neither the object nor the arguments are traced, the method is SciPy's, unless it is to
-    be `always` ours while something else is traced.
+    be `always` ours while something else is traced.  One that `fills` an array by compiled code is
+    then not even borrowed, so that the array is NumPy's.
     """
 
     def enter(method: F) -> F:
-        kind = copy_of(getattr(load(module), owner))
+        theirs = getattr(load(module), owner)
+        kind = copy_of(theirs)
         name = method.__name__
-        plain = getattr(kind, name)
+        plain = getattr(theirs if fills else kind, name)
         is_static = isinstance(vars(kind).get(name), staticmethod)
 
         @wraps(plain)

@@ -176,6 +176,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         Z,
         Q,
     ),
+    "a table": (lambda s, q: s.RegularGridInterpolator((GX, GY), Z)(q), Q),
     "grid pchip": (lambda s, z, q: s.RegularGridInterpolator((GX, GY), z, "pchip")(q), Z, Q[:1]),
     "grid outside": (
         lambda s, z, q: s.interpn((GX, GY), z, q, bounds_error=False, fill_value=None),

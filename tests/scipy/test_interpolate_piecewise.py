@@ -44,6 +44,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         for kind in ("PPoly", "BPoly")
         for mode in (True, False, "periodic")
     },
+    "plain integral": (lambda s, x: s.PPoly(C, BREAKS).integrate(0.2, 2.0) * x, PLACES),
     "BPoly": (lambda s, c, b, x: s.BPoly(c, b)(x), C, BREAKS, PLACES),
     "BPoly nu": (lambda s, c, b, x: s.BPoly(c, b)(x, nu=2), D, BREAKS, PLACES),
     "to powers": (lambda s, c, b: s.PPoly.from_bernstein_basis(s.BPoly(c, b)).c, C, BREAKS),

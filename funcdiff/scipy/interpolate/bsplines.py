@@ -189,7 +189,7 @@ def __call__(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:  #
     return np.moveaxis(y, axes, range(self.axis)) if self.axis else y
 
 
-@method_of(_MODULE, "BSpline")
+@method_of(_MODULE, "BSpline", fills=True)
 def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     """∫ s from a to b, of the spline that is zero outside if it is not extrapolated."""
     extrapolate = self.extrapolate if extrapolate is None else extrapolate

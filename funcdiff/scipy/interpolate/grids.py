@@ -21,7 +21,7 @@ _GRIDS = "scipy.interpolate._rgi_cython"
 
 
 @covers(_GRIDS)
-def find_indices(grid: Any, xi: Any) -> tuple[list[Any], list[Any]]:
+def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
     """Return the cell of each point along each axis, and how far into it the point is."""
     indices, distances = [], []
     for x, points in zip(xi, grid, strict=True):
@@ -33,7 +33,7 @@ def find_indices(grid: Any, xi: Any) -> tuple[list[Any], list[Any]]:
             distance = (x - low) / (high - low)
         indices.append(index)
         distances.append(distance)
-    return indices, distances
+    return np.stack(indices), np.stack(distances)
 
 
 @covers(_GRIDS)

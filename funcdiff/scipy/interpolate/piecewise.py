@@ -130,8 +130,8 @@ def integral(f: Any, first: Any, last: Any, a: Any, b: Any, extrapolate: Any) ->
     return whole(b) - whole(a)
 
 
-@method_of(_MODULE, "BPoly")
-@method_of(_MODULE, "PPoly")
+@method_of(_MODULE, "BPoly", fills=True)
+@method_of(_MODULE, "PPoly", fills=True)
 def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
     """∫ p from a to b, d/da = -p(a), d/db = p(b)."""
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
