@@ -29,6 +29,7 @@ import numpy as np
 
 import funcdiff.numpy
 from funcdiff.core.builder import current_builder
+from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapted_code
 from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, replacement_of, table
@@ -68,7 +69,13 @@ def borrow(plain: Any) -> Any:
 
 
 def borrow_functions(
-    module: str, names: str, *, code: str = "", note: str = "", closures: bool = False
+    module: str,
+    names: str,
+    *,
+    code: str = "",
+    note: str = "",
+    closures: bool = False,
+    read: int | None = None,
 ) -> None:
     """Cover functions of SciPy's by their own code.
 
@@ -82,16 +89,25 @@ def borrow_functions(
         Where their code is, if what is public only hands over to it.
     note, closures
         As in `covers`.
+    read
+        Which argument is a table whose entries their code reads at traced places.
     """
     for name in names.split():
         plain = getattr(load(code or module), name, None)
         if plain is not None:
-            ours = wraps(plain)(partial(_call_borrowed, plain))
+            call = _call_borrowed if read is None else partial(_call_with_table, read)
+            ours = wraps(plain)(partial(call, plain))
             covers(module, name, note=note, closures=closures)(ours)
 
 
 def _call_borrowed(plain: Any, *args: Any, **kwargs: Any) -> Any:
     return run_watched(partial(copy_of(plain), *args, **kwargs))
+
+
+def _call_with_table(place: int, plain: Any, *args: Any, **kwargs: Any) -> Any:
+    given = list(args)
+    given[place : place + 1] = map(array, map(funcdiff.numpy.asarray, given[place : place + 1]))
+    return _call_borrowed(plain, *given, **kwargs)
 
 
 def borrow_classes(module: str, names: str, *, note: str = "") -> None:

@@ -176,6 +176,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
         Z,
         Q,
     ),
+    "scattered in one variable": (lambda s, x: s.griddata(x, Y, P, "cubic"), X),
+    "splev of a period": (lambda s, p: s.splev(p, s.splrep(X, np.sin(X), per=1)), P),
     "a table": (lambda s, q: s.RegularGridInterpolator((GX, GY), Z)(q), Q),
     "grid pchip": (lambda s, z, q: s.RegularGridInterpolator((GX, GY), z, "pchip")(q), Z, Q[:1]),
     "grid outside": (

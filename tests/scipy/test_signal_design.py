@@ -88,6 +88,8 @@ CHANGES: dict[str, tuple[Any, ...]] = {
         lambda s, b, a, x: s.filtfilt(b, a, x, method="gust", irlen=4), B, A, real(2, 12),
     ),
     "cspline1d_eval": (lambda s, x: s.cspline1d_eval(x, np.array([1.3, 2.5])), real(6)),
+    "cspline1d_eval of a table": (lambda s, x: s.cspline1d_eval(np.arange(6.0) ** 2, x), real(6)),
+    "sosfreqz, rate": (lambda s, f: s.sosfreqz(sections(SECTIONS), 5, fs=f), 3.0),
     "bode": (lambda s, b, a: s.bode((b, a), w=GRID), B, A),
     "freqresp": (lambda s, b, a: s.freqresp((b, a), w=GRID), B, A),
     "dbode": (lambda s, b, a: s.dbode((b, a, 0.5), w=GRID), B, A),

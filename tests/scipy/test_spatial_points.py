@@ -66,6 +66,11 @@ def test_neighbours_are_constants_and_missing_ones_infinitely_far() -> None:
     np.testing.assert_array_equal(at_a_point, np.zeros(3))
     with pytest.raises(UnsupportedNumPyError, match=r"KDTree\.query_pairs"):
         fd.grad(lambda d: len(spatial.KDTree(d).query_pairs(1.0)) * d[0, 0])(D)
+    with pytest.raises(UnsupportedNumPyError, match=r"KDTree\.count_neighbors"):
+        fd.grad(lambda d: spatial.KDTree(D).count_neighbors(spatial.KDTree(d), 1.0) * d[0, 0])(D)
+    assert spatial.KDTree(D).count_neighbors(spatial.KDTree(X), 1.0) == plain.KDTree(
+        D
+    ).count_neighbors(plain.KDTree(X), 1.0)
 
 
 def test_a_hull_has_the_derivatives_of_its_facets() -> None:

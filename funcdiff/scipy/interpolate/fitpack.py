@@ -15,7 +15,7 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import borrow_classes, copy_of
+from funcdiff.scipy.borrowed import borrow_classes, borrow_functions, copy_of
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.interpolate.bsplines import (
@@ -298,7 +298,7 @@ borrow_classes(
     "BivariateSpline SmoothBivariateSpline LSQBivariateSpline",
     note="Points are traced; data are not.",
 )
-borrow_classes(
+borrow_functions(
     "scipy.interpolate",
     "splrep",
     note="Which data have a knot is a constant; without values there are `len(x) + k + 1` knots.",

@@ -70,7 +70,8 @@ borrow_functions(
 borrow_functions("scipy.signal", "dimpulse dlsim dstep impulse lsim step")
 borrow_functions("scipy.signal", "invres invresz residue residuez")
 borrow_functions("scipy.signal", "chirp gausspulse get_window sweep_poly")
-borrow_functions("scipy.signal", "cspline1d cspline1d_eval gauss_spline qspline1d qspline1d_eval")
+borrow_functions("scipy.signal", "cspline1d gauss_spline qspline1d")
+borrow_functions("scipy.signal", "cspline1d_eval qspline1d_eval", read=0)
 borrow_functions(
     "scipy.signal",
     "argrelextrema argrelmax argrelmin find_peaks peak_prominences peak_widths",

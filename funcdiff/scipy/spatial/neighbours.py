@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -35,7 +36,8 @@ def _tree(name: str) -> Any:
         def __getattribute__(self, name: str) -> Any:
             if name in _OTHERS and self._points is not None:
                 _refuse(name)
-            return super().__getattribute__(name)
+            found = super().__getattribute__(name)
+            return _of_plain(name, found) if name in _OTHERS else found
 
         def query(
             self,
@@ -75,6 +77,19 @@ def _tree(name: str) -> Any:
 
     Tree.__name__ = Tree.__qualname__ = name
     return Tree
+
+
+def _of_plain(name: str, method: Any) -> Any:
+    """Return a method of a tree of plain points, which refuses traced ones and trees of them."""
+
+    @wraps(method)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        if any(holds_traced(getattr(x, "_points", x)) for x in given):
+            _refuse(name)
+        return method(*args, **kwargs)
+
+    return checked
 
 
 def _ranks(k: Any) -> Any:
