@@ -32,7 +32,16 @@ from funcdiff.core.builder import current_builder
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import array_api
 from funcdiff.scipy.adaptation import ANSWERS, BORROW, adapted_code
-from funcdiff.scipy.covered import Holder, cover, covers, holds_traced, load, replacement_of, table
+from funcdiff.scipy.covered import (
+    Holder,
+    cover,
+    covers,
+    holds_traced,
+    load,
+    replacement_of,
+    table,
+    undelegated,
+)
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.instances import metaclass_of
 
@@ -96,7 +105,7 @@ def borrow_functions(
         plain = getattr(load(code or module), name, None)
         if plain is not None:
             call = _call_borrowed if read is None else partial(_call_with_table, read)
-            ours = wraps(plain)(partial(call, plain))
+            ours = wraps(plain)(partial(call, undelegated(plain)))
             covers(module, name, note=note, closures=closures)(ours)
 
 

@@ -153,9 +153,17 @@ def replacement_of(plain: Any) -> Any:
     _open(str(getattr(plain, "__module__", "")))
     name = str(getattr(plain, "__name__", None)).removeprefix("function ")  # as f2py has it
     for module, known in table.items():
-        if name in known and getattr(sys.modules.get(module), name, None) is plain:
+        theirs = getattr(sys.modules.get(module), name, None) if name in known else None
+        if theirs is not None and (plain is theirs or plain is undelegated(theirs)):
             return known[name]
     return None
+
+
+def undelegated(plain: Any) -> Any:
+    """Return what SciPy's own code calls, if with SCIPY_ARRAY_API=1 another is public for it."""
+    code = getattr(plain, "__code__", None)
+    delegates = code is not None and code.co_filename.endswith("_support_alternative_backends.py")
+    return getattr(plain, "__wrapped__", plain) if delegates else plain
 
 
 def _open(module: str) -> None:
