@@ -7,6 +7,7 @@
 - ``x.view(float)`` of a complex array, and back: its real and imaginary parts, in turn.
 - ``x.setflags(...)``: it does nothing to a traced array.
 - ``x.dot(y)`` and ``x.searchsorted(y)``: of a plain array and a traced one, methods of traced ones.
+- ``x.item()``: a traced number stays one.
 - ``float(x)``: a traced number stays one; ``int(x)`` has no derivative.
 - ``np.float64(x)``, and other floating types: a traced array is converted.
 - ``np.asarray_chkfinite(x)``: a traced array is not checked.
@@ -99,6 +100,8 @@ def _set_flags(x: Any, **flags: Any) -> None:
 
 def _method(x: Any, name: str, *args: Any, **keywords: Any) -> Any:
     """Return what a method gives, also one of a plain array that has a traced argument."""
+    if name == "item" and isinstance(x, Tracer) and not args:
+        return array(x).reshape(())
     joins = type(x) is np.ndarray and any(isinstance(y, Tracer) for y in args)
     return getattr(array(x) if joins else x, name)(*args, **keywords)
 
@@ -239,7 +242,7 @@ class _Change(ast.NodeTransformer):
             return self._call("view_of", node, [called.value, *node.args], node.keywords)
         if isinstance(called, ast.Attribute) and called.attr == "setflags":
             return self._call("set_flags_of", node, [called.value], node.keywords)
-        if isinstance(called, ast.Attribute) and called.attr in ("dot", "searchsorted"):
+        if isinstance(called, ast.Attribute) and called.attr in _METHODS:
             given = [called.value, ast.Constant(called.attr), *node.args]
             return self._call("method_of", node, given, node.keywords)
         if (
@@ -309,6 +312,8 @@ class _Change(ast.NodeTransformer):
 _TYPES: Final = {
     f"np.{name}" for name in ("float32", "float64", "complex64", "complex128", "double")
 }
+
+_METHODS: Final = ("dot", "item", "searchsorted")
 
 _COMPARISONS: Final[dict[type[ast.cmpop], str]] = {
     ast.Eq: "equal_of", ast.NotEq: "differ_of", ast.Lt: "less_of", ast.Gt: "greater_of"

@@ -164,6 +164,27 @@ def test_every_distribution_keeps_its_kind() -> None:
     assert isinstance(stats.norm(0.0, 1.0), type(scipy.stats.norm(0.0, 1.0)))
 
 
+def test_integrals_of_narrow_densities_and_stated_moments_have_all_digits() -> None:
+    slopes = fd.grad(stats.burr12.entropy, argnums=(0, 1))(10.0, 4.0)
+    np.testing.assert_allclose(slopes, [-0.0816666666666667, -0.0570593398365962], rtol=1e-13)
+    skewness = fd.grad(lambda c: stats.fisk.stats(c, moments="s"))(3.0857548622253179)
+    assert skewness == pytest.approx(-436.73110952596, rel=1e-12)
+
+
+def test_means_of_functions_have_derivatives_by_all_that_they_depend_on() -> None:
+    def bell(m: Any, s: Any, a: Any) -> Any:  # exp(-m²a/(1 + 2as²))/√(1 + 2as²)
+        return stats.norm(m, s).expect(lambda x: np.exp(-a * x * x))
+
+    m, s, a = 0.2, 1.3, 0.7
+    y, c = bell(m, s, a), 1 + 2 * a * s * s
+    expected = [-2 * m * a, 2 * a * s * (2 * a * m * m / c - 1), -(s * s) - m * m / c]
+    np.testing.assert_allclose(
+        fd.grad(bell, argnums=(0, 1, 2))(m, s, a), y / c * np.array(expected), rtol=1e-8
+    )
+    squares = fd.value_and_grad(lambda mu: stats.poisson(mu).expect(lambda k: k**2))(2.2)
+    np.testing.assert_allclose(squares, [2.2 + 2.2**2, 1 + 4.4], rtol=1e-9)
+
+
 # ---- tails, as mpmath has them with forty digits -------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from itertools import pairwise
 from math import comb
 from typing import Any, Final, TypeVar, cast
 
@@ -26,7 +27,9 @@ from funcdiff.errors import UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
-from funcdiff.scipy.covered import Holder, holds_traced
+from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.covered import Holder, holds_traced, load
+from funcdiff.scipy.integrate import quad
 from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.leaves import distribution, scipys
 from funcdiff.scipy.stats.methods import density, method
@@ -204,7 +207,7 @@ class Distribution(Holder):
         shapes, loc, scale = self._parameters(args, kwds)
         valid = self._argcheck(*shapes) & (scale > 0)
         ends = self._get_support(*shapes)
-        low, high = (np.where(valid, end * scale + loc, self.badvalue) for end in ends)
+        low, high = (np.where(valid, _moved(end, loc, scale), self.badvalue) for end in ends)
         return low, high
 
     def rvs(self, *args: Any, **kwds: Any) -> Any:
@@ -250,6 +253,14 @@ class Distribution(Holder):
         self._plain._random_state = generator
 
 
+def _moved(end: Any, loc: Any, scale: Any) -> Any:
+    """Return an end of the support, which the scale does not move if it is infinite or 0."""
+    is_far = np.isinf(end)
+    if not isinstance(end, Tracer) and np.all(is_far | (np.asarray(end) == 0)):
+        return end + loc
+    return np.where(is_far, end, np.where(is_far, 0.0, end) * scale + loc)
+
+
 def _floating(x: Any) -> Any:
     """Return a shape parameter as an array of a floating dtype."""
     x = array(x)
@@ -278,6 +289,29 @@ class Continuous(Distribution):
         value = density(self._key, "logpdf", [x, *shapes])
         return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
 
+    def expect(
+        self, func: Any = None, args: Any = (), loc: Any = 0, scale: Any = 1, lb: Any = None,
+        ub: Any = None, conditional: bool = False, **kwds: Any,
+    ) -> Any:  # fmt: skip
+        """Return the mean of a function, which may close over traced arrays.
+
+        As SciPy does it integrates the tails by themselves; where they begin has no derivative.
+        """
+        if current_builder() is None:
+            return self._plain.expect(func, args, loc, scale, lb, ub, conditional, **kwds)
+        law = self.freeze(*args, loc=loc, scale=scale)
+        low, high = law.support()
+        low, high = low if lb is None else lb, high if ub is None else ub
+        below = law.cdf(low)
+        mass = law.cdf(high) - below
+        cuts = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.95)]
+
+        def term(x: Any) -> Any:
+            return (x if func is None else func(x)) * law.pdf(x)
+
+        found = sum(quad(term, *ends, **kwds)[0] for ends in pairwise([low, *cuts, high]))
+        return found / mass if conditional else found
+
 
 class Discrete(Distribution):
     """The methods of `scipy.stats.rv_discrete`."""
@@ -303,6 +337,27 @@ class Discrete(Distribution):
             value = density(self._key, name, [k, *shapes])
         value = np.where(self._nonzero(k, *shapes), value, outside)
         return self._inside(value, outside, k, shapes, valid)
+
+    def expect(
+        self, func: Any = None, args: Any = (), loc: Any = 0, lb: Any = None, ub: Any = None,
+        conditional: bool = False, *options: Any, **kwds: Any,
+    ) -> Any:  # fmt: skip
+        """Return the mean of a function, which may close over traced arrays.
+
+        As SciPy does it sums from the median on, until blocks of terms add nothing.
+        """
+        if current_builder() is None:
+            return self._plain.expect(func, args, loc, lb, ub, conditional, *options, **kwds)
+        law = self.freeze(*args)
+        low, high = law.support()
+        low, high = low if lb is None else lb - loc, high if ub is None else ub - loc
+
+        def terms(k: Any) -> Any:
+            return (k + loc if func is None else func(k + loc)) * law.pmf(k)
+
+        total = copy_of(load("scipy.stats._distn_infrastructure")._expect)
+        found = total(terms, low, high, stop_gradient(law.ppf(0.5)), 1, *options, **kwds)
+        return found / (law.sf(low - 1) - law.sf(high)) if conditional else found
 
 
 # ---- frozen --------------------------------------------------------------------------------------

@@ -61,15 +61,26 @@ def integral(integrand: Callable[[Any], Any], low: Any, high: Any, center: Any, 
     return np.sum(np.where(usable, values, 0.0), axis=0) * _STEP
 
 
+def around_median(
+    distribution: str, integrand: Callable[[Any], Any], low: Any, high: Any, *shapes: Any
+) -> Any:
+    """Return ∫ f(t) dt, f as wide as a density, of which either side of the median has its points.
+
+    Where they meet there is no derivative to take.
+    """
+    fixed = [stop_gradient(s) for s in shapes]
+    quantile = leaf(distribution, "ppf")
+    width = (quantile(0.8, *fixed) - quantile(0.2, *fixed)) / 2
+    middle = stop_gradient(np.clip(quantile(0.5, *fixed), low, high))
+    halves = (low, middle), (middle, high)
+    return sum(integral(integrand, *ends, middle, width) for ends in halves)
+
+
 def over_density(distribution: str, of: Callable[[Any, Any], Any], *shapes: Any) -> Any:
     """Return ∫ of(t, f(t)) dt over the support."""
     low, high = leaf(distribution, "_get_support")(*shapes)
-    fixed = [stop_gradient(s) for s in shapes]
-    quantile = leaf(distribution, "ppf")
-    center = quantile(0.5, *fixed)
-    width = (quantile(0.8, *fixed) - quantile(0.2, *fixed)) / 2
     density = leaf(distribution, "_pdf")
-    return integral(lambda t: of(t, density(t, *shapes)), low, high, center, width)
+    return around_median(distribution, lambda t: of(t, density(t, *shapes)), low, high, *shapes)
 
 
 def entropy_integral(distribution: str) -> Callable[..., Any]:
@@ -92,11 +103,8 @@ def probability_integral(distribution: str, *, upper: bool) -> Callable[..., Any
 
     def probability(x: Any, *shapes: Any) -> Any:
         low, high = leaf(distribution, "_get_support")(*shapes)
-        fixed = [stop_gradient(s) for s in shapes]
-        quantile = leaf(distribution, "ppf")
-        width = (quantile(0.8, *fixed) - quantile(0.2, *fixed)) / 2
-        ends = (x, high) if upper else (low, x)
+        low, high = (x, high) if upper else (low, x)
         density = leaf(distribution, "_pdf")
-        return integral(lambda t: density(t, *shapes), *ends, x, width + 0 * x)
+        return around_median(distribution, lambda t: density(t, *shapes), low, high, *shapes)
 
     return probability
