@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -89,21 +89,28 @@ def cover(module: str, name: str, found: Any, *, note: str = "") -> None:
 
 
 def _choose(
-    module: str, name: str, ours: Callable[..., Any], *, closures: bool, joins: bool
+    module: str,
+    name: str,
+    ours: Callable[..., Any],
+    *,
+    closures: bool,
+    joins: bool,
+    plain: Any = None,
 ) -> Any:
-    """Return a function that is SciPy's where nothing is traced."""
+    """Return a function that is SciPy's where nothing is traced: `plain`, or the public one."""
 
     @wraps(ours)
     def chosen(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None or not (
             closures or holds_traced(args) or holds_traced(kwargs)
         ):
-            return getattr(load(module, name), name)(*args, **kwargs)
+            return (plain or getattr(load(module, name), name))(*args, **kwargs)
         kinds = (list, tuple) if joins and not closures else (list,)
         named = {k: _join(v, kinds) for k, v in kwargs.items()}
         return ours(*[_join(x, kinds) for x in args], **named)
 
     chosen.__name__ = chosen.__qualname__ = name
+    vars(chosen)["for_code"] = partial(_choose, module, name, ours, closures=closures, joins=joins)
     return chosen
 
 
@@ -154,8 +161,11 @@ def replacement_of(plain: Any) -> Any:
     name = str(getattr(plain, "__name__", None)).removeprefix("function ")  # as f2py has it
     for module, known in table.items():
         theirs = getattr(sys.modules.get(module), name, None) if name in known else None
-        if theirs is not None and (plain is theirs or plain is undelegated(theirs)):
+        if theirs is not None and plain is theirs:
             return known[name]
+        if theirs is not None and plain is undelegated(theirs):  # the public one takes less
+            for_code = getattr(known[name], "for_code", None)
+            return known[name] if for_code is None else for_code(plain=plain)
     return None
 
 

@@ -15,7 +15,7 @@ Examples
 import funcdiff.scipy.fft.compiled
 import funcdiff.scipy.fft.hankel
 import funcdiff.scipy.fft.protocol  # noqa: F401
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 _KEYWORDS = "`workers` and `overwrite_x` change nothing for traced arrays; a `plan` is refused."

@@ -1,6 +1,6 @@
 """``scipy.integrate`` for traced arrays: ``from funcdiff.scipy import integrate``."""
 
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.integrate.odeint import odeint
 from funcdiff.scipy.integrate.quad_vec import quad_vec

@@ -19,7 +19,8 @@ from funcdiff.api.inspection import stop_gradient
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
 from funcdiff.scipy import linalg
-from funcdiff.scipy.borrowed import borrow_classes, copy_of, method_of
+from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.borrowing import borrow_classes, method_of
 from funcdiff.scipy.covered import cover, covers, holds_traced, load, refusal
 from funcdiff.scipy.equalities import run_watched
 from funcdiff.scipy.interpolate.piecewise import integral

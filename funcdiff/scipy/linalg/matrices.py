@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcdiff.numpy.border.promotion import Traced, array, broadcast_shapes, broadcast_to
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers
 
 

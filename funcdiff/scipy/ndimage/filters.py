@@ -14,7 +14,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.numpy import asarray
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.products.convolution import Convolution, convolve
-from funcdiff.scipy.borrowed import borrow_functions, copy_of
+from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.ndimage.borders import extend
 

@@ -10,7 +10,7 @@ import numpy as np
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import asarray
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers, load
 
 _COMPILED = "scipy.ndimage._nd_image"

@@ -15,7 +15,7 @@ import numpy as np
 
 from funcdiff.numpy import asarray, take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers, load
 from funcdiff.scipy.ndimage.borders import CONSTANT, GRID_CONSTANT, MIRROR, WRAP, coordinate, pixels
 

@@ -11,7 +11,8 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy import take
 from funcdiff.numpy.border.promotion import array
-from funcdiff.scipy.borrowed import borrow_functions, copy_of
+from funcdiff.scipy.borrowed import copy_of
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import covers, holds_traced, load
 
 _MODULE = "scipy.ndimage._measurements"

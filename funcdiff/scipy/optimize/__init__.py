@@ -7,7 +7,7 @@ some.  Solutions are in double precision.  The derivative by the start is zero, 
 except for the choice among several solutions.
 """
 
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import namespace
 from funcdiff.scipy.optimize import (  # noqa: F401
     assignments,

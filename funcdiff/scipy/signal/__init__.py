@@ -28,7 +28,7 @@ import funcdiff.scipy.signal.smoothing
 import funcdiff.scipy.signal.trends
 import funcdiff.scipy.signal.waveforms
 import funcdiff.scipy.signal.windows  # noqa: F401
-from funcdiff.scipy.borrowed import borrow_classes, borrow_functions
+from funcdiff.scipy.borrowing import borrow_classes, borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions(

@@ -16,7 +16,8 @@ from funcdiff.errors import NotDifferentiableError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.structure.structural import stop_gradient
 from funcdiff.scipy import special
-from funcdiff.scipy.borrowed import borrow_classes, copy_of, define
+from funcdiff.scipy.borrowed import copy_of, define
+from funcdiff.scipy.borrowing import borrow_classes
 from funcdiff.scipy.conditions import is_known_to_hold
 from funcdiff.scipy.covered import Holder, cover, holds_traced, load
 from funcdiff.scipy.stats.rectangles import logcdf, normal_cdf, t_cdf

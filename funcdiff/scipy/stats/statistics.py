@@ -9,7 +9,8 @@ import numpy as np
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.scipy import special
 from funcdiff.scipy.array_api import is_lazy_array
-from funcdiff.scipy.borrowed import borrow_functions, copy_of, define
+from funcdiff.scipy.borrowed import copy_of, define
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import cover, covers, load, refusal
 
 _STATS: Final = "scipy.stats"

@@ -1,6 +1,6 @@
 """``scipy.signal.windows`` for traced arrays: ``from funcdiff.scipy.signal import windows``."""
 
-from funcdiff.scipy.borrowed import borrow_functions
+from funcdiff.scipy.borrowing import borrow_functions
 from funcdiff.scipy.covered import namespace
 
 borrow_functions(
