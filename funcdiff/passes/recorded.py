@@ -16,7 +16,7 @@ from funcdiff.passes.loops.rolling import roll
 from funcdiff.passes.simplify import simplify
 
 LONG: Final = 1000
-"""Equations from which loops are looked for: below, what is repeated runs as quickly without."""
+"""Equations from which loops are looked for: below, what is repeated runs more quickly without."""
 
 
 @memoised
@@ -25,5 +25,5 @@ def recorded(recording: Recording) -> Program:
     program = program_of(*recording)
     if len(program.equations) < LONG or program.origins is not None:
         return simplify.__wrapped__(program)  # the result alone is kept
-    short = simplify.__wrapped__(roll.__wrapped__(program))
+    short = simplify.__wrapped__(roll.__wrapped__(program))  # of long ones it takes most memory
     return distribute.__wrapped__(roll.__wrapped__(short))
