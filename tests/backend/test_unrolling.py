@@ -132,7 +132,7 @@ def test_long_programs_are_functions_of_bounded_length(monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_reads_of_elements_need_no_numpy_calls() -> None:
-    program = fd.trace(fd.grad(recursion))(np.ones(500))
+    program = fd.trace(fd.grad(recursion))(np.ones(150))
     jitted = fd.jit(fd.grad(recursion))
     source = jitted.lower(np.ones(100)).source
     assert "math.sin" in source
