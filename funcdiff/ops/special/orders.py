@@ -40,21 +40,23 @@ class Family:
         return bind(self.primitive, Orders(orders), *xs)[0]
 
 
-def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
+def numbered(name: str, compute: Formula, *partials: Formula | None, kinds: str = "f") -> Family:
     """Declare a family by what computes it in float64, and its partial derivatives in each operand.
 
-    Functions of the family occur in derivatives only, so they silence NumPy's warnings.
+    Functions of the family occur in derivatives only, so they silence NumPy's warnings.  Complex
+    operands, of kind "c", come in complex128; None is the derivative in a whole number.
     """
 
     def abstract(p: Orders, *types: ArrayType) -> Types:
-        if any(t.dtype.kind != "f" for t in types):
+        if any(t.dtype.kind not in kinds for t in types):
             raise TypeError(f"{name} needs real operands, got {', '.join(map(repr, types))}")
         return same_types(p, *types)
 
     def implement(p: Orders) -> Callable[..., Any]:
         def run(*xs: Any) -> Any:
             with np.errstate(all="ignore"):
-                y = compute(p.orders, *(np.asarray(x, np.float64) for x in xs))
+                wide = np.result_type(xs[0].dtype, np.float64)
+                y = compute(p.orders, *(np.asarray(x, wide) for x in xs))
             return np.asarray(y).astype(xs[0].dtype)[()]
 
         return run
@@ -62,7 +64,9 @@ def numbered(name: str, compute: Formula, *partials: Formula) -> Family:
     def forward(p: Orders, xs: Tracers, ts: Tangents) -> Pushed:
         y = family(p.orders, *xs)
         terms = [
-            None if t is None else mul(t, conform(partial(p.orders, *xs), y.type))
+            None
+            if t is None or partial is None
+            else mul(t, conform(partial(p.orders, *xs), y.type))
             for partial, t in zip(partials, ts, strict=True)
         ]
         return [y], [sum_tangents(terms)]

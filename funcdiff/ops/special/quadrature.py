@@ -20,6 +20,11 @@ Order: TypeAlias = tuple[int, ...]
 _STEP: Final = 1 / 16
 _BLOCK: Final = 1 << 13
 """How many values of an integrand are computed at once: what fits the cache."""
+_DIGITS: Final = 38.0
+"""Natural logarithm of what the largest value of an integrand is divided by where it is cut off."""
+
+_NARROWEST: Final = 1e-3
+"""How near, as an angle, a path between two poles may come to them."""
 
 
 @cache
@@ -108,6 +113,67 @@ def beta_moment(order: Order, a: Any, b: Any, x: Any) -> Any:
     slope = np.abs(a - (a + b) * z)
     tail = scale * over_half_line(integrand, slope, (a + b) * z * (1 - z))
     return np.where(inside, -sign * tail, 0.0 * (a - b))
+
+
+# ---- symmetric elliptic integrals ----------------------------------------------------------------
+
+
+def carlson_integral(order: Order, *xs: Any) -> Any:
+    """Return ∫₀^∞ tᵏ Π (t + xⱼ)^(-hⱼ/2) dt of orders k, h₁, h₂, ...
+
+    Where the last factor has a pole on the way, that is the principal value, the mean of what
+    there is on both sides.
+    """
+    k, *halves = order
+    z = np.stack(np.broadcast_arrays(*xs))
+    infinite = np.isinf(z).any(0)
+    pole = (z[-1].real < 0) & (z[-1].imag == 0) & (halves[-1] % 2 == 0)
+    known = ~(np.isnan(z).any(0) | infinite)
+    if z.dtype.kind == "f":
+        known &= (z[:-1] >= 0).all(0) & (pole | (z[-1] >= 0))
+    z = np.where(known, z, 1)
+    angles = np.angle(z)
+    result = _around(k, halves, np.log(np.abs(z)), angles)
+    if pole.any():
+        angles[-1] *= np.where(pole, -1, 1)
+        result = (result + _around(k, halves, np.log(np.abs(z)), angles)) / 2
+    result = result if z.dtype.kind == "c" else result.real
+    return np.where(known, result, np.where(infinite, 0, np.nan))
+
+
+def _around(k: int, halves: list[int], sizes: Any, angles: Any) -> Any:
+    """Return the integral along a ray in the middle of arguments of these logarithms and angles.
+
+    In u = ln t it is one over an analytic function, whose poles have the distance `width`.
+    """
+    total = sum(halves) / 2
+    h = np.reshape(halves, (-1, *(1,) * (sizes.ndim - 1))) / 2
+    turn = (angles.min(0) + angles.max(0)) / 2
+    width = np.pi - np.ptp(angles, 0) / 2
+    last = sizes.max(0)
+    first = np.where(np.isinf(sizes), last, sizes).min(0)
+    fall = k + 1 - (h * np.isinf(sizes)).sum(0)
+    known = (width > _NARROWEST) & (fall > 0) & np.isfinite(last)
+    outside = np.where(fall > 0, np.nan, np.inf)
+    sizes, last, first, fall, width = (
+        np.where(known, x, 1) for x in (sizes, last, first, fall, width)
+    )
+    start, end = first - last - _DIGITS / fall, _DIGITS / (total - k - 1)
+    count = int(np.ceil(np.max(7.5 * (end - start) / width, initial=1)))
+    step = (end - start) / count
+    z = np.exp(sizes - last + 1j * (angles - turn)) if angles.any() else np.exp(sizes - last)
+
+    def integrand(j: Any) -> Any:
+        u = start + step * j
+        logarithm = (k + 1) * u
+        for x, half in zip(z, halves, strict=True):
+            logarithm = logarithm - half / 2 * np.log(np.exp(u) + x)
+        return np.exp(logarithm)
+
+    points = np.arange(count + 1.0)
+    integral = step * _weighted_sum(integrand, points, np.ones_like(points), start.shape)
+    result = integral * np.exp((k + 1 - total) * (last + 1j * turn))
+    return np.where(known, result, outside)
 
 
 # ---- quotients with a removable singularity ------------------------------------------------------

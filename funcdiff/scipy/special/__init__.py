@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import funcdiff.ops.special.bessel
+import funcdiff.ops.special.carlson
 import funcdiff.ops.special.distributions
 import funcdiff.ops.special.elliptic
 import funcdiff.ops.special.entropy

@@ -53,10 +53,6 @@ REFUSED: Final = {
         "SciPy's values of these integrals have seven digits, which differ from those of their "
         "derivatives. Integrate airy by a rule of quadrature."
     ),
-    "elliprc elliprd elliprf elliprg elliprj": (
-        "Carlson's integrals have no rule. Write Legendre's, ellipkinc and ellipeinc, which are "
-        "differentiable in amplitude and parameter."
-    ),
     "bdtrik bdtrin btdtria btdtrib chdtriv chndtridf chndtrinc chndtrix fdtridfd gdtria gdtrib "
     "kolmogi nbdtrik nbdtrin ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit "
     "nrdtrimn nrdtrisd pdtrik smirnovi stdtridf": _INVERSES,

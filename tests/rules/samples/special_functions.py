@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from funcdiff.core.types import real_dtype
 from funcdiff.ops.special import (
     airy,
     bessel,
+    carlson,
     decay,
     distributions,
     elliptic,
@@ -173,6 +175,23 @@ SAMPLES: dict[str, list[Sample]] = {
             _small(4),
         )
     ],
+    **{
+        name: [
+            sample(getattr(carlson, name), *(_positive(3, start=5 * k) for k in range(n))),
+            sample(getattr(carlson, name), *(_away(2) + k for k in range(n)), order=1),
+        ]
+        for name, n in (("elliprf", 3), ("elliprc", 2), ("elliprd", 3), ("elliprg", 3))
+    },
+    "elliprj": [sample(carlson.elliprj, *(_positive(3, start=5 * k) for k in range(4)))],
+    **{
+        f"carlson_{many}": [
+            sample(
+                partial(carlson.of_arguments[n], (0, 3, 1, 2, 1)[: n + 1]),
+                *(_positive(3, start=5 * k) for k in range(n)),
+            )
+        ]
+        for n, many in ((2, "pair"), (3, "triple"), (4, "quadruple"))
+    },
     "hyp0f1": _of(_with(hypergeometric.hyp0f1, 0.7), real(3), complex_(2)),
     "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
     "hyp2f1": _of(_with(hypergeometric.hyp2f1, 0.7, -0.4, 1.3), _parameters(3), complex_(2)),
