@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from scipy import special as S  # noqa: N812
 
 import funcdiff as fd
+from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.scipy import special
 from funcdiff.testing import check_grads
 
 DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
@@ -21,6 +24,26 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
     ("elliprj", 3, 1.0, 1.0, 2.0, 2.0): (-0.16924702690571274, 0.12636201945546122),
     ("elliprj", 0, 1.3, 2.1, 0.7, 0.9): (-0.2064613488036672, 0.17534530361956178),
     ("elliprg", 1, 1.0, 1.0, 1.0): (0.16666666666666667, -0.05),
+    ("kolmogorov", 0, 0.1): (-1.6241713974329981e-49, -3.9423832510548775e-46),
+    ("kolmogorov", 0, 0.82): (-1.5888034698267484, 2.0915939995138474),
+    ("kolmogorov", 0, 3.0): (-3.6551951387310308e-7, 4.264394328519536e-6),
+    ("smirnov", 1, 7, 0.05): (-1.722980109375, -17.138638125),
+    ("smirnov", 1, 7, 0.6): (-0.06389095971916466, 1.1673016243231991),
+    ("zeta", 0, 1.1, 0.3): (-95.507314920580724, 2005.446469074834),
+    ("zeta", 0, 30.0, 40.0): (-6.2504696613897177e-48, 2.3205780312837849e-47),
+    ("zetac", 0, 0.5): (-3.9226461392091517, -16.008357013928661),
+    ("zetac", 0, -2.0): (-0.030448457058393271, -0.065763516187425196),
+    ("zetac", 0, -3.3): (0.00837857995524234, -0.006105281370163987),
+    ("zetac", 0, 40.0): (-6.3041377863301422e-13, 4.3696956988575952e-13),
+    ("tklmbda", 0, -20.0, -0.2): (6.3990987709398303e-5, 1.5355673939435035e-5),
+    ("tklmbda", 1, -20.0, -0.2): (-0.0064747562399691289, 0.091860349062985638),
+    ("tklmbda", 0, 0.3, 0.5): (0.34755898825387271, -0.040152103266320502),
+    ("tklmbda", 1, 0.3, 0.5): (0.073849329424954692, 0.053403892872381164),
+    ("tklmbda", 0, -25.0, 0.0): (1.3887943864578271e-11, 1.3887943864192521e-11),
+    ("tklmbda", 1, -25.0, 0.0): (-4.3399824576855346e-9, 1.2115784360706468e-6),
+    ("tklmbda", 0, -6.0, 0.14): (1.2912559029051276e-5, 6.9403337861206625e-5),
+    ("tklmbda", 1, -6.0, 0.14): (-0.00036022580697477854, 0.047200888560545854),
+    ("besselpoly", 0, 1.5, 0.5, 0.5): (-0.26223044033388742, -0.18546062336467093),
 }
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
@@ -65,3 +88,47 @@ def test_carlsons_integrals_at_a_boundary_and_beyond_a_pole() -> None:
     check_grads(S.elliprj, (1.0, 2.0, 3.0, -1.5), order=2)
     principal = fd.grad(S.elliprc, argnums=(0, 1))(1.0, -2.0)
     np.testing.assert_allclose(principal, (0.10330450030825447, 0.14669549969174553), rtol=1e-13)
+
+
+def test_distances_of_distributions_at_the_ends_of_their_domain() -> None:
+    for x in (-1.0, 0.0, 1e-200, 1e200, np.inf):
+        assert fd.grad(S.kolmogorov)(x) == fd.grad(fd.grad(S.kolmogorov))(x) == 0
+    assert fd.grad(S.kolmogi)(0.0) == fd.grad(S.kolmogi)(1.0) == -np.inf
+    assert [fd.grad(lambda d: S.smirnov(5, d))(d) for d in (0.0, 1.0)] == [-1, 0]
+    assert np.isnan(fd.grad(lambda d: S.smirnov(5, d))(1.5))
+    slope = fd.grad(lambda p: S.smirnovi(7, p))(0.3)
+    np.testing.assert_allclose(slope * fd.grad(partial(S.smirnov, 7))(S.smirnovi(7, 0.3)), 1)
+
+
+def test_zeta_functions_at_the_ends_of_their_domain() -> None:
+    assert fd.grad(special.zeta)(1.0) == -np.inf
+    assert fd.grad(special.zeta)(np.inf) == fd.grad(S.zetac)(np.inf) == 0
+    assert np.isnan(fd.grad(S.zeta)(0.5, 1.3))
+    assert np.isnan(fd.grad(S.zeta)(2.0, -1.3))
+    with pytest.raises(UnsupportedNumPyError, match=r"Leave q out"):
+        fd.jvp(lambda s: special.zeta(s, 1.3), (2.5 + 1j,), (1.0 + 0j,))
+
+
+def test_fresnels_integrals_to_infinity_are_right_on_both_sides() -> None:
+    x = np.array([-6.0, -1.0, 0.0, 0.7, 100.0])
+    for function, sign in ((S.modfresnelp, 1j), (S.modfresnelm, -1j)):
+        (value, scaled), slopes = fd.jvp(function, (x,), (np.ones(5),))
+        factor = np.exp(-sign * (x * x + np.pi / 4)) / np.sqrt(np.pi)
+        np.testing.assert_allclose(scaled, factor * value, atol=1e-14)
+        np.testing.assert_allclose(slopes[0], -np.exp(sign * x * x), rtol=1e-14)
+        check_grads(lambda x, f=function: [np.real(y) + 2 * np.imag(y) for y in f(x)], (0.7,))
+    assert S.modfresnelp(np.float32(1))[0].dtype == np.complex64
+
+
+@pytest.mark.parametrize("name", ["kolmogorov", "kolmogi", "smirnov", "tklmbda", "zeta", "zetac"])
+def test_single_precision_stays_single_precision(name: str) -> None:
+    function = getattr(S, name)
+    point = [np.array([2.0, 3.0]), np.array([0.3, 0.6])][-function.nin if name != "zeta" else 0 :]
+    k = len(point) - 1 if name != "zeta" else 0
+
+    def slope(dtype: Any) -> Any:
+        xs = [x.astype(dtype) for x in point]
+        return fd.grad(lambda x: np.sum(function(*xs[:k], x, *xs[k + 1 :])))(xs[k])
+
+    assert slope(np.float32).dtype == np.float32
+    np.testing.assert_allclose(slope(np.float32), slope(np.float64), rtol=2e-5)

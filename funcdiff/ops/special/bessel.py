@@ -112,3 +112,12 @@ yve: Op = _declare_damped(
     "yve", lambda v, z, y: _from_pole(y, (yve(v - 1, z) - yve(v + 1, z)) / 2), np.imag
 )
 ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)
+
+# ---- ∫ xᶫ J(2ax) dx from 0 to 1 ------------------------------------------------------------------
+
+besselpoly: Op = special(
+    "besselpoly",
+    lambda a, lmb, nu, y: besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1),
+    "lmb",
+    "nu",
+)

@@ -6,12 +6,15 @@ and 25.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
-from funcdiff.ops.special.family import Op, Routine, special, undefined
+from funcdiff.ops.special.family import Op, Routine, special
+from funcdiff.ops.special.orders import numbered
+from funcdiff.ops.structure.structural import convert
 
 _SHIFT: Final = 16
 _BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
@@ -32,35 +35,75 @@ def _polygamma(n: Any, x: Any) -> Any:
     return np.where(n == 0, scipy_function("psi")(x), series).astype(x.dtype)[()]
 
 
-def _hurwitz(s: Any, q: Any) -> Any:
-    """Return ζ(s, q) of complex q by the formula of Euler and Maclaurin, from Re q >= 16 on."""
+def _hurwitz(s: Any, q: Any, k: int = 0) -> Any:
+    """Return ∂ᵏ/∂sᵏ ζ(s, q) by the formula of Euler and Maclaurin, DLMF 25.11.28.
+
+    It is used from Re q >= 16 + 4·|Im s| on.
+    """
+    s = np.where(s == np.inf, 1e16, s)
+    shift = np.max(np.nan_to_num(np.maximum(-np.real(q), 4 * np.abs(np.imag(s)))), initial=0.0)
     total: Any = 0.0
-    for _ in range(_SHIFT + int(max(0.0, -np.min(q.real, initial=0.0)))):
-        total = total + q**-s
+    for _ in range(_SHIFT + int(shift)):
+        total = total + (-np.log(q)) ** k * q**-s
         q = q + 1
-    total = total + q ** (1 - s) / (s - 1) + q**-s / 2
-    term = s * q ** (-s - 1)
-    for j, coefficient in enumerate(_BERNOULLI):
-        total = total + coefficient * term
-        term = term * (s + 2 * j + 1) * (s + 2 * j + 2) / (q * q)
+    for i in range(k + 1):
+        rest = (-1) ** i * math.factorial(i) * q / (s - 1) ** (i + 1) + (i == 0) / 2
+        rising = np.polynomial.Polynomial([0, 1])
+        for j, coefficient in enumerate(_BERNOULLI):
+            rest = rest + coefficient * rising.deriv(i)(s) * q ** (-1 - 2 * j)
+            rising = rising * [2 * j + 1, 1] * [2 * j + 2, 1]
+        total = total + math.comb(k, i) * (-np.log(q)) ** (k - i) * q**-s * rest
     return total
+
+
+def _hurwitz_limit(orders: Any, s: Any, q: Any) -> Any:
+    """∂/∂q, of each term (-ln q)ᵏ q⁻ˢ."""
+    (k,) = orders
+    slope = -s * hurwitz_derivatives((k,), s + 1, q)
+    return slope - k * hurwitz_derivatives((k - 1,), s + 1, q) if k else slope
+
+
+hurwitz_derivatives: Op = numbered(
+    "hurwitz_derivatives",
+    lambda orders, s, q: _hurwitz(s, q, orders[0]),
+    lambda orders, s, q: hurwitz_derivatives((orders[0] + 1,), s, q),
+    _hurwitz_limit,
+    kinds="fc",
+)
+
+
+def _zeta_exponent(s: Any, q: Any, y: Any) -> Any:
+    return np.where(np.isnan(y), y, hurwitz_derivatives((1,), s, convert(q, s.dtype)))
+
+
+def riemann_slope(s: Any) -> Any:
+    """ζ'(s); left of 0 by ζ(s) = 2·(2π)⁻ʳ·cos(πr/2)·Γ(r)·ζ(r) with r = 1 - s, DLMF 25.4.1."""
+    left = np.real(s) < 0
+    r: Any = np.where(left, 1 - s, s)
+    slope = hurwitz_derivatives((1,), r, np.ones_like(r))
+    r = np.where(left, r, 2)
+    cosine, value = np.cos(np.pi / 2 * r), riemann_zeta(r)
+    steepness = (psi(r) - math.log(2 * math.pi)) * cosine - np.pi / 2 * np.sin(np.pi / 2 * r)
+    factor = 2 * np.exp(loggamma(r) - math.log(2 * math.pi) * r)
+    return np.where(left, -factor * (steepness * value + cosine * slope), slope)
 
 
 polygamma: Op = special("polygamma", "n", lambda n, x, y: polygamma(n + 1, x), run=_polygamma)
 psi: Op = special("psi", lambda x, y: polygamma(np.ones_like(x), x))
 zeta: Op = special(
     "_zeta",
-    undefined("zeta", "x"),
+    _zeta_exponent,
     lambda s, q, y: -s * zeta(s + 1, q),  # DLMF 25.11.17
     run=Routine("zeta"),
     primitive="zeta",
 )
 riemann_zeta: Op = special(
     "_riemann_zeta",
-    undefined("zeta", "x"),
+    lambda s, y: riemann_slope(s),
     run=Routine("zeta"),
     primitive="riemann_zeta",
 )
+zetac: Op = special("zetac", lambda s, y: riemann_slope(s))
 
 # ---- gamma functions -----------------------------------------------------------------------------
 

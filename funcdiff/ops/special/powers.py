@@ -31,7 +31,7 @@ exprel: Op = special("exprel", lambda x, y: exprel_derivatives((1,), x))
 # ---- the transformations of Box and Cox ----------------------------------------------------------
 
 
-def _boxcox_exponent(logarithm: Any, lmbda: Any) -> Any:
+def boxcox_exponent(logarithm: Any, lmbda: Any) -> Any:
     """∂/∂λ (xᵗ - 1)/t at t = λ: ln²x · E'(λ·ln x), and at x = 0 1/λ², or -∞ for λ <= 0."""
     zero = logarithm == -np.inf
     log_x = np.where(zero, 0, logarithm)
@@ -42,12 +42,12 @@ def _boxcox_exponent(logarithm: Any, lmbda: Any) -> Any:
 boxcox: Op = special(
     "boxcox",
     lambda x, lmbda, y: x ** (lmbda - 1),
-    lambda x, lmbda, y: _boxcox_exponent(np.log(x), lmbda),
+    lambda x, lmbda, y: boxcox_exponent(np.log(x), lmbda),
 )
 boxcox1p: Op = special(
     "boxcox1p",
     lambda x, lmbda, y: (1 + x) ** (lmbda - 1),
-    lambda x, lmbda, y: _boxcox_exponent(np.log1p(x), lmbda),
+    lambda x, lmbda, y: boxcox_exponent(np.log1p(x), lmbda),
 )
 
 

@@ -7,6 +7,7 @@ Integration", Publ. RIMS Kyoto 9, 1974) and that of Gauss and Legendre.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
@@ -174,6 +175,47 @@ def _around(k: int, halves: list[int], sizes: Any, angles: Any) -> Any:
     integral = step * _weighted_sum(integrand, points, np.ones_like(points), start.shape)
     result = integral * np.exp((k + 1 - total) * (last + 1j * turn))
     return np.where(known, result, outside)
+
+
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+def smirnov_derivative(order: Order, n: Any, d: Any) -> Any:
+    """Return the k-th derivative in d of Σ C(n, j) d (d + j/n)^(j-1) (1 - d - j/n)^(n-j).
+
+    The sum is over j <= n(1 - d), or for small d, where it is nearly 1, minus that over all others.
+    """
+    (k,) = order
+    gammaln, xlogy = scipy_function("gammaln"), scipy_function("xlogy")
+    upper = n * d > 2
+    last = np.minimum(np.floor(n * (1 - d)), n - 1)
+
+    def term(j: Any) -> Any:
+        within = (j <= n) & np.where(upper, j <= last, j > last)
+        i = np.where(within, j, 0)
+        a, b = d + i / n, 1 - d - i / n
+        b = np.where(upper, np.maximum(b, 0), np.minimum(b, 0))
+        count = gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1)
+
+        def product(m: int) -> Any:
+            """Return the m-th derivative of the product of the two powers."""
+            total: Any = 0.0
+            for r in range(m + 1):
+                factor = np.full(i.shape, float(math.comb(m, r)))
+                for step in range(r):
+                    factor = factor * (i - 1 - step)
+                for step in range(m - r):
+                    factor = factor * (i - n + step)
+                power = n - i - m + r
+                size = np.exp(count + (i - 1 - r) * np.log(a) + xlogy(power, np.abs(b)))
+                total = total + np.where(factor == 0, 0, factor * size * np.sign(b) ** power)
+            return total
+
+        return np.where(within, d * product(k) + k * product(k - 1), 0)
+
+    points = np.arange(np.max(n, initial=0, where=np.isfinite(n)) + 1)
+    result = _weighted_sum(term, points, np.ones_like(points), n.shape)
+    return np.where((d >= 0) & (d <= 1), np.where(upper, result, -result), np.nan)
 
 
 # ---- quotients with a removable singularity ------------------------------------------------------

@@ -6,11 +6,13 @@ and 7.19.  Far from the origin, where w' = -2z·w + 2i/√π cancels, the asympt
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.dependencies import scipy_function
 from funcdiff.ops.special.family import Op, special
 
 _ROOT_PI: Final = math.sqrt(math.pi)
@@ -37,7 +39,7 @@ def _tail(z: Any, order: int) -> Any:
     return 1j / _ROOT_PI * total * (-u if order == 1 else u / z)
 
 
-def _slope(z: Any, w: Any) -> Any:
+def faddeeva_slope(z: Any, w: Any) -> Any:
     """Return w'(z)."""
     far = _is_far(z)
     return np.where(far, _tail(np.where(far, z, _FAR), 1), -2 * z * w + 2j / _ROOT_PI)
@@ -46,10 +48,10 @@ def _slope(z: Any, w: Any) -> Any:
 def _curvature(z: Any, w: Any) -> Any:
     """Return w''(z) = -2(w + z·w')."""
     far = _is_far(z)
-    return np.where(far, _tail(np.where(far, z, _FAR), 2), -2 * (w + z * _slope(z, w)))
+    return np.where(far, _tail(np.where(far, z, _FAR), 2), -2 * (w + z * faddeeva_slope(z, w)))
 
 
-wofz: Op = special("wofz", _slope)
+wofz: Op = special("wofz", faddeeva_slope)
 
 
 # ---- the profile: Re w(z) / (σ√2π) with z = (x + iγ) / (σ√2), and Lorentz's where σ = 0 ----------
@@ -66,7 +68,7 @@ def _point(x: Any, sigma: Any, gamma: Any) -> tuple[Any, Any, Any, Any]:
 def _in_position(x: Any, sigma: Any, gamma: Any, _y: Any) -> Any:
     zero, width, z, w = _point(x, sigma, gamma)
     lorentz = -2 * x * gamma / (np.pi * (x * x + gamma * gamma) ** 2)
-    return np.where(zero, lorentz, np.real(_slope(z, w)) / (2 * _ROOT_PI * width**2))
+    return np.where(zero, lorentz, np.real(faddeeva_slope(z, w)) / (2 * _ROOT_PI * width**2))
 
 
 def _in_deviation(x: Any, sigma: Any, gamma: Any, _y: Any) -> Any:
@@ -80,7 +82,36 @@ def _in_deviation(x: Any, sigma: Any, gamma: Any, _y: Any) -> Any:
 def _in_width(x: Any, sigma: Any, gamma: Any, _y: Any) -> Any:
     zero, width, z, w = _point(x, sigma, gamma)
     lorentz = (x * x - gamma * gamma) / (np.pi * (x * x + gamma * gamma) ** 2)
-    return np.where(zero, lorentz, -np.imag(_slope(z, w)) / (2 * _ROOT_PI * width**2))
+    return np.where(zero, lorentz, -np.imag(faddeeva_slope(z, w)) / (2 * _ROOT_PI * width**2))
 
 
 voigt_profile: Op = special("voigt_profile", _in_position, _in_deviation, _in_width)
+
+# ---- Fresnel's integrals to infinity, F(x) = ∫ exp(±it²) dt, and K = exp(∓i(x² + π/4))·F/√π ------
+
+
+def _modified(name: str, sign: int) -> tuple[Op, Op]:
+    """Declare both results, as functions of a complex argument without imaginary part.
+
+    The second is w(z)/2 with z = ±exp(±iπ/4)·x.  For x < 0, where SciPy has another imaginary part
+    of the first, that is √π·exp(±iπ/4) less its value at -x.
+    """
+    turn = cmath.exp(sign * 0.25j * math.pi)
+
+    def value(x: Any) -> Any:
+        right = scipy_function(name)(np.abs(x.real))[0]
+        return np.where(x.real < 0, _ROOT_PI * turn - right, right).astype(x.dtype)[()]
+
+    def scaled(x: Any) -> Any:
+        return scipy_function(name)(x.real)[1].astype(x.dtype)[()]
+
+    def scaled_slope(x: Any, _y: Any) -> Any:
+        rotated = sign * turn * x
+        return sign * turn / 2 * faddeeva_slope(rotated, wofz(rotated))
+
+    integral = special(f"{name}_integral", lambda x, y: -np.exp(sign * 1j * x * x), run=value)
+    return integral, special(f"{name}_scaled", scaled_slope, run=scaled)
+
+
+modfresnelp_integral, modfresnelp_scaled = _modified("modfresnelp", 1)
+modfresnelm_integral, modfresnelm_scaled = _modified("modfresnelm", -1)

@@ -26,6 +26,7 @@ import funcdiff.ops.special.distributions
 import funcdiff.ops.special.elliptic
 import funcdiff.ops.special.entropy
 import funcdiff.ops.special.gamma
+import funcdiff.ops.special.goodness
 import funcdiff.ops.special.harmonics
 import funcdiff.ops.special.hypergeometric
 import funcdiff.ops.special.incomplete
@@ -81,6 +82,16 @@ vars(numpy)["special"] = sys.modules[__name__]
 _ALIASES = ("digamma", "jn", "sinc")
 """Second names of ufuncs, and a function of NumPy's."""
 
+_INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
+_NOTES = {
+    "besselpoly": "By a; SciPy's series loses digits as a grows, five of them at a = 10.",
+    "modfresnelm": _INFINITE,
+    "modfresnelp": _INFINITE,
+    "smirnov": "By d, to twelve digits; n is a whole number.",
+    "smirnovi": "By p, to twelve digits; n is a whole number.",
+    "tklmbda": "Derivatives keep their digits in the tails, where SciPy's values do not.",
+}
+
 _found, _names = namespace("scipy.special", REFUSED)
 
 
@@ -89,7 +100,7 @@ def _enter_ufuncs() -> None:
     """Enter SciPy's ufuncs, which are as they are, in the table of what is covered."""
     for name in {*by_name, *handlers, *_ALIASES} & set(vars(load("scipy.special"))):
         if not name.startswith("_") and _is_covered(scipy_function(name)):
-            cover("scipy.special", name, scipy_function(name))
+            cover("scipy.special", name, scipy_function(name), note=_NOTES.get(name, ""))
 
 
 def _is_covered(value: Any) -> bool:

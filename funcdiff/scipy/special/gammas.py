@@ -56,7 +56,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     Parameters
     ----------
     x
-        The exponent; there is no derivative in it.
+        The exponent, real or complex; the result is differentiable in it where q > 0.
     q
         The offset, real; the derivative is -x·ζ(x + 1, q).
     out
@@ -66,11 +66,6 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
     -------
     array
         Of the common shape.
-
-    Raises
-    ------
-    NotDifferentiableError
-        If a derivative in `x` is asked for.
 
     References
     ----------
@@ -88,6 +83,10 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Traced:
         return gammas.riemann_zeta(widened(x))
     strong = [widened(v).dtype for v in (x, q) if not isinstance(v, int | float)]
     dtype = np.result_type(*strong or [np.float64])
+    if dtype.kind == "c":
+        raise unsupported(
+            "scipy.special.zeta of complex numbers with q", "SciPy gives nan for it. Leave q out."
+        )
     return gammas.zeta(*broadcast_to((dtype, dtype), x, q))
 
 

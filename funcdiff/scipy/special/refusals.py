@@ -48,15 +48,15 @@ REFUSED: Final = {
     "ellip_harm ellip_harm_2 ellip_normal mathieu_a mathieu_b mathieu_cem mathieu_sem "
     "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv "
     "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "
-    "pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv besselpoly modfresnelm modfresnelp zetac": _WAVES,
+    "pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv": _WAVES,
     "itairy": (
         "SciPy's values of these integrals have seven digits, which differ from those of their "
         "derivatives. Integrate airy by a rule of quadrature."
     ),
     "bdtrik bdtrin btdtria btdtrib chdtriv chndtridf chndtrinc chndtrix fdtridfd gdtria gdtrib "
-    "kolmogi nbdtrik nbdtrin ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit "
-    "nrdtrimn nrdtrisd pdtrik smirnovi stdtridf": _INVERSES,
-    "chndtr kolmogorov ncfdtr nctdtr smirnov tklmbda": _DISTRIBUTIONS,
+    "nbdtrik nbdtrin ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc nctdtrit "
+    "nrdtrimn nrdtrisd pdtrik stdtridf": _INVERSES,
+    "chndtr ncfdtr nctdtr": _DISTRIBUTIONS,
     f"{_FAMILIES} gegenbauer sh_chebyt sh_chebyu sh_jacobi sh_legendre "
     "roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre "
     "roots_hermite roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt "

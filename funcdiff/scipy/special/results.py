@@ -12,7 +12,13 @@ from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
-from funcdiff.ops.special import airy, integrals, jacobi, kelvin, normal, parabolic
+from funcdiff.ops.special import airy, integrals, jacobi, kelvin, normal, parabolic, voigt
+from funcdiff.ops.structure.structural import convert
+
+
+def _of_complex(op: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a complex result of a real argument."""
+    return lambda x: op(convert(x, np.result_type(x.dtype, np.complex64)))
 
 
 def several(name: str, *ops: Callable[..., Any]) -> None:
@@ -44,3 +50,5 @@ several("it2j0y0", kelvin.it2j0, kelvin.it2y0)
 several("pbdv", parabolic.pbdv_value, parabolic.pbdv_slope)
 several("pbvv", parabolic.pbvv_value, parabolic.pbvv_slope)
 several("pbwa", parabolic.pbwa_value, parabolic.pbwa_slope)
+several("modfresnelp", *map(_of_complex, (voigt.modfresnelp_integral, voigt.modfresnelp_scaled)))
+several("modfresnelm", *map(_of_complex, (voigt.modfresnelm_integral, voigt.modfresnelm_scaled)))

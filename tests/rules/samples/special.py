@@ -144,9 +144,19 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_orders(gamma.polygamma), _ORDERS, real(1, 3, low=0.6)),
         sample(_orders(gamma.polygamma), _ORDERS, complex_(1, 3)),
     ],
-    "zeta": [sample(_orders(gamma.zeta), np.array([2, 4, 3]), real(3, low=0.6, high=2.4))],
+    "zeta": [sample(gamma.zeta, real(3, low=1.3, high=4), real(3, low=0.6, high=2.4))],
     "riemann_zeta": [
-        sample(lambda n, x: x * gamma.riemann_zeta(convert(n, x.dtype)), _ORDERS + 2, real(1, 3)),
+        sample(gamma.riemann_zeta, real(5, low=-2.6, high=3.7)),
+        sample(gamma.riemann_zeta, complex_(3)),
+    ],
+    "zetac": [sample(gamma.zetac, real(5, low=-2.6, high=3.7))],
+    "hurwitz_derivatives": [
+        sample(
+            partial(gamma.hurwitz_derivatives, (k,)),
+            real(3, low=1.3, high=4),
+            real(3, low=0.6, high=2.4),
+        )
+        for k in (0, 2)
     ],
     "gamma_moments": [
         sample(partial(gamma_moments, (k,)), real(4, low=1.2, high=2.4), _LIMITS[0])

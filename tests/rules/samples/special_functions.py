@@ -18,6 +18,7 @@ from funcdiff.ops.special import (
     distributions,
     elliptic,
     family,
+    goodness,
     harmonics,
     hypergeometric,
     integrals,
@@ -74,6 +75,11 @@ def _with(op: Callable[..., Any], *parameters: float) -> Callable[..., Any]:
         return op(*(constant(p, type_) for p in parameters), x)
 
     return f
+
+
+def _of_real(op: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a real number, for an operation on complex ones."""
+    return lambda x: op(convert(x, np.dtype(np.complex128)))
 
 
 def _scaled(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,6 +198,23 @@ SAMPLES: dict[str, list[Sample]] = {
         ]
         for n, many in ((2, "pair"), (3, "triple"), (4, "quadruple"))
     },
+    "kolmogorov": _of(goodness.kolmogorov, real(4, low=0.3, high=1.6)),
+    "kolmogi": _of(goodness.kolmogi, _probabilities(4)),
+    "smirnov": [sample(goodness.smirnov, integers(4), _probabilities(4))],
+    "smirnovi": [sample(goodness.smirnovi, integers(4), _probabilities(4))],
+    "smirnov_derivatives": [
+        sample(_with(partial(goodness.smirnov_derivatives, (1,)), 7), _probabilities(4)),
+    ],
+    "tklmbda": [sample(goodness.tklmbda, real(4, low=-0.6), _parameters(4))],
+    "tukey_log_odds": [sample(goodness.tukey_log_odds, real(4, low=-0.6), _parameters(4))],
+    **{
+        name: [sample(_of_real(getattr(voigt, name)), real(4))]
+        for kind in "pm"
+        for name in (f"modfresnel{kind}_integral", f"modfresnel{kind}_scaled")
+    },
+    "besselpoly": [
+        sample(lambda a: bessel.besselpoly(a, *(constant(0.5, a.type),) * 2), _positive(3)),
+    ],
     "hyp0f1": _of(_with(hypergeometric.hyp0f1, 0.7), real(3), complex_(2)),
     "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
     "hyp2f1": _of(_with(hypergeometric.hyp2f1, 0.7, -0.4, 1.3), _parameters(3), complex_(2)),
