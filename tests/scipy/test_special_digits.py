@@ -10,7 +10,7 @@ import pytest
 from scipy import special as S  # noqa: N812
 
 import funcdiff as fd
-from funcdiff.errors import UnsupportedNumPyError
+from funcdiff.errors import NotDifferentiableError, UnsupportedNumPyError
 from funcdiff.scipy import special
 from funcdiff.testing import check_grads
 
@@ -44,6 +44,10 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
     ("tklmbda", 0, -6.0, 0.14): (1.2912559029051276e-5, 6.9403337861206625e-5),
     ("tklmbda", 1, -6.0, 0.14): (-0.00036022580697477854, 0.047200888560545854),
     ("besselpoly", 0, 1.5, 0.5, 0.5): (-0.26223044033388742, -0.18546062336467093),
+    ("mathieu_a", 1, 0, 1.5): (-1.0729707218135618, -0.37488940743269187),
+    ("mathieu_a", 1, 1, -2.0): (1.3448812583491522, -0.11254130661849097),
+    ("mathieu_a", 1, 4, 0.0): (0.0, 0.066666666666666667),
+    ("mathieu_b", 1, 5, 100.0): (-1.0958011352053628, -0.0045720019796309157),
 }
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
@@ -132,3 +136,24 @@ def test_single_precision_stays_single_precision(name: str) -> None:
 
     assert slope(np.float32).dtype == np.float32
     np.testing.assert_allclose(slope(np.float32), slope(np.float64), rtol=2e-5)
+
+
+def test_mathieus_functions_have_derivatives_by_parameter_and_place() -> None:
+    q, x = np.array([-2.0, 5.0]), np.array([20.0, 71.0])
+    for function in (S.mathieu_cem, S.mathieu_sem):
+        check_grads(lambda q, x, f=function: f([3, 2], q, x), (q, x))
+    slopes = fd.jvp(lambda q: S.mathieu_cem(2, q, 33.0), (25.0,), (1.0,))[1]
+    np.testing.assert_allclose(slopes, (-0.017774044766205827, -0.04913485536924459), rtol=1e-12)
+    assert fd.grad(lambda q: np.sum(S.mathieu_sem(2, q, np.ones(0))[1]))(2.0) == 0
+    assert np.isnan(fd.grad(lambda q: S.mathieu_a(2.5, q))(1.0))
+    single = fd.grad(partial(S.mathieu_b, np.float32(3)))(np.float32(2))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, fd.grad(partial(S.mathieu_b, 3))(2.0), rtol=1e-6)
+
+
+def test_mathieus_modified_functions_have_derivatives_by_place() -> None:
+    for name in ("modcem1", "modcem2", "modsem1", "modsem2"):
+        function = getattr(S, f"mathieu_{name}")
+        check_grads(partial(function, 3, 2.5), (np.array([0.3, 1.0]),), order=2)
+        with pytest.raises(NotDifferentiableError, match=rf"{name} was .*parameter q.*stop_grad"):
+            fd.grad(lambda q, f=function: f(3, q, 1.0)[0])(2.5)

@@ -83,7 +83,10 @@ _ALIASES = ("digamma", "jn", "sinc")
 """Second names of ufuncs, and a function of NumPy's."""
 
 _INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
+_LARGE = "m is whole; derivatives are right for large q, too, where SciPy's values are not."
 _NOTES = {
+    **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
+    **{f"mathieu_mod{kind}": "By x." for kind in ("cem1", "cem2", "sem1", "sem2")},
     "besselpoly": "By a; SciPy's series loses digits as a grows, five of them at a = 10.",
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,

@@ -45,8 +45,8 @@ REFUSED: Final = {
     "legendre_p legendre_p_all "
     "assoc_legendre_p assoc_legendre_p_all": _TABLES,
     "sph_legendre_p sph_legendre_p_all sph_harm": _HARMONICS,
-    "ellip_harm ellip_harm_2 ellip_normal mathieu_a mathieu_b mathieu_cem mathieu_sem "
-    "mathieu_modcem1 mathieu_modcem2 mathieu_modsem1 mathieu_modsem2 obl_ang1 obl_ang1_cv obl_cv "
+    "ellip_harm ellip_harm_2 ellip_normal "
+    "obl_ang1 obl_ang1_cv obl_cv "
     "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "
     "pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv": _WAVES,
     "itairy": (

@@ -12,7 +12,7 @@ from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
-from funcdiff.ops.special import airy, integrals, jacobi, kelvin, normal, parabolic, voigt
+from funcdiff.ops.special import airy, integrals, jacobi, kelvin, mathieu, normal, parabolic, voigt
 from funcdiff.ops.structure.structural import convert
 
 
@@ -52,3 +52,6 @@ several("pbvv", parabolic.pbvv_value, parabolic.pbvv_slope)
 several("pbwa", parabolic.pbwa_value, parabolic.pbwa_slope)
 several("modfresnelp", *map(_of_complex, (voigt.modfresnelp_integral, voigt.modfresnelp_scaled)))
 several("modfresnelm", *map(_of_complex, (voigt.modfresnelm_integral, voigt.modfresnelm_scaled)))
+for _name in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2"):
+    _parts = (getattr(mathieu, f"mathieu_{_name}_{part}") for part in ("value", "slope"))
+    several(f"mathieu_{_name}", *_parts)

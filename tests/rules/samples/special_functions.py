@@ -22,6 +22,7 @@ from funcdiff.ops.special import (
     harmonics,
     hypergeometric,
     integrals,
+    mathieu,
     spherical,
     struve,
     voigt,
@@ -80,6 +81,11 @@ def _with(op: Callable[..., Any], *parameters: float) -> Callable[..., Any]:
 def _of_real(op: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a real number, for an operation on complex ones."""
     return lambda x: op(convert(x, np.dtype(np.complex128)))
+
+
+def _of_second(op: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of all arguments but the first, which is 3."""
+    return lambda *xs: op(constant(3, xs[0].type), *xs)
 
 
 def _scaled(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,6 +221,34 @@ SAMPLES: dict[str, list[Sample]] = {
     "besselpoly": [
         sample(lambda a: bessel.besselpoly(a, *(constant(0.5, a.type),) * 2), _positive(3)),
     ],
+    **{
+        name: [sample(_of_second(getattr(mathieu, name)), _positive(3))]
+        for name in ("mathieu_a", "mathieu_b")
+    },
+    "mathieu_values": [
+        sample(_of_second(partial(mathieu.mathieu_values, (1, 2))), real(3)),
+    ],
+    "mathieu_waves": [
+        sample(_of_second(partial(mathieu.mathieu_waves, (0, 1, 1))), real(3), _positive(3)),
+    ],
+    **{
+        f"mathieu_{kind}_{part}": [
+            sample(
+                _of_second(getattr(mathieu, f"mathieu_{kind}_{part}")),
+                real(2),
+                20 * _positive(2),
+            ),
+        ]
+        for kind in ("cem", "sem")
+        for part in ("value", "slope")
+    },
+    **{
+        f"mathieu_{kind}_{part}": [
+            sample(_with(getattr(mathieu, f"mathieu_{kind}_{part}"), 3, 2.5), _positive(2)),
+        ]
+        for kind in ("modcem1", "modcem2", "modsem1", "modsem2")
+        for part in ("value", "slope")
+    },
     "hyp0f1": _of(_with(hypergeometric.hyp0f1, 0.7), real(3), complex_(2)),
     "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
     "hyp2f1": _of(_with(hypergeometric.hyp2f1, 0.7, -0.4, 1.3), _parameters(3), complex_(2)),

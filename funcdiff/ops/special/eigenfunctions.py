@@ -1,0 +1,51 @@
+"""Series of eigenvalues and eigenvectors of tridiagonal matrices D + t·B in the parameter t.
+
+F. Rellich, "Perturbation Theory of Eigenvalue Problems", Gordon and Breach 1969: eigenvalues of
+such matrices are simple, so both are analytic functions of t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def eigenvector_derivatives(
+    levels: Any, coupling: Any, t: float, index: int, order: int
+) -> tuple[Any, Any]:
+    """Return derivatives in t, up to an order, of an eigenvalue and of its vector of length 1.
+
+    Parameters
+    ----------
+    levels
+        Diagonal of D.
+    coupling
+        B, a symmetric matrix.
+    index
+        Which of the eigenvalues, from the smallest.
+    """
+    values, basis = np.linalg.eigh(np.diag(levels) + t * coupling)
+    gaps = values[index] - values
+    gaps[index] = np.inf
+    series, vectors = [values[index]], [basis[:, index]]
+    for k in range(1, order + 1):
+        moved = coupling @ vectors[-1]
+        moved = moved - sum(series[j] * vectors[k - j] for j in range(1, k))
+        series.append(vectors[0] @ moved)
+        length = sum(vectors[j] @ vectors[k - j] for j in range(1, k))
+        vectors.append(basis @ (basis.T @ moved / gaps) - length / 2 * vectors[0])
+    factorials = np.array([math.factorial(k) for k in range(order + 1)])
+    return factorials * series, factorials[:, None] * np.stack(vectors)
+
+
+def of_distinct(compute: Callable[..., Any], *xs: Any) -> tuple[list[Any], Any]:
+    """Return what is computed of each distinct combination of numbers, and where it belongs.
+
+    Of numbers that are not finite that is None.
+    """
+    rows, places = np.unique(np.stack(xs, -1).reshape(-1, len(xs)), axis=0, return_inverse=True)
+    found = [compute(*map(float, row)) if np.isfinite(row).all() else None for row in rows]
+    return found, places.reshape(xs[0].shape)
