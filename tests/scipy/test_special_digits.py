@@ -48,6 +48,9 @@ DIGITS: dict[tuple[Any, ...], tuple[float, float]] = {
     ("mathieu_a", 1, 1, -2.0): (1.3448812583491522, -0.11254130661849097),
     ("mathieu_a", 1, 4, 0.0): (0.0, 0.066666666666666667),
     ("mathieu_b", 1, 5, 100.0): (-1.0958011352053628, -0.0045720019796309157),
+    ("pro_cv", 2, 1, 2, 3.0): (2.180816082219694, 0.49018873704967033),
+    ("obl_cv", 2, 3, 3, 20.0): (-31.986641487255343, -2.0015628352943355),
+    ("pro_cv", 2, 0, 3, 0.0): (0.0, 1.0222222222222222),
 }
 """Name, number of an argument and arguments -> the derivatives by it, with mpmath."""
 
@@ -157,3 +160,35 @@ def test_mathieus_modified_functions_have_derivatives_by_place() -> None:
         check_grads(partial(function, 3, 2.5), (np.array([0.3, 1.0]),), order=2)
         with pytest.raises(NotDifferentiableError, match=rf"{name} was .*parameter q.*stop_grad"):
             fd.grad(lambda q, f=function: f(3, q, 1.0)[0])(2.5)
+
+
+def test_spheroidal_functions_have_derivatives_by_place_and_their_values_by_parameter() -> None:
+    for name, place in (("ang1", 0.3), ("rad1", 2.7), ("rad2", 2.7)):
+        for kind in ("pro", "obl"):
+            level = getattr(S, f"{kind}_cv")
+            xs = np.array([place, place + 0.2])
+            check_grads(partial(getattr(S, f"{kind}_{name}"), 0, 1, 2.0), (xs,), order=2)
+            given = partial(getattr(S, f"{kind}_{name}_cv"), 0, 1, 2.0, level(0, 1, 2.0))
+            plain = fd.jacfwd(partial(getattr(S, f"{kind}_{name}"), 0, 1, 2.0))(place)
+            np.testing.assert_allclose(fd.jacfwd(given)(place), plain, rtol=1e-12)
+        other = fd.jvp(partial(getattr(S, f"pro_{name}_cv"), 0, 1, 2.0, 7.0), (place,), (1.0,))[1]
+        assert np.isnan(other[1])
+    for function in (S.pro_cv, S.obl_cv):
+        check_grads(lambda c, f=function: f([0, 1, 2], [0, 2, 5], c), (np.array([0.5, 1, 3]),))
+        assert np.isnan(fd.grad(partial(function, 1, 1))(-2.0))
+    with pytest.raises(NotDifferentiableError, match=r"pro_rad1 was .*parameter c.*stop_grad"):
+        fd.grad(lambda c: S.pro_rad1(0, 1, c, 2.3)[0])(2.0)
+    c, x = np.array([2.0, 0.5]), np.array([0.3, -0.7])
+    for function in (S.pro_ang1, S.obl_ang1):
+        check_grads(lambda c, x, f=function: f([1, 2], [2, 5], c, x), (c, x))
+        by_both = fd.hessian(lambda v, f=function: f(1, 2, v[0], v[1])[0])(np.array([2.0, 0.3]))
+        by_c = fd.grad(lambda c, f=function: f(1, 2, c, 0.3)[1])(2.0)
+        np.testing.assert_allclose(by_both[0, 1], by_c, rtol=1e-12)
+        np.testing.assert_allclose(by_both[1, 0], by_c, rtol=1e-12)
+    assert np.isnan(fd.grad(lambda c: S.obl_ang1(0, 1, c, 0.4)[0])(30.0))
+
+
+def test_where_scipys_spheroidal_functions_are_wrong_derivatives_are_nan() -> None:
+    (y, slope), (first, steepness) = S.obl_rad2(0, 0, 1.0, 0.8), S.obl_rad1(0, 0, 1.0, 0.8)
+    assert abs((first * slope - steepness * y) * (0.8**2 + 1) - 1) > 0.5
+    assert np.isnan(fd.jacfwd(lambda x: S.obl_rad2(0, 0, 1.0, x))(0.8)).all()

@@ -56,6 +56,10 @@ def _hurwitz(s: Any, q: Any, k: int = 0) -> Any:
     return total
 
 
+def _hurwitz_derivative(orders: Any, s: Any, q: Any) -> Any:
+    return _hurwitz(s, q, *orders)
+
+
 def _hurwitz_limit(orders: Any, s: Any, q: Any) -> Any:
     """∂/∂q, of each term (-ln q)ᵏ q⁻ˢ."""
     (k,) = orders
@@ -65,7 +69,7 @@ def _hurwitz_limit(orders: Any, s: Any, q: Any) -> Any:
 
 hurwitz_derivatives: Op = numbered(
     "hurwitz_derivatives",
-    lambda orders, s, q: _hurwitz(s, q, orders[0]),
+    _hurwitz_derivative,
     lambda orders, s, q: hurwitz_derivatives((orders[0] + 1,), s, q),
     _hurwitz_limit,
     kinds="fc",

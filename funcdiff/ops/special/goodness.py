@@ -62,15 +62,15 @@ smirnovi: Op = special(
 
 def _log_odds(x: Any, lmbda: Any) -> Any:
     """Return ln(p/q), by bisection."""
+    boxcox, expit = scipy_function("boxcox"), scipy_function("expit")
     with np.errstate(all="ignore"):
-        x, shape = np.asarray(x, np.float64), np.asarray(lmbda, np.float64)
-        low, high = np.full(x.shape, -745.0), np.full(x.shape, 745.0)
-        boxcox, expit = scipy_function("boxcox"), scipy_function("expit")
+        place, shape = np.asarray(x, np.float64), np.asarray(lmbda, np.float64)
+        low, high = np.full(place.shape, -745.0), np.full(place.shape, 745.0)
         for _ in range(64):
             middle = (low + high) / 2
-            above = boxcox(expit(middle), shape) - boxcox(expit(-middle), shape) > x
+            above = boxcox(expit(middle), shape) - boxcox(expit(-middle), shape) > place
             low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return np.where(np.isnan(x + shape), np.nan, middle)
+        return np.where(np.isnan(place + shape), np.nan, middle).astype(x.dtype)[()]
 
 
 def _tukey_density(u: Any, lmbda: Any, power: int) -> Any:
@@ -88,7 +88,7 @@ tukey_log_odds: Op = special(
     "tukey_log_odds",
     lambda x, lmbda, u: _tukey_density(u, lmbda, 0),
     lambda x, lmbda, u: -_tukey_shape(u, lmbda) * _tukey_density(u, lmbda, 0),
-    run=lambda x, lmbda: _log_odds(x, lmbda).astype(x.dtype)[()],
+    run=_log_odds,
 )
 
 

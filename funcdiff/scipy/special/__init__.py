@@ -48,6 +48,7 @@ from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import handlers, operation_of
 from funcdiff.numpy.namespace import numpy
 from funcdiff.ops.families import by_ufunc
+from funcdiff.ops.special import spheroidal
 from funcdiff.ops.special.family import by_name
 from funcdiff.scipy.covered import cover, load, namespace
 from funcdiff.scipy.special.gammas import comb, multigammaln, polygamma, zeta
@@ -87,6 +88,10 @@ _LARGE = "m is whole; derivatives are right for large q, too, where SciPy's valu
 _NOTES = {
     **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
     **{f"mathieu_mod{kind}": "By x." for kind in ("cem1", "cem2", "sem1", "sem2")},
+    **dict.fromkeys(("pro_cv", "obl_cv"), "By c >= 0; m and n are whole."),
+    **dict.fromkeys(spheroidal.waves, "By x; nan where SciPy's second kind is wrong."),
+    "pro_ang1": "By x and c.",
+    "obl_ang1": "By x and c; by c nan where c is large, as all digits are lost.",
     "besselpoly": "By a; SciPy's series loses digits as a grows, five of them at a = 10.",
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,

@@ -20,6 +20,10 @@ _WAVES = (
     "No rule is known for these functions of several separated variables. Declare it with "
     "fd.primitive, and a rule made of its own slopes."
 )
+_SEQUENCES = (
+    "Its orders are whole numbers. Write pro_cv(m, np.arange(m, n + 1), c) or obl_cv, which are "
+    "differentiable in c."
+)
 _INVERSES = (
     "It inverts a distribution function in a parameter. Solve the equation of the distribution "
     "function by fd.custom_root."
@@ -45,10 +49,8 @@ REFUSED: Final = {
     "legendre_p legendre_p_all "
     "assoc_legendre_p assoc_legendre_p_all": _TABLES,
     "sph_legendre_p sph_legendre_p_all sph_harm": _HARMONICS,
-    "ellip_harm ellip_harm_2 ellip_normal "
-    "obl_ang1 obl_ang1_cv obl_cv "
-    "obl_cv_seq obl_rad1 obl_rad1_cv obl_rad2 obl_rad2_cv pro_ang1 pro_ang1_cv pro_cv pro_cv_seq "
-    "pro_rad1 pro_rad1_cv pro_rad2 pro_rad2_cv": _WAVES,
+    "ellip_harm ellip_harm_2 ellip_normal": _WAVES,
+    "obl_cv_seq pro_cv_seq": _SEQUENCES,
     "itairy": (
         "SciPy's values of these integrals have seven digits, which differ from those of their "
         "derivatives. Integrate airy by a rule of quadrature."

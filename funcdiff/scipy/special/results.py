@@ -12,7 +12,17 @@ from funcdiff.core.types import ArrayType
 from funcdiff.numpy.border.promotion import Traced, broadcast_shapes, dtype_of, fit, shape_of
 from funcdiff.numpy.messages.foreign import handlers
 from funcdiff.numpy.ufuncs import calls
-from funcdiff.ops.special import airy, integrals, jacobi, kelvin, mathieu, normal, parabolic, voigt
+from funcdiff.ops.special import (
+    airy,
+    integrals,
+    jacobi,
+    kelvin,
+    mathieu,
+    normal,
+    parabolic,
+    spheroidal,
+    voigt,
+)
 from funcdiff.ops.structure.structural import convert
 
 
@@ -55,3 +65,5 @@ several("modfresnelm", *map(_of_complex, (voigt.modfresnelm_integral, voigt.modf
 for _name in ("cem", "sem", "modcem1", "modcem2", "modsem1", "modsem2"):
     _parts = (getattr(mathieu, f"mathieu_{_name}_{part}") for part in ("value", "slope"))
     several(f"mathieu_{_name}", *_parts)
+for _name, _pair in spheroidal.waves.items():
+    several(_name, *_pair)

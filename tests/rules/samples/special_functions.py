@@ -24,6 +24,7 @@ from funcdiff.ops.special import (
     integrals,
     mathieu,
     spherical,
+    spheroidal,
     struve,
     voigt,
 )
@@ -86,6 +87,22 @@ def _of_real(op: Callable[..., Any]) -> Callable[..., Any]:
 def _of_second(op: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of all arguments but the first, which is 3."""
     return lambda *xs: op(constant(3, xs[0].type), *xs)
+
+
+def _spheroidal(name: str) -> tuple[float, ...]:
+    """Return orders, parameter and, where it is one, the characteristic value."""
+    level = 4.287128543955807 if name.startswith("pro") else -0.5052439808809177
+    return (0, 1, 2.0, level) if name.endswith("cv") else (0, 1, 2.0)
+
+
+def _places(name: str) -> Any:
+    """Return places at which SciPy's values are right."""
+    return real(3, low=0.1, high=0.8) if "ang" in name else real(3, low=2.5, high=4)
+
+
+def _trusted(op: Callable[..., Any], *parameters: float) -> Callable[..., Any]:
+    """Return the identity, by a factor of 1."""
+    return lambda x: x * _with(op, *parameters)(x)
 
 
 def _scaled(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,6 +265,31 @@ SAMPLES: dict[str, list[Sample]] = {
         ]
         for kind in ("modcem1", "modcem2", "modsem1", "modsem2")
         for part in ("value", "slope")
+    },
+    "pro_cv": [sample(_with(spheroidal.pro_cv, 1, 2), _positive(3))],
+    "obl_cv": [sample(_with(spheroidal.obl_cv, 1, 2), _positive(3))],
+    "spheroidal_polynomials": [
+        sample(
+            lambda t, x: spheroidal.spheroidal_polynomials(
+                (0, 1), *(constant(k, t.type) for k in (1, 4)), t, x
+            ),
+            real(3),
+            real(3, low=-0.8, high=0.9),
+        ),
+    ],
+    "spheroidal_values": [
+        sample(_with(partial(spheroidal.spheroidal_values, (1,)), 1, 2), real(3)),
+    ],
+    **{
+        op.primitive.name: [sample(_with(op, *_spheroidal(name)), _places(name))]
+        for name, pair in spheroidal.waves.items()
+        for op in pair
+    },
+    **{
+        f"{name}_trust": [
+            sample(_trusted(family.by_name[f"{name}_trust"], *_spheroidal(name)), _places(name))
+        ]
+        for name in ("pro_rad2", "pro_rad2_cv", "obl_rad2", "obl_rad2_cv")
     },
     "hyp0f1": _of(_with(hypergeometric.hyp0f1, 0.7), real(3), complex_(2)),
     "hyp1f1": _of(_with(hypergeometric.hyp1f1, 0.7, 1.3), real(3), complex_(2)),
