@@ -113,11 +113,17 @@ yve: Op = _declare_damped(
 )
 ive: Op = _declare_damped("ive", lambda v, z, y: (ive(v - 1, z) + ive(v + 1, z)) / 2, np.real)
 
-# ---- ∫ xᶫ J(2ax) dx from 0 to 1 ------------------------------------------------------------------
+# ---- B = ∫ xᶫ Jᵥ(2ax) dx from 0 to 1 -------------------------------------------------------------
 
-besselpoly: Op = special(
-    "besselpoly",
-    lambda a, lmb, nu, y: besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1),
-    "lmb",
-    "nu",
-)
+
+def _besselpoly_slope(a: Any, lmb: Any, nu: Any, y: Any) -> Any:
+    """Return ∂B/∂a by DLMF 10.6.1; nan where SciPy's series have lost their digits.
+
+    There they do not obey a·∂B/∂a + (l + 1)·B = Jᵥ(2a).
+    """
+    slope = besselpoly(a, lmb + 1, nu - 1) - besselpoly(a, lmb + 1, nu + 1)
+    error = a * slope + (lmb + 1) * y - jv(nu, 2 * a)
+    return np.where(np.abs(error) < 1e-6, slope, np.nan)
+
+
+besselpoly: Op = special("besselpoly", _besselpoly_slope, "lmb", "nu")

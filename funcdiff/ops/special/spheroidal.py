@@ -9,6 +9,7 @@ the basis of associated Legendre functions (NIST Digital Library of Mathematical
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from funcdiff.ops.special.orders import numbered
 # ---- characteristic values -----------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def _solve(m: float, n: float, t: float, order: int) -> tuple[Any, Any]:
     """Return the derivatives in t of the characteristic value, and of what it belongs to."""
     count = 30 + int(n - m) + int(2 * np.sqrt(np.sqrt(abs(t))))

@@ -92,7 +92,7 @@ _NOTES = {
     **dict.fromkeys(spheroidal.waves, "By x; nan where SciPy's second kind is wrong."),
     "pro_ang1": "By x and c.",
     "obl_ang1": "By x and c; by c nan where c is large, as all digits are lost.",
-    "besselpoly": "By a; SciPy's series loses digits as a grows, five of them at a = 10.",
+    "besselpoly": "By a; nan where a is so large that SciPy's series lose all digits.",
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,
     "smirnov": "By d, to twelve digits; n is a whole number.",

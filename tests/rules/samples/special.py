@@ -144,7 +144,10 @@ SAMPLES: dict[str, list[Sample]] = {
         sample(_orders(gamma.polygamma), _ORDERS, real(1, 3, low=0.6)),
         sample(_orders(gamma.polygamma), _ORDERS, complex_(1, 3)),
     ],
-    "zeta": [sample(gamma.zeta, real(3, low=1.3, high=4), real(3, low=0.6, high=2.4))],
+    "zeta": [
+        sample(_orders(gamma.zeta), np.array([2, 4, 3]), real(3, low=0.6, high=2.4)),
+        sample(gamma.zeta, real(3, low=1.3, high=4), real(3, low=0.6, high=2.4)),
+    ],
     "riemann_zeta": [
         sample(gamma.riemann_zeta, real(5, low=-2.6, high=3.7)),
         sample(gamma.riemann_zeta, complex_(3)),
