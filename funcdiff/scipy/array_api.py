@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 import funcdiff.numpy
+from funcdiff.api.inspection import stop_gradient
 from funcdiff.core.builder import builders
 from funcdiff.core.tracer import Tracer
 from funcdiff.errors import ConcreteValueError
-from funcdiff.numpy.border.values import concrete_value
+from funcdiff.numpy.border.values import concrete_value, is_traced
 from funcdiff.scipy.covered import cover
 
 _ALL: Final = np.True_
@@ -80,6 +81,14 @@ def _is_mask(index: Any) -> bool:
     return getattr(index, "dtype", None) == np.bool_
 
 
+def without_slopes_unless(condition: Any, args: Sequence[Any]) -> list[Any]:
+    """Return arrays through whose elements a derivative goes where a condition holds.
+
+    A function that is chosen there may have none elsewhere.
+    """
+    return [np.where(condition, x, stop_gradient(x)) if is_traced(x) else x for x in args]
+
+
 def apply_where(
     cond: Any,
     args: Any,
@@ -93,8 +102,8 @@ def apply_where(
     """Return ``f1(*args)`` where a condition holds and `fill_value` or ``f2(*args)`` elsewhere."""
     args = args if isinstance(args, list | tuple) else (args,)
     with np.errstate(all="ignore"):
-        other = fill_value if f2 is None else f2(*args)
-        return np.where(cond, f1(*args), other)
+        other = fill_value if f2 is None else f2(*without_slopes_unless(np.logical_not(cond), args))
+        return np.where(cond, f1(*without_slopes_unless(cond, args)), other)
 
 
 for _name, _ours in (("at", at), ("apply_where", apply_where)):

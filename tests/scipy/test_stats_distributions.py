@@ -492,3 +492,54 @@ def test_no_data_have_no_slope(name: str) -> None:
         return np.sum(getattr(getattr(stats, name), method)(np.zeros(0), *shapes[:-1], *parameters))
 
     assert fd.grad(total)(shapes[-1] if shapes else 0.2) == 0.0
+
+
+def test_means_of_functions_are_differentiated_where_densities_are_infinite_or_vanish() -> None:
+    def mean_logarithm(a: Any) -> Any:
+        return stats.beta.expect(np.log, args=(a, 0.5))
+
+    slope = scipy.special.polygamma(1, 0.7) - scipy.special.polygamma(1, 1.2)
+    assert fd.grad(mean_logarithm)(0.7) == pytest.approx(slope, rel=1e-8)
+
+    def mean_square(loc: Any, scale: Any, name: str) -> Any:
+        return getattr(stats, name)(loc=loc, scale=scale).expect(lambda x: x * x)
+
+    for name, mean, square in (("arcsine", 0.5, 3 / 8), ("gumbel_r", np.euler_gamma, 1.978111990)):
+        expected = [2 * (0.3 + 1.2 * mean), 2 * (0.3 * mean + 1.2 * square)]
+        for jacobian in (fd.jacfwd, fd.jacrev, lambda f, **of: fd.jit(fd.jacrev(f, **of))):
+            slopes = jacobian(mean_square, argnums=(0, 1))(0.3, 1.2, name)
+            np.testing.assert_allclose(slopes, expected, rtol=1e-8)
+    size = fd.grad(lambda a: stats.dweibull.expect(abs, args=(a,)))(0.8)  # Γ(1 + 1/a)
+    assert size == pytest.approx(-1.013588936674051, rel=1e-9)
+
+    def bell(loc: Any) -> Any:  # smooth, though the density has a corner
+        return stats.laplace(loc, 1.05).expect(lambda x: np.exp(-x * x))
+
+    def smooth(loc: float) -> Any:
+        return scipy.stats.laplace(loc, 1.05).expect(lambda x: np.exp(-x * x))
+
+    bent = (smooth(0.201) - 2 * smooth(0.2) + smooth(0.199)) * 1e6
+    assert fd.grad(fd.grad(bell))(0.2) == pytest.approx(bent, rel=1e-4)
+    by_loc = fd.grad(lambda loc: stats.fatiguelife(29.0, loc).expect(lambda x: np.exp(-x * x)))
+    assert by_loc(-0.01) == pytest.approx(-0.0225876410, rel=1e-6)
+
+
+def test_integrals_over_densities_with_corners_or_chosen_formulas_have_derivatives() -> None:
+    def pulled(method: Any, *shapes: float) -> Any:
+        return fd.grad(method, argnums=tuple(range(len(shapes))))(*shapes)
+
+    np.testing.assert_allclose(  # by mpmath
+        pulled(stats.crystalball.mean, 2.0, 3.0), [0.2280908995280086, 0.06242487088602561], 1e-10
+    )
+    np.testing.assert_allclose(pulled(stats.skewcauchy.entropy, 0.5), 0.0, atol=1e-14)
+    assert np.isnan(pulled(stats.crystalball.var, 2.0, 3.0)).all()  # the moment is infinite
+    np.testing.assert_allclose(
+        pulled(stats.kappa4.entropy, 0.0, 0.1), [-0.55, -np.euler_gamma], rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        pulled(stats.kappa4.mean, 0.0, 0.0), [0.5, -0.9890559953279725], rtol=1e-9
+    )
+    by_m = fd.derivative(lambda m: stats.crystalball.pdf(0.3, 2.0, m))(3.0)
+    assert fd.grad(stats.crystalball.pdf, argnums=2)(0.3, 2.0, 3.0) == pytest.approx(by_m)
+    slope = fd.grad(stats.norminvgauss.cdf, argnums=1)(0.3, 1.25, 0.5)
+    assert slope == pytest.approx(0.111884684160666, rel=1e-10)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.scipy.array_api import without_slopes_unless
 from funcdiff.scipy.borrowed import copy_of, stand_in
 from funcdiff.scipy.covered import Holder, cover, load
 from funcdiff.scipy.stats.formulas import _log_gauss_mass, formulas
@@ -22,7 +23,8 @@ def _lazyselect(
     shape = np.broadcast_shapes(*map(np.shape, (*arrays, *condlist)))
     with np.errstate(all="ignore"):
         for condition, choice in zip(condlist, choicelist, strict=True):
-            chosen = choice(*map(np.atleast_1d, arrays))  # some write into arrays with an axis
+            used = without_slopes_unless(condition, arrays)
+            chosen = choice(*map(np.atleast_1d, used))  # some write into arrays with an axis
             found = np.where(condition, chosen, found)
     return np.reshape(np.broadcast_to(found, shape or (1,)), shape)
 

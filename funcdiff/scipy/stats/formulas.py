@@ -232,6 +232,14 @@ def _kappa4_logpdf(self: Any, x: Any, h: Any, k: Any) -> Any:
     return (1 - h) * self._logcdf(x, h, k) + v - np.log1p(-k * x)
 
 
+def _kappa4_support(_self: Any, h: Any, k: Any) -> tuple[Any, Any]:
+    """From (1 - h⁻ᵏ)/k, or 1/k, to 1/k; each is infinite for some signs."""
+    logarithm = np.log(np.where(h > 0, h, 1.0))
+    inverse = 1 / np.where(np.abs(k) > 0, k, 1.0)
+    low = np.where(h > 0, logarithm * special.exprel(-k * logarithm), -np.inf)
+    return np.where((h <= 0) & (k < 0), inverse, low), np.where(k > 0, inverse, np.inf)
+
+
 def _triang_pdf(_self: Any, x: Any, c: Any) -> Any:
     left = (x < c) | (c >= 1)
     return np.where(left, 2 * x / np.where(left, c, 1), 2 * (1 - x) / np.where(left, 1, 1 - c))
@@ -309,7 +317,8 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "genextreme": {"_loglogcdf": _genextreme_loglogcdf, "_logpdf": _genextreme_logpdf,
                    "_pdf": _from_logpdf, "_stats": _genextreme_stats,
                    "_munp": _genextreme_munp},
-    "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf, "_pdf": _from_logpdf},
+    "kappa4": {"_logcdf": _kappa4_logcdf, "_logpdf": _kappa4_logpdf, "_pdf": _from_logpdf,
+               "_get_support": _kappa4_support},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},
     "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},

@@ -9,7 +9,7 @@ hold both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from itertools import pairwise
 from math import comb
 from typing import Any, Final, TypeVar, cast
@@ -31,8 +31,9 @@ from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.covered import Holder, holds_traced, load
 from funcdiff.scipy.integrate import quad
 from funcdiff.scipy.stats.draws import draw
-from funcdiff.scipy.stats.leaves import distribution, scipys
+from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
 from funcdiff.scipy.stats.methods import density, method
+from funcdiff.scipy.stats.quadrature import CORNERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -296,20 +297,56 @@ class Continuous(Distribution):
         """Return the mean of a function, which may close over traced arrays.
 
         As SciPy does it integrates the tails by themselves; where they begin has no derivative.
+        At an end where the density is infinite it integrates the difference from the function
+        there, which takes from the slopes of the density what cannot be integrated.
         """
         if current_builder() is None:
             return self._plain.expect(func, args, loc, scale, lb, ub, conditional, **kwds)
         law = self.freeze(*args, loc=loc, scale=scale)
         low, high = law.support()
         low, high = low if lb is None else lb, high if ub is None else ub
-        below = law.cdf(low)
-        mass = law.cdf(high) - below
-        cuts = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.95)]
+        below = 0.0 if lb is None else law.cdf(low)
+        mass = (1.0 if ub is None else law.cdf(high)) - below
+        inner = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.5, 0.95)]
+        has_corner = self._key in CORNERS
+        if has_corner:
+            corner = np.clip(CORNERS[self._key](*args) * scale + loc, low, high)
+            inner = list(np.sort(np.stack([inner[0], corner, inner[2]])))
+        first, last = inner[0], inner[-1]
 
-        def term(x: Any) -> Any:
-            return (x if func is None else func(x)) * law.pdf(x)
+        def of(x: Any) -> Any:
+            return x if func is None else func(x)
 
-        found = sum(quad(term, *ends, **kwds)[0] for ends in pairwise([low, *cuts, high]))
+        def term(x: Any, base: Any, start: Any, end: Any) -> Any:
+            """Return an integrand without slopes where the density vanishes or is infinite."""
+            if has_corner:  # with the slopes of that side of it
+                inwards = np.where(x == start, 1e-15, 0.0) - np.where(x == end, 1e-15, 0.0)
+                x = x + stop_gradient(inwards * (np.abs(x) + scale))
+            height = stop_gradient(law.pdf(x))
+            regular = (height > 0) & np.isfinite(height)
+            x = np.where(regular, x, stop_gradient(inner[0]))
+            return np.where(regular, (of(x) - base) * law.pdf(x), 0.0)
+
+        def base(end: Any, singular: Any) -> Any:
+            """Return the function at a point where the density is singular, 0 elsewhere."""
+            at = stop_gradient(of(stop_gradient(np.where(singular, end, inner[1]))))
+            return np.where(stop_gradient(singular) & np.isfinite(at), at, 0.0)
+
+        bases: list[Any] = [0.0] * 4
+        found: Any = 0.0
+        ends_own = has_own(self._key, "_get_support")
+        if lb is None and (ends_own or np.isfinite(self._plain.a)):
+            bases[0] = base(low, np.isinf(law.pdf(low)))
+            found = found + bases[0] * law.cdf(first)
+        if has_corner:
+            bases[1] = bases[2] = base(corner, np.isfinite(corner))
+            found = found + bases[1] * (law.cdf(last) - law.cdf(first))
+        if ub is None and (ends_own or np.isfinite(self._plain.b)):
+            bases[3] = base(high, np.isinf(law.pdf(high)))
+            found = found + bases[3] * law.sf(last)
+        for (start, end), at in zip(pairwise([low, *inner, high]), bases, strict=True):
+            part = partial(term, base=at, start=start, end=end)
+            found = found + quad(part, start, end, **kwds)[0]
         return found / mass if conditional else found
 
 

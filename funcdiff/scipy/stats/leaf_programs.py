@@ -132,7 +132,7 @@ def _without_slopes_at_equalities(
     By the shape parameter that was compared with a number, ``c != 0``, it is nan where they are
     equal: the formula there is of other parameters only.
     """
-    for op, *refs in tuple(builder.entries):
+    for op, *refs in filter(None, tuple(builder.entries)):
         shapes = [x for x in xs[has_value:] if x.atom in refs]
         numbers = [r.array.flat[0] for r in refs if isinstance(r, Literal) and r.array.size]
         is_mask = isinstance(op, Operation) and op.function in (np.equal, np.not_equal)
@@ -168,7 +168,7 @@ def _ways(distribution: str, name: str, order: int) -> Iterator[Callable[..., An
         yield partial(integrated_moment, distribution, order)
     elif has_own(distribution, name) or name in _DENSITIES:
         yield leaf(distribution, name)
-    elif name == "_entropy":
+    if name == "_entropy":
         yield entropy_integral(distribution)
     if other is not None:
         if has_own(distribution, other):

@@ -194,8 +194,10 @@ def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     return None if found is None else np.where(y == -np.inf, 0.0, np.exp(-y)) * found
 
 
-def _of_parameters(p: Method, xs: Tracers, ts: Tangents, _y: Any) -> Any:
-    return along(p.distribution, f"_{p.method}", xs, ts, p.order)
+def _of_parameters(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
+    """Push forward what is of parameters alone; an infinite moment has no derivative."""
+    found = along(p.distribution, f"_{p.method}", xs, ts, p.order)
+    return None if found is None else np.where(np.isinf(y), np.nan, 1.0) * found
 
 
 def _of_sum(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:

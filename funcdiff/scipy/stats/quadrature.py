@@ -9,6 +9,7 @@ support; else they are constants, so that derivatives are those under the integr
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,15 @@ from funcdiff.scipy.stats.leaves import leaf
 
 _STEP: Final = 1 / 24
 _COUNT: Final = 201
+
+CORNERS: Final[dict[str, Callable[..., Any]]] = {
+    "crystalball": lambda beta, _m: -beta,
+    **dict.fromkeys(("skewcauchy", "dgamma", "dweibull", "gennorm"), lambda a: 0.0 * a),
+    "laplace": lambda: 0.0,
+    "loglaplace": lambda c: 1.0 + 0.0 * c,
+    "laplace_asymmetric": lambda kappa: 0.0 * kappa,
+}
+"""Where a density in standard form is not smooth within its support, of its shape parameters."""
 
 
 def grid(start: float, step: float, count: int, ndim: int) -> Any:
@@ -54,10 +64,10 @@ def integral(integrand: Callable[[Any], Any], low: Any, high: Any, center: Any, 
         np.where(below, np.where(above, w, d), np.where(above, r, f))
         for w, d, r, f in zip(whole, downwards, upwards, finite, strict=True)
     )
-    values = integrand(points) * weights
-    size = np.absolute(values)
+    size = np.absolute(stop_gradient(integrand(points) * weights))
     size = np.where(np.isfinite(size), size, 0.0)
-    usable = size > 1e-40 * np.max(size, axis=0)  # beside points that add nothing, not even a slope
+    usable = size > 1e-40 * np.max(size, axis=0)  # other points add nothing, not even a slope
+    values = integrand(np.where(usable, points, points[_COUNT // 2])) * weights
     return np.sum(np.where(usable, values, 0.0), axis=0) * _STEP
 
 
@@ -66,14 +76,17 @@ def around_median(
 ) -> Any:
     """Return ∫ f(t) dt, f as wide as a density, of which either side of the median has its points.
 
-    Where they meet there is no derivative to take.
+    Where they meet there is no derivative to take.  At a corner of the density other points begin.
     """
     fixed = [stop_gradient(s) for s in shapes]
     quantile = leaf(distribution, "ppf")
     width = (quantile(0.8, *fixed) - quantile(0.2, *fixed)) / 2
     middle = stop_gradient(np.clip(quantile(0.5, *fixed), low, high))
-    halves = (low, middle), (middle, high)
-    return sum(integral(integrand, *ends, middle, width) for ends in halves)
+    cuts = [middle]
+    if distribution in CORNERS:
+        corner = np.clip(CORNERS[distribution](*shapes), low, high)
+        cuts = [np.minimum(middle, corner), np.maximum(middle, corner)]
+    return sum(integral(integrand, *ends, middle, width) for ends in pairwise([low, *cuts, high]))
 
 
 def over_density(distribution: str, of: Callable[[Any, Any], Any], *shapes: Any) -> Any:
