@@ -543,3 +543,10 @@ def test_integrals_over_densities_with_corners_or_chosen_formulas_have_derivativ
     assert fd.grad(stats.crystalball.pdf, argnums=2)(0.3, 2.0, 3.0) == pytest.approx(by_m)
     slope = fd.grad(stats.norminvgauss.cdf, argnums=1)(0.3, 1.25, 0.5)
     assert slope == pytest.approx(0.111884684160666, rel=1e-10)
+
+
+def test_mixed_derivatives_of_integrated_probabilities_agree_on_both_sides_of_the_median() -> None:
+    for x in (0.5, 2.5):
+        bent = fd.hessian(lambda v: stats.rice.cdf(v[0], v[1]))(np.array([x, 0.77]))
+        slope = fd.grad(stats.rice.pdf, argnums=1)(x, 0.77)
+        np.testing.assert_allclose([bent[0, 1], bent[1, 0]], slope, rtol=1e-12)

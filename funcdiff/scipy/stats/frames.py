@@ -33,7 +33,7 @@ from funcdiff.scipy.integrate import quad
 from funcdiff.scipy.stats.draws import draw
 from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
 from funcdiff.scipy.stats.methods import density, method
-from funcdiff.scipy.stats.quadrature import CORNERS
+from funcdiff.scipy.stats.quadrature import corners_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -297,8 +297,8 @@ class Continuous(Distribution):
         """Return the mean of a function, which may close over traced arrays.
 
         As SciPy does it integrates the tails by themselves; where they begin has no derivative.
-        At an end where the density is infinite it integrates the difference from the function
-        there, which takes from the slopes of the density what cannot be integrated.
+        The derivative is that of the integral of the difference from the function at an end of the
+        support, or a corner, which takes from the slopes of the density what cannot be integrated.
         """
         if current_builder() is None:
             return self._plain.expect(func, args, loc, scale, lb, ub, conditional, **kwds)
@@ -307,11 +307,9 @@ class Continuous(Distribution):
         low, high = low if lb is None else lb, high if ub is None else ub
         below = 0.0 if lb is None else law.cdf(low)
         mass = (1.0 if ub is None else law.cdf(high)) - below
-        inner = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.5, 0.95)]
-        has_corner = self._key in CORNERS
-        if has_corner:
-            corner = np.clip(CORNERS[self._key](*args) * scale + loc, low, high)
-            inner = list(np.sort(np.stack([inner[0], corner, inner[2]])))
+        parts = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.5, 0.95)]
+        corners = [np.clip(c * scale + loc, low, high) for c in corners_of(self._key, *args)]
+        inner = list(np.sort(np.stack([parts[0], *corners, parts[2]]))) if corners else parts
         first, last = inner[0], inner[-1]
 
         def of(x: Any) -> Any:
@@ -319,7 +317,7 @@ class Continuous(Distribution):
 
         def term(x: Any, base: Any, start: Any, end: Any) -> Any:
             """Return an integrand without slopes where the density vanishes or is infinite."""
-            if has_corner:  # with the slopes of that side of it
+            if corners:  # with the slopes of that side of it
                 inwards = np.where(x == start, 1e-15, 0.0) - np.where(x == end, 1e-15, 0.0)
                 x = x + stop_gradient(inwards * (np.abs(x) + scale))
             height = stop_gradient(law.pdf(x))
@@ -327,26 +325,37 @@ class Continuous(Distribution):
             x = np.where(regular, x, stop_gradient(inner[0]))
             return np.where(regular, (of(x) - base) * law.pdf(x), 0.0)
 
-        def base(end: Any, singular: Any) -> Any:
-            """Return the function at a point where the density is singular, 0 elsewhere."""
-            at = stop_gradient(of(stop_gradient(np.where(singular, end, inner[1]))))
-            return np.where(stop_gradient(singular) & np.isfinite(at), at, 0.0)
+        def base(end: Any) -> Any:
+            """Return the function at an end or corner, 0 if that is infinite."""
+            at = stop_gradient(of(stop_gradient(np.where(np.isinf(end), inner[1], end))))
+            return np.where(np.isfinite(stop_gradient(end)) & np.isfinite(at), at, 0.0)
 
-        bases: list[Any] = [0.0] * 4
-        found: Any = 0.0
+        spans = list(pairwise([low, *inner, high]))
+
+        def total(bases: list[Any]) -> Any:
+            """Return the integral of the function without numbers that each part takes from it."""
+            terms = (
+                partial(term, base=at, start=start, end=end)
+                for (start, end), at in zip(spans, bases, strict=True)
+            )
+            return sum(quad(f, *span, **kwds)[0] for f, span in zip(terms, spans, strict=True))
+
+        nothing = [0.0] * len(spans)
+        bases, rest = list(nothing), 0.0
         ends_own = has_own(self._key, "_get_support")
         if lb is None and (ends_own or np.isfinite(self._plain.a)):
-            bases[0] = base(low, np.isinf(law.pdf(low)))
-            found = found + bases[0] * law.cdf(first)
-        if has_corner:
-            bases[1] = bases[2] = base(corner, np.isfinite(corner))
-            found = found + bases[1] * (law.cdf(last) - law.cdf(first))
+            bases[0] = base(low)
+            rest = rest + bases[0] * law.cdf(first)
+        if len(corners) == 1:
+            bases[1] = bases[2] = base(corners[0])
+            rest = rest + bases[1] * (law.cdf(last) - law.cdf(first))
         if ub is None and (ends_own or np.isfinite(self._plain.b)):
-            bases[3] = base(high, np.isinf(law.pdf(high)))
-            found = found + bases[3] * law.sf(last)
-        for (start, end), at in zip(pairwise([low, *inner, high]), bases, strict=True):
-            part = partial(term, base=at, start=start, end=end)
-            found = found + quad(part, start, end, **kwds)[0]
+            bases[-1] = base(high)
+            rest = rest + bases[-1] * law.sf(last)
+        found = total(nothing)
+        if isinstance(rest, Tracer):  # slopes, which value and digits do not depend on
+            slopes = total(bases) + rest
+            found = stop_gradient(found) + (slopes - stop_gradient(slopes))
         return found / mass if conditional else found
 
 

@@ -22,14 +22,20 @@ from funcdiff.scipy.stats.leaves import leaf
 _STEP: Final = 1 / 24
 _COUNT: Final = 201
 
-CORNERS: Final[dict[str, Callable[..., Any]]] = {
-    "crystalball": lambda beta, _m: -beta,
-    **dict.fromkeys(("skewcauchy", "dgamma", "dweibull", "gennorm"), lambda a: 0.0 * a),
-    "laplace": lambda: 0.0,
-    "loglaplace": lambda c: 1.0 + 0.0 * c,
-    "laplace_asymmetric": lambda kappa: 0.0 * kappa,
+_CORNERS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
+    "crystalball": lambda beta, _m: (-beta,),
+    **dict.fromkeys(("skewcauchy", "dgamma", "dweibull", "gennorm"), lambda a: (0.0 * a,)),
+    "laplace": lambda: (0.0,),
+    "laplace_asymmetric": lambda kappa: (0.0 * kappa,),
+    "loglaplace": lambda c: (1.0 + 0.0 * c,),
+    "triang": lambda c: (c,),
+    "trapezoid": lambda c, d: (c, d),
 }
-"""Where a density in standard form is not smooth within its support, of its shape parameters."""
+
+
+def corners_of(distribution: str, *shapes: Any) -> tuple[Any, ...]:
+    """Return where a density in standard form is not smooth within its support."""
+    return _CORNERS[distribution](*shapes) if distribution in _CORNERS else ()
 
 
 def grid(start: float, step: float, count: int, ndim: int) -> Any:
@@ -76,17 +82,18 @@ def around_median(
 ) -> Any:
     """Return ∫ f(t) dt, f as wide as a density, of which either side of the median has its points.
 
-    Where they meet there is no derivative to take.  At a corner of the density other points begin.
+    At a corner of the density other points begin, too.
     """
     fixed = [stop_gradient(s) for s in shapes]
     quantile = leaf(distribution, "ppf")
     width = (quantile(0.8, *fixed) - quantile(0.2, *fixed)) / 2
-    middle = stop_gradient(np.clip(quantile(0.5, *fixed), low, high))
+    middle = np.clip(stop_gradient(quantile(0.5, *fixed)), low, high)
     cuts = [middle]
-    if distribution in CORNERS:
-        corner = np.clip(CORNERS[distribution](*shapes), low, high)
-        cuts = [np.minimum(middle, corner), np.maximum(middle, corner)]
-    return sum(integral(integrand, *ends, middle, width) for ends in pairwise([low, *cuts, high]))
+    for corner in corners_of(distribution, *shapes):
+        at = np.clip(corner, low, high)
+        cuts = [np.minimum(cuts[0], at), *cuts[1:], np.maximum(cuts[-1], at)]
+    center = stop_gradient(middle)
+    return sum(integral(integrand, *ends, center, width) for ends in pairwise([low, *cuts, high]))
 
 
 def over_density(distribution: str, of: Callable[[Any, Any], Any], *shapes: Any) -> Any:
