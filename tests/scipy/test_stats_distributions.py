@@ -550,3 +550,22 @@ def test_mixed_derivatives_of_integrated_probabilities_agree_on_both_sides_of_th
         bent = fd.hessian(lambda v: stats.rice.cdf(v[0], v[1]))(np.array([x, 0.77]))
         slope = fd.grad(stats.rice.pdf, argnums=1)(x, 0.77)
         np.testing.assert_allclose([bent[0, 1], bent[1, 0]], slope, rtol=1e-12)
+
+
+def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both_means() -> None:
+    x = np.array([-0.5, 0.9])
+    at_normal = fd.jacrev(stats.pearson3.pdf, argnums=1)(x, 0.0)  # φ·(x³ - 3x)/6
+    np.testing.assert_allclose(at_normal, scipy.stats.norm.pdf(x) * (x**3 - 3 * x) / 6, 1e-12)
+    by_skew = fd.jacfwd(stats.pearson3.cdf, argnums=1)(x, 0.0)
+    np.testing.assert_allclose(by_skew, scipy.stats.norm.pdf(x) * (1 - x**2) / 6, rtol=1e-10)
+    entropies = [fd.grad(stats.pearson3.entropy)(s) for s in (0.03, 0.8, -0.8)]
+    expected = [-0.0050005625253068, -0.14428165493135, 0.14428165493135]  # by mpmath
+    np.testing.assert_allclose(entropies, expected, rtol=1e-9)
+
+    h = 1e-5
+    for method, places in (("pmf", (-2,)), ("entropy", ())):
+        plain, ours = (getattr(s.skellam, method) for s in (scipy.stats, stats))
+        by_mean = (plain(*places, 1.5, 0.8 + h) - plain(*places, 1.5, 0.8 - h)) / (2 * h)
+        assert fd.grad(ours, argnums=len(places) + 1)(*places, 1.5, 0.8) == pytest.approx(
+            by_mean, rel=1e-7
+        )

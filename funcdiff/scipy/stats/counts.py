@@ -90,6 +90,12 @@ def _over_beta(function: Callable[..., Any], k: Any, n: Any, a: Any, b: Any) -> 
     )
 
 
+def _skellam_logpmf(_self: Any, k: Any, a: Any, b: Any) -> Any:
+    """Return k/2·ln(a/b) + ln(e⁻ᶻIₖ(z)) - (√a - √b)² at z = 2√(ab)."""
+    bessel = np.log(special.ive(np.abs(k), 2 * np.sqrt(a * b)))
+    return k / 2 * np.log(a / b) + bessel - (np.sqrt(a) - np.sqrt(b)) ** 2
+
+
 def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, k, p: function(self, k, 1.0, p)
 
@@ -100,6 +106,7 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "bernoulli": {"_stats": _bernoulli_stats,
                   "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
     "geom": {"_entropy": _geom_entropy},
+    "skellam": {"_logpmf": _skellam_logpmf, "_pmf": _from_logarithm},
     "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
                "_stats": _nbinom_stats},
 }  # fmt: skip

@@ -70,7 +70,7 @@ def entropy_along(
         if t is not None:
             wanted = Slope(distribution, tuple(n + (i == k) for i, n in enumerate(orders)))
             if distribution in _HEAVY_TAILED or _terms(wanted, 1) is None:
-                raise no_derivative(distribution, "_entropy")
+                raise no_derivative(distribution, "_entropy", ts)
             slope: Any = bind(entropy_slope_p, wanted, *xs)[0]
             found.append(slope * t)
     return sum_tangents(found)
@@ -84,8 +84,11 @@ def _terms(p: Slope, size: int) -> Program | None:
         xs = [builder.input(kind) for _ in range(len(p.orders) + 1)]
         if not any(p.orders):
             logarithm = evaluate(p.distribution, "_logpmf", *xs)
-            term = None if logarithm is None else -logarithm * np.exp(logarithm)
-            return None if term is None else builder.program([fit(term, kind)])
+            if logarithm is None:
+                return None
+            adds = logarithm > -650  # else nothing, not even a slope
+            term = np.where(adds, -logarithm * np.exp(logarithm), 0.0)
+            return builder.program([fit(term, kind)])
         last = max(k for k, n in enumerate(p.orders) if n)
         orders = tuple(n - (k == last) for k, n in enumerate(p.orders))
         before = _terms(Slope(p.distribution, orders), size)

@@ -24,7 +24,7 @@ from funcdiff.numpy.border.promotion import fit
 from funcdiff.ops.families import constant_op
 from funcdiff.ops.structure.unknown import unknown
 from funcdiff.scipy.stats.formulas import formulas
-from funcdiff.scipy.stats.leaves import has_own, leaf
+from funcdiff.scipy.stats.leaves import has_own, leaf, scipys
 from funcdiff.scipy.stats.moments import (
     integrated_moment,
     integrated_statistic,
@@ -75,12 +75,16 @@ def is_program(distribution: str, name: str, xs: Sequence[Tracer]) -> bool:
     return _program(distribution, name, 0, tuple(x.type for x in xs)) is not None
 
 
-def no_derivative(distribution: str, name: str) -> NotDifferentiableError:
+def no_derivative(distribution: str, name: str, ts: Tangents) -> NotDifferentiableError:
     """Return the error of a leaf that has no known derivative in some parameter."""
+    shapes = [info.name for info in scipys(distribution)._shape_info()]
+    names = [*("its argument" for _ in range(len(ts) - len(shapes))), *shapes]
+    moving = ", ".join(n for n, t in zip(names, ts, strict=True) if t is not None)
     return NotDifferentiableError(
-        f"scipy.stats.{distribution}{name.replace('_', '.', 1)} was differentiated in a "
-        f"parameter in which no derivative is known, at {user_location()}. Keep it out of "
-        "the differentiated arguments, or write fd.stop_gradient of it."
+        f"scipy.stats.{distribution}{name.replace('_', '.', 1)} was differentiated in {moving} at "
+        f"{user_location()}, by which no derivative is known: SciPy computes it by compiled code "
+        f"or a search. Keep that out of the differentiated arguments (an argument of a method "
+        "depends on loc and scale, too), or write fd.stop_gradient of it."
     )
 
 
@@ -96,7 +100,7 @@ def along(distribution: str, name: str, xs: Sequence[Tracer], ts: Tangents, orde
         return None
     found = _program(distribution, name, order, tuple(x.type for x in xs))
     if found is None:
-        raise no_derivative(distribution, name)
+        raise no_derivative(distribution, name, ts)
     program, constants = found
     operands = [*xs, *map(_constant, constants)]
     return push(program, operands, [*ts, *(None for _ in constants)])[1][0]

@@ -28,6 +28,7 @@ _CORNERS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "laplace": lambda: (0.0,),
     "laplace_asymmetric": lambda kappa: (0.0 * kappa,),
     "loglaplace": lambda c: (1.0 + 0.0 * c,),
+    "pearson3": lambda skew: (-2 / np.where(np.abs(skew) < 0.05, 0.05, skew),),
     "triang": lambda c: (c,),
     "trapezoid": lambda c, d: (c, d),
 }
