@@ -569,3 +569,12 @@ def test_pearson3_is_smooth_where_it_is_normal_and_skellam_is_a_function_of_both
         assert fd.grad(ours, argnums=len(places) + 1)(*places, 1.5, 0.8) == pytest.approx(
             by_mean, rel=1e-7
         )
+
+
+def test_negative_log_likelihoods_need_no_values() -> None:
+    x, thetas = np.array([1.0, 2.0, 0.4]), np.array([[2.3, -0.1, 1.4], [2.3, 0.5, 1.0]])
+    found = fd.scan(lambda c, theta: (c, stats.gamma.nnlf(theta, x)), 0.0, thetas)[1]
+    np.testing.assert_allclose(found, [scipy.stats.gamma.nnlf(t, x) for t in thetas], rtol=1e-14)
+    slope = fd.grad(lambda theta: stats.gamma.nnlf(theta, x))(thetas[0])
+    score = fd.grad(lambda t: -stats.gamma.logpdf(x, t[0], t[1], t[2]).sum())(thetas[0])
+    np.testing.assert_allclose(slope, score, rtol=1e-12)

@@ -290,6 +290,16 @@ class Continuous(Distribution):
         value = density(self._key, "logpdf", [x, *shapes])
         return self._inside(value - np.log(scale), -np.inf, x, shapes, valid)
 
+    @for_traced
+    def nnlf(self, theta: Any, x: Any) -> Any:
+        """Return the negative log-likelihood along a first axis; infinite if it cannot occur."""
+        *shapes, loc, scale = map(_floating, theta)
+        z = (funcdiff.numpy.asarray(x) - loc) / scale
+        valid = (scale > 0) & (self._argcheck(*shapes) != 0)
+        possible = valid & np.all(self._support_mask(z, *shapes))
+        found = len(z) * np.log(scale) - np.sum(self.logpdf(z, *shapes), axis=0)
+        return np.where(possible, found, np.inf)
+
     def expect(
         self, func: Any = None, args: Any = (), loc: Any = 0, scale: Any = 1, lb: Any = None,
         ub: Any = None, conditional: bool = False, **kwds: Any,
