@@ -23,7 +23,7 @@ from funcdiff.core.program import Program
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import FLOAT, ArrayType
 from funcdiff.core.walk import inline
-from funcdiff.errors import UnsupportedNumPyError, user_location
+from funcdiff.errors import ConcreteValueError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.promotion import array
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
@@ -412,7 +412,15 @@ class Discrete(Distribution):
             return (k + loc if func is None else func(k + loc)) * law.pmf(k)
 
         total = copy_of(load("scipy.stats._distn_infrastructure")._expect)
-        found = total(terms, low, high, stop_gradient(law.ppf(0.5)), 1, *options, **kwds)
+        try:
+            found = total(terms, low, high, stop_gradient(law.ppf(0.5)), 1, *options, **kwds)
+        except ConcreteValueError as error:
+            raise ConcreteValueError(
+                f"scipy.stats.{self._key}.expect needs to know the values of its parameters, at "
+                f"{user_location()}: they decide where its sum ends. Where they are not known, as "
+                "in jit, scan and vmap, sum over numbers of your own, k = np.arange(n), as "
+                f"np.sum(func(k) * stats.{self._key}.pmf(k, ...))."
+            ) from error
         return found / (law.sf(low - 1) - law.sf(high)) if conditional else found
 
 
