@@ -522,8 +522,10 @@ def test_means_of_functions_are_differentiated_where_densities_are_infinite_or_v
 
     bent = (smooth(0.201) - 2 * smooth(0.2) + smooth(0.199)) * 1e6
     assert fd.grad(fd.grad(bell))(0.2) == pytest.approx(bent, rel=1e-4)
-    by_loc = fd.grad(lambda loc: stats.fatiguelife(29.0, loc).expect(lambda x: np.exp(-x * x)))
-    assert by_loc(-0.01) == pytest.approx(-0.0225876410, rel=1e-6)
+    many_scales = fd.grad(
+        lambda c, loc: stats.fatiguelife(c, loc, 1.05).expect(lambda x: np.exp(-x * x)), (0, 1)
+    )
+    np.testing.assert_allclose(many_scales(29.0, -0.01), [1.646434569e-4, -0.02295824606], 1e-6)
 
 
 def test_integrals_over_densities_with_corners_or_chosen_formulas_have_derivatives() -> None:

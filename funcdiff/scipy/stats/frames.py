@@ -107,6 +107,8 @@ def _quantile(name: str) -> Callable[..., Any]:
     return for_traced(_recorded(compute))
 
 
+_PARTS: Final = (0.05, 0.4, 0.5, 0.6, 0.95)
+"""Probabilities where an integral over a density is cut, which may have many scales."""
 _NUMBER: Final = ArrayType((), np.dtype(FLOAT))
 
 
@@ -317,9 +319,9 @@ class Continuous(Distribution):
         low, high = low if lb is None else lb, high if ub is None else ub
         below = 0.0 if lb is None else law.cdf(low)
         mass = (1.0 if ub is None else law.cdf(high)) - below
-        parts = [stop_gradient(law.ppf(below + part * mass)) for part in (0.05, 0.5, 0.95)]
+        parts = [stop_gradient(law.ppf(below + part * mass)) for part in _PARTS]
         corners = [np.clip(c * scale + loc, low, high) for c in corners_of(self._key, *args)]
-        inner = list(np.sort(np.stack([parts[0], *corners, parts[2]]))) if corners else parts
+        inner = list(np.sort(np.stack([parts[0], *corners, parts[-1]]))) if corners else parts
         first, last = inner[0], inner[-1]
 
         def of(x: Any) -> Any:
