@@ -8,9 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+MOST: Final = 1000
+"""The largest order of a function, the largest parameter being its square."""
+
+
+def coefficients(order: float, t: float) -> int:
+    """Return how many coefficients of a function are not 0 in float64, every second one counted.
+
+    For large t it is one of Hermite's functions of an argument scaled by the fourth root of t.
+    """
+    wide = abs(t) ** 0.25
+    return 30 + int(order + 6 * wide + math.sqrt(order) * wide)
 
 
 def eigenvector_derivatives(
@@ -44,8 +56,9 @@ def eigenvector_derivatives(
 def of_distinct(compute: Callable[..., Any], *xs: Any) -> tuple[list[Any], Any]:
     """Return what is computed of each distinct combination of numbers, and where it belongs.
 
-    Of numbers that are not finite that is None.
+    Of numbers that are not finite or too large, for which matrices would be, that is None.
     """
     rows, places = np.unique(np.stack(xs, -1).reshape(-1, len(xs)), axis=0, return_inverse=True)
-    found = [compute(*map(float, row)) if np.isfinite(row).all() else None for row in rows]
+    known = (np.abs(rows) <= MOST**2).all(1)
+    found = [compute(*map(float, row)) if k else None for row, k in zip(rows, known, strict=True)]
     return found, places.reshape(xs[0].shape)

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from funcdiff.ops.elementwise.mathematics import DEGREE
-from funcdiff.ops.special.eigenfunctions import eigenvector_derivatives, of_distinct
+from funcdiff.ops.special.eigenfunctions import (
+    MOST,
+    coefficients,
+    eigenvector_derivatives,
+    of_distinct,
+)
 from funcdiff.ops.special.family import Op, result_of, special, undefined
 from funcdiff.ops.special.orders import numbered
 
@@ -40,7 +45,7 @@ def _solve(even: int, m: float, q: float, order: int) -> tuple[Any, Any, Any]:
     π/2 nor, for q < 0, at 0 do its value and slope both vanish.
     """
     odd = int(m) % 2
-    count = 30 + int(m) + int(2 * np.sqrt(abs(q)))
+    count = coefficients(m, q)
     frequencies, coupling = _matrices(even, odd, count)
     index = (int(m) - int(frequencies[0])) // 2
     values, vectors = eigenvector_derivatives(frequencies**2, coupling, q, index, order)
@@ -53,7 +58,7 @@ def _solve(even: int, m: float, q: float, order: int) -> tuple[Any, Any, Any]:
 
 
 def _exists(even: int, m: Any) -> Any:
-    return (m == np.floor(m)) & (m >= 1 - even)
+    return (m == np.floor(m)) & (m >= 1 - even) & (m <= MOST)
 
 
 def _values(orders: tuple[int, ...], m: Any, q: Any) -> Any:

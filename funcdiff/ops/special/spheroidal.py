@@ -16,7 +16,12 @@ import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
 from funcdiff.ops.families import Elementwise
-from funcdiff.ops.special.eigenfunctions import eigenvector_derivatives, of_distinct
+from funcdiff.ops.special.eigenfunctions import (
+    MOST,
+    coefficients,
+    eigenvector_derivatives,
+    of_distinct,
+)
 from funcdiff.ops.special.family import Op, result_of, special, undefined
 from funcdiff.ops.special.orders import numbered
 
@@ -26,7 +31,7 @@ from funcdiff.ops.special.orders import numbered
 @lru_cache(maxsize=256)
 def _solve(m: float, n: float, t: float, order: int) -> tuple[Any, Any]:
     """Return the derivatives in t of the characteristic value, and of what it belongs to."""
-    count = 30 + int(n - m) + int(2 * np.sqrt(np.sqrt(abs(t))))
+    count = coefficients(n - m, t)
     degrees = m + (n - m) % 2 + 2 * np.arange(count)
     ladder = np.append(degrees, degrees[-1] + 2)
     below, above = (np.sqrt((k * k - m * m) / (4 * k * k - 1)) for k in (ladder, ladder + 1))
@@ -37,7 +42,7 @@ def _solve(m: float, n: float, t: float, order: int) -> tuple[Any, Any]:
 
 def _whole(m: Any, n: Any) -> Any:
     """Return m, and nan where there is no function of these orders."""
-    exists = (m == np.floor(m)) & (n == np.floor(n)) & (m >= 0) & (n >= m)
+    exists = (m == np.floor(m)) & (n == np.floor(n)) & (m >= 0) & (n >= m) & (n <= MOST)
     return np.where(exists, m, np.nan)
 
 

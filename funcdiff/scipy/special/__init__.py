@@ -84,7 +84,7 @@ _ALIASES = ("digamma", "jn", "sinc")
 """Second names of ufuncs, and a function of NumPy's."""
 
 _INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
-_LARGE = "m is whole; derivatives are right for large q, too, where SciPy's values are not."
+_LARGE = "m is whole; up to q = 1e6 derivatives are right, where SciPy's values are not, too."
 _NOTES = {
     **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
     **{f"mathieu_mod{kind}": "By x." for kind in ("cem1", "cem2", "sem1", "sem2")},
