@@ -15,29 +15,15 @@ from funcdiff.core.builder import constant
 from funcdiff.ops.special.family import Op, special, with_complement
 from funcdiff.ops.special.gamma import gammaln, poch, psi
 from funcdiff.ops.special.incomplete import (
+    betainc,
     betainc_first,
     betainc_second,
     gamma_density,
     gammainc_shape,
+    gammaincc,
 )
-
-
-def inverse(name: str, *slopes: Op, sign: int = 1) -> Op:
-    """Declare the inverse in the last operand of a distribution function, or of its complement.
-
-    Of its parameters it is an implicit function.
-    """
-    *in_parameters, density = slopes
-
-    def in_parameter(slope: Op) -> Op:
-        return lambda *xs: -slope(*xs[:-2], xs[-1], None) / density(*xs[:-2], xs[-1], None)
-
-    return special(
-        name,
-        *map(in_parameter, in_parameters),
-        lambda *xs: sign / density(*xs[:-2], xs[-1], None),
-    )
-
+from funcdiff.ops.special.inverse import inverse, inverses
+from funcdiff.ops.special.normal import ndtr
 
 # ---- gamma, χ² and Poisson -----------------------------------------------------------------------
 
@@ -58,13 +44,21 @@ def _gamma_density(a: Any, b: Any, x: Any, _y: Any) -> Any:
     return a * gamma_density(b, a * x)
 
 
+def _gamma_rate(a: Any, b: Any, x: Any, _y: Any) -> Any:
+    return x * gamma_density(b, a * x)
+
+
 chdtr, chdtrc = with_complement("chdtr", _chi_freedom, _chi_density)
-gdtr, gdtrc = with_complement(
-    "gdtr", lambda a, b, x, y: x * gamma_density(b, a * x), _gamma_shape, _gamma_density
-)
-chdtri: Op = inverse("chdtri", _chi_freedom, _chi_density, sign=-1)
-gdtrix: Op = inverse(
-    "gdtrix", lambda a, b, x, y: x * gamma_density(b, a * x), _gamma_shape, _gamma_density
+gdtr, gdtrc = with_complement("gdtr", _gamma_rate, _gamma_shape, _gamma_density)
+chdtri: Op = inverse("chdtri", 1, _chi_freedom, _chi_density, sign=-1)
+gdtrix: Op = inverse("gdtrix", 2, _gamma_rate, _gamma_shape, _gamma_density)
+inverses(("chdtriv", ""), chdtr, _chi_freedom, _chi_density)
+inverses(("gdtria", "gdtrib", ""), gdtr, _gamma_rate, _gamma_shape, _gamma_density)
+inverses(
+    ("pdtrik", ""),
+    lambda k, m: gammaincc(k + 1, m),
+    lambda k, m, y: -gammainc_shape(k + 1, m),
+    lambda k, m, y: -gamma_density(k + 1, m),
 )
 pdtri: Op = special("pdtri", lambda k, y, m: -1 / gamma_density(k + 1, m), whole=("k",))
 pdtr, pdtrc = with_complement("pdtr", lambda k, m, y: -gamma_density(k + 1, m), whole=("k",))
@@ -160,7 +154,7 @@ def _digamma_gap(v: Any) -> Any:
 
 
 fdtr, fdtrc = with_complement("fdtr", _f_freedom, _f_other_freedom, _f_density)
-fdtri: Op = inverse("fdtri", _f_freedom, _f_other_freedom, _f_density)
+fdtri: Op = inverse("fdtri", 2, _f_freedom, _f_other_freedom, _f_density)
 bdtr, bdtrc = with_complement("bdtr", _binomial_slope, whole=("k", "n"))
 nbdtr, nbdtrc = with_complement("nbdtr", _negative_binomial_slope, whole=("k", "n"))
 bdtri: Op = special("bdtri", lambda k, n, y, p: 1 / _binomial_slope(k, n, p, y), whole=("k", "n"))
@@ -168,4 +162,44 @@ nbdtri: Op = special(
     "nbdtri", lambda k, n, y, p: 1 / _negative_binomial_slope(k, n, p, y), whole=("k", "n")
 )
 stdtr: Op = special("stdtr", _student_freedom, _student_density)
-stdtrit: Op = inverse("stdtrit", _student_freedom, _student_density)
+stdtrit: Op = inverse("stdtrit", 1, _student_freedom, _student_density)
+
+# ---- of which the parameters are found, numbers of trials and successes as real ones -------------
+
+inverses(("", "fdtridfd", ""), fdtr, _f_freedom, _f_other_freedom, _f_density)
+inverses(("stdtridf", ""), stdtr, _student_freedom, _student_density)
+inverses(
+    ("btdtria", "btdtrib", ""),
+    betainc,
+    lambda a, b, x, y: betainc_first(a, b, x),
+    lambda a, b, x, y: betainc_second(a, b, x),
+    lambda a, b, x, y: _beta_density(a, b, x, 1 - x),
+)
+inverses(
+    ("bdtrik", "bdtrin", ""),
+    lambda k, n, p: betainc(n - k, k + 1, 1 - p),
+    lambda k, n, p, y: betainc_second(n - k, k + 1, 1 - p) - betainc_first(n - k, k + 1, 1 - p),
+    lambda k, n, p, y: betainc_first(n - k, k + 1, 1 - p),
+    lambda k, n, p, y: -_beta_density(k + 1, n - k, p, 1 - p),
+)
+inverses(
+    ("nbdtrik", "nbdtrin", ""),
+    lambda k, n, p: betainc(n, k + 1, p),
+    lambda k, n, p, y: betainc_second(n, k + 1, p),
+    lambda k, n, p, y: betainc_first(n, k + 1, p),
+    _negative_binomial_slope,
+)
+
+
+def _normal_density(mean: Any, deviation: Any, x: Any, _y: Any) -> Any:
+    z = (x - mean) / deviation
+    return np.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * deviation)
+
+
+inverses(
+    ("nrdtrimn", "nrdtrisd", ""),
+    lambda mean, deviation, x: ndtr((x - mean) / deviation),
+    lambda *operands: -_normal_density(*operands),
+    lambda mean, deviation, x, y: (mean - x) / deviation * _normal_density(mean, deviation, x, y),
+    _normal_density,
+)

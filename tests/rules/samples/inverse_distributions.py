@@ -1,0 +1,34 @@
+"""Samples of inverses of distribution functions in their parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import funcdiff.ops.special.distributions  # noqa: F401 (declares them)
+from funcdiff.ops.special.family import by_name
+from tests.rules.sample import Sample, sample
+
+_POINTS: dict[str, tuple[tuple[float, float], ...]] = {
+    "chdtriv": ((0.3, 0.72), (2.7, 1.4)),
+    "gdtria": ((0.3, 0.62), (1.7, 0.8), (2.1, 3.2)),
+    "gdtrib": ((1.3, 0.7), (0.4, 0.73), (2.1, 1.2)),
+    "pdtrik": ((0.6, 0.82), (2.2, 1.3)),
+    "fdtridfd": ((3.2, 1.4), (0.55, 0.38), (1.2, 0.7)),
+    "stdtridf": ((0.81, 0.23), (1.3, -0.9)),
+    "btdtria": ((0.3, 0.62), (1.2, 2.4), (0.4, 0.55)),
+    "btdtrib": ((1.3, 0.6), (0.4, 0.73), (0.3, 0.17)),
+    "bdtrik": ((0.6, 0.43), (9.3, 6.2), (0.3, 0.45)),
+    "bdtrin": ((1.7, 4.2), (0.45, 0.72), (0.28, 0.43)),
+    "nbdtrik": ((0.6, 0.43), (3.3, 5.2), (0.3, 0.45)),
+    "nbdtrin": ((2.2, 3.4), (0.6, 0.35), (0.35, 0.52)),
+    "nrdtrimn": ((0.3, 0.82), (1.7, 0.6), (0.4, -1.2)),
+    "nrdtrisd": ((0.3, -0.7), (0.8, 0.27), (1.1, -1.6)),
+}
+
+_LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd")
+"""What has second derivatives of zero, or values of too few digits for differences of them."""
+
+SAMPLES: dict[str, list[Sample]] = {
+    name: [sample(by_name[name], *map(np.array, operands), order=2 - (name in _LINEAR_OR_ROUGH))]
+    for name, operands in _POINTS.items()
+}

@@ -1,0 +1,53 @@
+"""Inverses of distribution functions in their parameters: exact slopes, and none where none is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special as S  # noqa: N812
+
+import funcdiff as fd
+from tests.together import together
+
+SLOPES: dict[tuple[str, tuple[float, ...]], tuple[float, ...]] = {
+    ("stdtridf", (0.83, 1.1)): (113.1130174214615, -21.61023338630568),
+    ("fdtridfd", (3.2, 0.55, 1.2)): (0.555994605102097, 29.41044803821972, -7.753352143888564),
+    ("nrdtrisd", (0.3, 0.8, 1.1)): (-1.18818294989389, -4.034202138239571, 1.18818294989389),
+    ("nrdtrimn", (0.5, 2.0, 1.0)): (-2 * np.sqrt(2 * np.pi), 0.0, 1.0),
+    ("gdtria", (0.3, 1.0, 2.0)): (0.7142857142857143, 0.330961814118234, np.log(0.7) / 4),
+}
+"""Call -> its partial derivatives, with mpmath."""
+
+
+@together
+@pytest.mark.parametrize("call", SLOPES, ids=str)
+def test_slopes_are_those_of_the_implicit_function(call: tuple[str, tuple[float, ...]]) -> None:
+    name, point = call
+    places = tuple(range(len(point)))
+    for derivative in (fd.grad, fd.jacfwd):
+        slopes: Any = derivative(getattr(S, name), argnums=places)(*point)
+        np.testing.assert_allclose(slopes, SLOPES[call], rtol=1e-8, atol=1e-12)
+
+
+@together
+@pytest.mark.parametrize(("name", "point"), [
+    ("stdtridf", (0.9, 1.2)),  # SciPy gives 1e10
+    ("fdtridfd", (3.0, 0.9, 1.2)),  # 1e100
+    ("bdtrik", (0.01, 10.0, 0.3)),  # 0
+    ("pdtrik", (0.1, 2.0)),  # 0
+    ("nrdtrimn", (0.5, -2.0, 1.0)),  # nan
+])  # fmt: skip
+def test_there_is_no_derivative_where_no_parameter_is_a_solution(name: str, point: Any) -> None:
+    assert np.isnan(fd.grad(getattr(S, name), argnums=tuple(range(len(point))))(*point)).all()
+
+
+def test_inverses_take_arrays_of_any_shape_and_of_single_precision() -> None:
+    shares = np.array([[0.2], [0.7]], np.float32)
+    rates = np.array([0.5, 1.5, 2.5], np.float32)
+    slopes = fd.grad(lambda p, x: np.sum(S.chdtriv(p, x)), argnums=(0, 1))(shares, rates)
+    assert [(s.shape, s.dtype) for s in slopes] == [((2, 1), np.float32), ((3,), np.float32)]
+    each = fd.vmap(fd.vmap(fd.grad(S.chdtriv), (None, 0)), (0, None))(shares[:, 0], rates)
+    np.testing.assert_allclose(np.sum(each, axis=1), slopes[0][:, 0], rtol=1e-5)
+    assert fd.grad(lambda p: np.sum(S.chdtriv(p, 1.0)))(np.zeros(0)).shape == (0,)
