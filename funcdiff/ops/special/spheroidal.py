@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -204,7 +204,7 @@ def _pair(name: str) -> tuple[Elementwise, Elementwise]:
     return value, slope
 
 
-waves: dict[str, tuple[Elementwise, Elementwise]] = {
+waves: Final[dict[str, tuple[Elementwise, Elementwise]]] = {
     name: _pair(name)
     for kind in ("pro_ang1", "pro_rad1", "pro_rad2", "obl_ang1", "obl_rad1", "obl_rad2")
     for name in (kind, f"{kind}_cv")

@@ -9,8 +9,7 @@ hold both.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial, wraps
-from itertools import pairwise
+from functools import lru_cache, wraps
 from math import comb
 from typing import Any, Final, TypeVar, cast
 
@@ -29,8 +28,8 @@ from funcdiff.numpy.border.values import is_traced
 from funcdiff.ops.structure.structural import convert
 from funcdiff.scipy.borrowed import copy_of
 from funcdiff.scipy.covered import Holder, holds_traced, load
-from funcdiff.scipy.integrate import quad
 from funcdiff.scipy.stats.draws import draw
+from funcdiff.scipy.stats.expectations import PARTS, Panels
 from funcdiff.scipy.stats.leaves import distribution, has_own, scipys
 from funcdiff.scipy.stats.methods import density, method
 from funcdiff.scipy.stats.quadrature import corners_of
@@ -107,8 +106,6 @@ def _quantile(name: str) -> Callable[..., Any]:
     return for_traced(_recorded(compute))
 
 
-_PARTS: Final = (0.05, 0.4, 0.5, 0.6, 0.95)
-"""Probabilities where an integral over a density is cut, which may have many scales."""
 _NUMBER: Final = ArrayType((), np.dtype(FLOAT))
 
 
@@ -308,9 +305,7 @@ class Continuous(Distribution):
     ) -> Any:  # fmt: skip
         """Return the mean of a function, which may close over traced arrays.
 
-        As SciPy does it integrates the tails by themselves; where they begin has no derivative.
-        The derivative is that of the integral of the difference from the function at an end of the
-        support, or a corner, which takes from the slopes of the density what cannot be integrated.
+        Where the tails begin, which SciPy integrates by themselves, has no derivative.
         """
         if current_builder() is None:
             return self._plain.expect(func, args, loc, scale, lb, ub, conditional, **kwds)
@@ -319,55 +314,16 @@ class Continuous(Distribution):
         low, high = low if lb is None else lb, high if ub is None else ub
         below = 0.0 if lb is None else law.cdf(low)
         mass = (1.0 if ub is None else law.cdf(high)) - below
-        parts = [stop_gradient(law.ppf(below + part * mass)) for part in _PARTS]
+        parts = [stop_gradient(law.ppf(below + part * mass)) for part in PARTS]
         corners = [np.clip(c * scale + loc, low, high) for c in corners_of(self._key, *args)]
         inner = list(np.sort(np.stack([parts[0], *corners, parts[-1]]))) if corners else parts
-        first, last = inner[0], inner[-1]
-
-        def of(x: Any) -> Any:
-            return x if func is None else func(x)
-
-        def term(x: Any, base: Any, start: Any, end: Any) -> Any:
-            """Return an integrand without slopes where the density vanishes or is infinite."""
-            if corners:  # with the slopes of that side of it
-                inwards = np.where(x == start, 1e-15, 0.0) - np.where(x == end, 1e-15, 0.0)
-                x = x + stop_gradient(inwards * (np.abs(x) + scale))
-            height = stop_gradient(law.pdf(x))
-            regular = (height > 0) & np.isfinite(height)
-            x = np.where(regular, x, stop_gradient(inner[0]))
-            return np.where(regular, (of(x) - base) * law.pdf(x), 0.0)
-
-        def base(end: Any) -> Any:
-            """Return the function at an end or corner, 0 if that is infinite."""
-            at = stop_gradient(of(stop_gradient(np.where(np.isinf(end), inner[1], end))))
-            return np.where(np.isfinite(stop_gradient(end)) & np.isfinite(at), at, 0.0)
-
-        spans = list(pairwise([low, *inner, high]))
-
-        def total(bases: list[Any]) -> Any:
-            """Return the integral of the function without numbers that each part takes from it."""
-            terms = (
-                partial(term, base=at, start=start, end=end)
-                for (start, end), at in zip(spans, bases, strict=True)
-            )
-            return sum(quad(f, *span, **kwds)[0] for f, span in zip(terms, spans, strict=True))
-
-        nothing = [0.0] * len(spans)
-        bases, rest = list(nothing), 0.0
-        ends_own = has_own(self._key, "_get_support")
-        if lb is None and (ends_own or np.isfinite(self._plain.a)):
-            bases[0] = base(low)
-            rest = rest + bases[0] * law.cdf(first)
-        if len(corners) == 1:
-            bases[1] = bases[2] = base(corners[0])
-            rest = rest + bases[1] * (law.cdf(last) - law.cdf(first))
-        if ub is None and (ends_own or np.isfinite(self._plain.b)):
-            bases[-1] = base(high)
-            rest = rest + bases[-1] * law.sf(last)
-        found = total(nothing)
-        if isinstance(rest, Tracer):  # slopes, which value and digits do not depend on
-            slopes = total(bases) + rest
-            found = stop_gradient(found) + (slopes - stop_gradient(slopes))
+        moves = has_own(self._key, "_get_support")
+        ends = (
+            lb is None and (moves or bool(np.isfinite(self._plain.a))),
+            ub is None and (moves or bool(np.isfinite(self._plain.b))),
+        )
+        panels = Panels(law, scale, [low, *inner, high], corners)
+        found = panels.mean((lambda x: x) if func is None else func, ends, kwds)
         return found / mass if conditional else found
 
 

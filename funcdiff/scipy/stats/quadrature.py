@@ -32,6 +32,7 @@ _CORNERS: Final[dict[str, Callable[..., tuple[Any, ...]]]] = {
     "triang": lambda c: (c,),
     "trapezoid": lambda c, d: (c, d),
 }
+"""Distribution -> of its shapes, where its density in standard form is not smooth within."""
 
 
 def corners_of(distribution: str, *shapes: Any) -> tuple[Any, ...]:
