@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from funcdiff.api.calls.repeated import forget_calls
 from funcdiff.backend.tape.sightings import forget_sightings
 from funcdiff.core.late import late_import
 from funcdiff.core.memo import caches
@@ -82,3 +83,4 @@ def clear_caches() -> None:
         cache.cache_clear()
     forget_operations()
     forget_sightings()
+    forget_calls()

@@ -43,6 +43,11 @@ class Values:
         self._entries = entries
         self._values: list[Any] = []
 
+    @property
+    def were_asked(self) -> bool:
+        """Whether any value was asked for, or known without."""
+        return bool(self._values or self.results)
+
     def first(self, count: int) -> list[Any]:
         """Return the values of the first variables, which were asked for: inputs and results."""
         return self._values[:count]

@@ -43,6 +43,11 @@ class Structure:
         return self._leaf_count
 
     @property
+    def container(self) -> type | None:
+        """The class of the outermost container, None for a leaf."""
+        return None if self._kind is None else self._kind.cls
+
+    @property
     def children(self) -> tuple[Structure, ...]:
         """The structures of what the outermost container holds."""
         return self._children

@@ -3,83 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from funcdiff import pytree
-from funcdiff.api.calls.arguments import (
-    differentiable_operand,
-    is_array_without_axes,
-    is_numeric,
-    type_of,
-)
+from funcdiff.api.calls.arguments import type_of
+from funcdiff.api.calls.inputs import Inputs, inputs_of
+from funcdiff.api.calls.repeated import trace_or_repeat
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
-from funcdiff.core.tracer import Tracer
+from funcdiff.core.policy import Policy
 from funcdiff.errors import InputError, OutputError, user_location
-from funcdiff.numpy.border.promotion import is_weak
-from funcdiff.numpy.memory import views
-from funcdiff.pytree.hidden import fault_of
 
 
-class Inputs(NamedTuple):
-    """The differentiated arguments of a call, taken apart.
+class SplitCall:
+    """A call of `f`, as a function of the leaves of its differentiated arguments.
 
     Attributes
     ----------
-    operands
-        Values of the floating and complex leaves.
-    structures
-        One per differentiated argument.
-    numeric
-        For each leaf of all of them, whether it is differentiated.
-    others
-        The leaves that are not.
-    weak
-        For each operand, whether it came as a Python number.
+    inputs
+        These arguments.
     """
 
-    operands: list[Any]
-    structures: tuple[pytree.Structure, ...]
-    numeric: tuple[bool, ...]
-    others: list[Any]
-    weak: tuple[bool, ...]
+    __slots__ = ("_args", "_f", "_kwargs", "_places", "inputs")
 
-    def rebuild(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Put one value per operand back into containers like the arguments."""
-        numbers, rest = iter(values), iter(self.others)
-        leaves = iter([next(numbers) if flag else next(rest) for flag in self.numeric])
-        return tuple(
-            pytree.unflatten(s, [next(leaves) for _ in range(s.leaf_count)])
-            for s in self.structures
-        )
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        selection: Selection,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._f, self._args, self._kwargs = f, args, kwargs
+        self._places = places = selection.places(args, kwargs)
+        chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
+        self.inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
 
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        """Call the function with these leaves."""
+        values = self.inputs.rebuild(leaves)
+        return call_with(self._f, self._args, self._kwargs, self._places, values)
 
-def inputs_of(arguments: Sequence[Any], names: Callable[[int], object]) -> Inputs:
-    """Take differentiated arguments apart; integer leaves are errors, strings pass through.
+    def trace(
+        self, policy: Policy, operands: Sequence[Any] | None = None, *, has_aux: bool = False
+    ) -> Trace:
+        """Trace it, at other leaves if they are given."""
 
-    ``names(k)`` is what messages call an argument, shown only if there is one.
-    """
-    if len(arguments) == 1 and type(arguments[0]) is np.ndarray:  # the most common call
-        operand = differentiable_operand(arguments[0], pytree.LEAF, 0, names(0))
-        return Inputs([operand], (pytree.LEAF,), (True,), [], (False,))
-    operands: list[Any] = []
-    weak: list[bool] = []
-    structures, numeric, others = [], [], []
-    for position, argument in enumerate(arguments):
-        leaves, structure = pytree.flatten(argument)
-        structures.append(structure)
-        for k, leaf in enumerate(leaves):
-            flag = is_numeric(leaf)
-            numeric.append(flag)
-            if flag:
-                operands.append(differentiable_operand(leaf, structure, k, names(position)))
-                weak.append(is_weak(leaf))
-            else:
-                _refuse_hidden_numbers(leaf, structure, k, names(position))
-                others.append(leaf)
-    return Inputs(operands, tuple(structures), tuple(numeric), others, tuple(weak))
+        def traced() -> Trace:
+            leaves, weak = operands or self.inputs.operands, self.inputs.weak
+            return record(self._f, leaves, self, policy, has_aux=has_aux, keeps_aux=True, weak=weak)
+
+        args, kwargs, places = self._args, self._kwargs, self._places
+        given = [x for k, x in enumerate(args) if k not in places]
+        given += [x for name, x in kwargs.items() if name not in places]
+        kind = (policy, has_aux, places, len(args), *kwargs)
+        return trace_or_repeat(self._f, self.inputs, given, kind, traced)
 
 
 def trace_call(
@@ -96,27 +73,8 @@ def trace_call(
 
     `on_values` says whether rules of the user's are run on values, as `Policy` has it.
     """
-    inputs, call = call_parts(f, selection, args, kwargs)
-    return inputs, record(
-        f,
-        inputs.operands,
-        call,
-        nested_policy(orders, on_values=on_values),
-        has_aux=has_aux,
-        keeps_aux=True,
-        weak=inputs.weak,
-    )
-
-
-def call_parts(
-    f: Callable[..., Any], selection: Selection, args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[Inputs, Callable[[list[Tracer]], Any]]:
-    """Take a call apart: its differentiated arguments, and `f` as a function of their leaves."""
-    places = selection.places(args, kwargs)
-    chosen = [args[k] if isinstance(k, int) else kwargs[k] for k in places]
-    inputs = inputs_of(chosen, lambda k: selection.argument(places[k]))
-
-    return inputs, lambda tracers: call_with(f, args, kwargs, places, inputs.rebuild(tracers))
+    call = SplitCall(f, selection, args, kwargs)
+    return call.inputs, call.trace(nested_policy(orders, on_values=on_values), has_aux=has_aux)
 
 
 def call_with(
@@ -134,18 +92,6 @@ def call_with(
         else:
             named[place] = value
     return f(*changed, **named)
-
-
-def _refuse_hidden_numbers(
-    leaf: Any, structure: pytree.Structure, k: int, argument: object
-) -> None:
-    """Refuse what would pass through undifferentiated although it may hold arrays."""
-    fault = fault_of(leaf, alone=structure is pytree.LEAF)
-    if fault is not None:
-        raise InputError(
-            f"{argument}{pytree.paths(structure)[k]} {fault.problem}, at {user_location()}. "
-            f"{fault.cure}"
-        )
 
 
 def check_outputs(trace: Trace, selection: Selection) -> None:
@@ -178,13 +124,3 @@ def check_holomorphic(inputs: Inputs, trace: Trace, selection: Selection) -> Non
                 f"{selection.transform} with holomorphic=True differentiates {selection.name} by "
                 f"complex arguments; one is {type_of(x)}, at {user_location()}. {cure}"
             )
-
-
-def like_inputs(values: Sequence[Any], inputs: Inputs) -> list[Any]:
-    """Return 0-d derivatives by 0-d arrays as 0-d arrays, as they came."""
-    return [
-        (views.as_array(v) if isinstance(v, Tracer) else np.asarray(v))
-        if not x.shape and is_array_without_axes(x)
-        else v
-        for v, x in zip(values, inputs.operands, strict=True)
-    ]

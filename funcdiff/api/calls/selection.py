@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from funcdiff.api.calls.arguments import (
@@ -84,6 +84,8 @@ class Selection:
         """
         if self._every:
             return tuple(range(len(args)))
+        if self._numbers == (0,) and not self._names and args:  # the most common call
+            return self._numbers
         places: tuple[int | str, ...] = (
             *(self._place_of_number(k, args, kwargs) for k in self._numbers),
             *(self._place_of_name(name, args, kwargs) for name in self._names),
@@ -94,6 +96,11 @@ class Selection:
                 f"{user_location()}. Choose each once."
             )
         return places
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What tells it from other selections for the same function."""
+        return self.transform, self._every, self._numbers, self._names, self.single
 
     def of(self, trees: tuple[Any, ...]) -> Any:
         """Return one value per chosen argument, or the only one if it was chosen alone."""

@@ -70,6 +70,8 @@ class Trace(NamedTuple):
         The outcomes for which the recording holds.
     evaluated
         The values of the first variables, up to the last argument of `rule_calls`.
+    asked
+        Whether the function asked for values of what is traced.
     """
 
     recording: Recording
@@ -90,6 +92,7 @@ class Trace(NamedTuple):
     rule_calls: list[Any] | None
     decisions: tuple[Decision, ...] = ()
     evaluated: Sequence[Any] = ()
+    asked: bool = False
 
 
 class Aux(NamedTuple):
@@ -212,7 +215,7 @@ def record(
             recording, ended.captures, structure, numeric, others, aux_parts,
             lambda find=None: place_in(builder, recording, repeat_call, find), outputs,
             calls_made(builder), builder.rule_calls, made,
-            builder.values.first(builder.evaluated),
+            builder.values.first(builder.evaluated), builder.values.were_asked,
         )  # fmt: skip
 
     return run_isolated(traced_call)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.calls.arguments import is_int, type_of
-from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.naming import name_after, shown_name
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, arrange_results, rebuild, run

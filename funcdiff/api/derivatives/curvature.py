@@ -9,7 +9,7 @@ import numpy as np
 
 from funcdiff import pytree
 from funcdiff.api.calls.arguments import check_function, check_optional_functions
-from funcdiff.api.calls.differentiated import call_parts
+from funcdiff.api.calls.differentiated import SplitCall
 from funcdiff.api.calls.selection import Selection, is_single
 from funcdiff.api.derivatives.gradient import gradient_function
 from funcdiff.api.derivatives.linear_maps import check_count, tangents_per_argument
@@ -213,7 +213,7 @@ def gauss_newton_product(
     check_optional_functions(name, loss=loss)
     options = _options(name, f, primals, tangents, argnums, argnames, has_aux)
     selection = Selection(f, name, options["argnums"], argnames)
-    inputs, _ = call_parts(f, selection, primals, kwargs)
+    inputs = SplitCall(f, selection, primals, kwargs).inputs
     ts = inputs.rebuild(tangents_per_argument(_floating(tangents), inputs))
     y, f_jvp, *aux = linearize(f, *primals, **options, **kwargs)
     pushed, pullback = vjp(f_jvp, *ts)

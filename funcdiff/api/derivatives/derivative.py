@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from funcdiff.api.calls.arguments import check_function, is_int, type_of
-from funcdiff.api.calls.differentiated import Inputs, check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.differentiated import check_holomorphic, check_outputs, trace_call
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import arrange_results, rebuild, run

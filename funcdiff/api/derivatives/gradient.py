@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from funcdiff.api.calls.differentiated import check_holomorphic, like_inputs, trace_call
+from funcdiff.api.calls.differentiated import check_holomorphic, trace_call
+from funcdiff.api.calls.inputs import like_inputs
 from funcdiff.api.calls.naming import name_after
 from funcdiff.api.calls.selection import Selection
+from funcdiff.api.calls.surroundings import derived_from
 from funcdiff.api.calls.tracing import Trace, arrange_results, run
 from funcdiff.api.calls.transformed import transform
 from funcdiff.api.derivatives import first_sight
@@ -154,6 +156,7 @@ def gradient_function(
     """
     kind = {"holomorphic": holomorphic, "wants_value": wants_value, "elementwise": elementwise}
 
+    @derived_from(f, *selection.key, has_aux, *kind.values())
     @name_after(f, selection.transform, **selection.given, has_aux=has_aux, holomorphic=holomorphic)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         def compute(on_values: str) -> Computed:

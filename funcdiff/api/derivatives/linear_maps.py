@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from funcdiff.api.calls.cotangents import cotangent_operands, tangent_operands
-from funcdiff.api.calls.differentiated import Inputs, like_inputs
+from funcdiff.api.calls.inputs import Inputs, like_inputs
 from funcdiff.api.calls.retracing import Finder
 from funcdiff.api.calls.tracing import Trace, rebuild, run
 from funcdiff.core.program import Program

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from funcdiff.api.calls.differentiated import Inputs
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.tracing import Trace, run
 from funcdiff.api.derivatives.given import Given
 from funcdiff.api.derivatives.programs import jvp_program

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName
-from funcdiff.api.calls.differentiated import Inputs
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap
 from funcdiff.backend import checking

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcdiff.api.calls.arguments import FunctionName
-from funcdiff.api.calls.differentiated import Inputs, call_parts
+from funcdiff.api.calls.differentiated import SplitCall
 from funcdiff.api.calls.selection import Selection
-from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, record, run
+from funcdiff.api.calls.tracing import Trace, nested_policy, rebuild, run
 from funcdiff.api.derivatives.first_sight import PULLBACK, LinearMap, pushforward
 from funcdiff.api.derivatives.linear_maps import Pullback, tangents_per_argument
 from funcdiff.api.derivatives.on_values import Computed, RulesPullback, with_rules_on_values
@@ -81,9 +81,8 @@ def vjp(
     """
     check_point("vjp", primals, kwargs)
     selection = Selection(f, "vjp", argnums, argnames, every=True)
-    inputs, call = call_parts(f, selection, primals, kwargs)
-
-    traced = _tracing(f, inputs, call, has_aux=has_aux)
+    call = SplitCall(f, selection, primals, kwargs)
+    inputs, traced = call.inputs, _tracing(call, has_aux=has_aux)
     trace, count = traced(inputs.operands, "pull"), len(inputs.operands)
     operands = [*inputs.operands, *trace.captures]
     pull = (
@@ -95,15 +94,11 @@ def vjp(
     return with_aux(trace, pull.outputs, Pullback(FunctionName(f), pull, trace, inputs))
 
 
-def _tracing(
-    f: Callable[..., Any], inputs: Inputs, call: Callable[[list[Any]], Any], *, has_aux: bool
-) -> Callable[..., Trace]:
+def _tracing(call: SplitCall, *, has_aux: bool) -> Callable[..., Trace]:
     """Return what traces a call at some operands, with rules on values as `Policy` has it."""
 
     def traced(operands: Sequence[Any], on_values: str = "") -> Trace:
-        policy = nested_policy(on_values=on_values)
-        weak = inputs.weak
-        return record(f, operands, call, policy, has_aux=has_aux, keeps_aux=True, weak=weak)
+        return call.trace(nested_policy(on_values=on_values), operands, has_aux=has_aux)
 
     return traced
 
@@ -176,10 +171,9 @@ def jvp(
     """
     check_tuples("jvp", primals, tangents)
     selection = Selection(f, "jvp", argnums, argnames, every=True)
-    inputs, call = call_parts(f, selection, primals, kwargs)
+    call = SplitCall(f, selection, primals, kwargs)
+    inputs, traced = call.inputs, _tracing(call, has_aux=has_aux)
     ts = tangents_per_argument(tangents, inputs)
-
-    traced = _tracing(f, inputs, call, has_aux=has_aux)
 
     def compute(on_values: str) -> Computed:
         trace = traced(inputs.operands, on_values)

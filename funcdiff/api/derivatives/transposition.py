@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from funcdiff.api.calls.arguments import FunctionName, type_of
-from funcdiff.api.calls.differentiated import Inputs, trace_call
+from funcdiff.api.calls.differentiated import trace_call
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, copy_arrays
 from funcdiff.api.derivatives.linear_maps import Applied, Transposed

@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
-from funcdiff.api.calls.differentiated import Inputs, call_parts, call_with
+from funcdiff.api.calls.differentiated import SplitCall, call_with
+from funcdiff.api.calls.inputs import Inputs
 from funcdiff.api.calls.operands import Operands, on_operands
 from funcdiff.api.calls.selection import Selection
 from funcdiff.api.calls.tracing import Trace, nested_policy, record
@@ -127,7 +128,7 @@ class _Gradient(NamedTuple):
         Arguments that are not differentiated are traced, too, unless they must be plain numbers.
         """
         places = self.selection.places(args, kwargs)
-        inputs, _ = call_parts(self.f, self.selection, args, kwargs)
+        inputs = SplitCall(self.f, self.selection, args, kwargs).inputs
         others = (
             tuple(None if k in places else x for k, x in enumerate(args)),
             {k: None if k in places else x for k, x in kwargs.items()},
