@@ -25,7 +25,6 @@ from funcdiff.core.tracer import Tracer
 from funcdiff.errors import MissingDependencyError, UnsupportedNumPyError, user_location
 from funcdiff.numpy.border.values import is_traced
 from funcdiff.numpy.creation.construction import array
-from funcdiff.numpy.messages.scipy_calls import cures
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -299,6 +298,3 @@ def cure(module: str, name: str, code: str) -> str:
         again = f", and {call[0]} as it is" if call else ""
         return f"Use funcdiff's, which takes them: `from {ours} import {name}`{again}."
     return f"Declare {module}.{name} with fd.primitive, or write it with NumPy's functions."
-
-
-cures.append(cure)

@@ -109,8 +109,10 @@ def test_an_uncovered_name_is_scipys_and_refuses_traced_arrays() -> None:
     np.testing.assert_allclose(fd.grad(special.legendre(2))(0.5), 1.5)
 
 
-def test_an_uncovered_ufunc_is_named_as_scipys() -> None:
-    with pytest.raises(UnsupportedNumPyError, match=r"scipy\.special\.itairy of a traced array"):
+def test_an_uncovered_ufunc_is_refused_with_its_reason() -> None:
+    with pytest.raises(
+        UnsupportedNumPyError, match=r"scipy\.special\.itairy of a traced .*seven digits"
+    ):
         fd.grad(lambda x: scipy_special.itairy(x)[0])(2.0)
 
 

@@ -164,6 +164,48 @@ def test_every_distribution_keeps_its_kind() -> None:
     assert isinstance(stats.norm(0.0, 1.0), type(scipy.stats.norm(0.0, 1.0)))
 
 
+SUMS: dict[str, tuple[Callable[..., tuple[Any, ...]], float]] = {
+    "zipfian": (
+        lambda s, a: (
+            s.zipfian.logpmf([1, 3], a, [9, 3]), s.zipfian.cdf([0, 4], a, 9),
+            s.zipfian.sf([2, 12], a, 9), *s.zipfian.stats(a, 9, moments="mvsk"),
+            s.zipfian.entropy(a, [1, 9]),
+        ), 1.0),
+    "zipf": (
+        lambda s, a: (s.zipf.cdf([1, 4], a), s.zipf.logsf([1, 2], a), s.zipf.entropy(a)), 7.3),
+    "geninvgauss": (
+        lambda s, b: (
+            s.geninvgauss.logpdf([0.2, 3.0], 2.3, b), s.geninvgauss.cdf([0.2, 3.0], 2.3, b),
+            s.geninvgauss.mean(2.3, b), s.geninvgauss.entropy(2.3, b),
+        ), 1.5),
+    "genhyperbolic": (
+        lambda s, a: (
+            s.genhyperbolic.logpdf([-2.0, 3.0], 0.5, a, -a / 3),
+            s.genhyperbolic.cdf([-2.0, 3.0], 0.5, a, -a / 3), s.genhyperbolic.var(0.5, a, -0.5),
+        ), 1.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_powers_and_densities_with_bessels_functions_have_derivatives(name: str) -> None:
+    methods, shape = SUMS[name]
+    parts = [(lambda s, a, k=k: methods(s, a)[k]) for k in range(len(methods(stats, shape)))]
+    for part in parts:
+        assert_derivatives(part, np.asarray(shape))
+
+
+@pytest.mark.filterwarnings("ignore:The integral is probably divergent")
+def test_an_infinite_moment_has_no_derivative_of_any_order() -> None:
+    for moment, shape in (
+        (stats.zipf.mean, 1.5), (stats.pareto.mean, 0.5), (stats.alpha.mean, 3.5),
+        (lambda b: stats.pareto.moment(3, b), 2.62), (lambda a: stats.kappa3.moment(3, a), 1.0),
+    ):  # fmt: skip
+        assert np.isnan(fd.grad(moment)(shape))
+        assert np.isnan(fd.hessian(moment)(shape))
+        assert np.isnan(fd.jvp(moment, (shape,), (1.0,))[1])
+    assert fd.grad(lambda c: stats.lomax.moment(1, c))(4.5) == pytest.approx(-1 / 3.5**2)
+
+
 def test_integrals_of_narrow_densities_and_stated_moments_have_all_digits() -> None:
     slopes = fd.grad(stats.burr12.entropy, argnums=(0, 1))(10.0, 4.0)
     np.testing.assert_allclose(slopes, [-0.0816666666666667, -0.0570593398365962], rtol=1e-13)

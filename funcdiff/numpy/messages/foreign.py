@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.late import late_import
+from funcdiff.numpy.messages.scipy_calls import cure
 from funcdiff.ops.families import Elementwise
 from funcdiff.ops.special.family import by_name
 
@@ -43,6 +44,11 @@ def qualified_name(ufunc: np.ufunc) -> str:
         return f"scipy.special.{ufunc.__name__}"
     known = hasattr(np, ufunc.__name__) or hasattr(np.strings, ufunc.__name__)
     return f"np.{ufunc.__name__}" if known else f"the ufunc {ufunc.__name__} of another library"
+
+
+def cure_of_ufunc(ufunc: np.ufunc) -> str:
+    """Return why we do not know a ufunc of ``scipy.special`` and what to write; else nothing."""
+    return cure("scipy.special", ufunc.__name__, "") if _is_scipys(ufunc) else ""
 
 
 def _is_scipys(ufunc: np.ufunc) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-cures: Final[list[Callable[[str, str, str], str]]] = []
-"""``cure(module, name, code)`` of `funcdiff.scipy`: what to write instead of code that calls it."""
+from funcdiff.core.late import late
+
+cure: Final = late("funcdiff.scipy.covered", "cure")
+"""``cure(module, name, code)``: what to write instead of a call of SciPy's, and why."""
 
 _ANY: Final = (
     "Use the function of that name in funcdiff.scipy, which has SciPy's names for traced arrays; "
@@ -26,7 +28,7 @@ def is_scipys(frame: FrameType | None) -> bool:
 def cure_of_call(code: str, frame: FrameType) -> str:
     """Return what to write instead of an expression that calls SciPy, evaluated in a frame."""
     place = next(_public_places(code, frame), None) or _entry(frame)
-    return cures[0](*place, code) if place and cures else _ANY
+    return cure(*place, code) if place else _ANY
 
 
 def cure_of_compiled(code: str, frame: FrameType) -> str:
@@ -36,9 +38,9 @@ def cure_of_compiled(code: str, frame: FrameType) -> str:
     """
     with suppress(SyntaxError, ValueError):
         called = ast.parse(code, mode="eval").body
-        if isinstance(called, ast.Call) and cures:
+        if isinstance(called, ast.Call):
             place = next(_public_places(ast.unparse(called.func), frame), None)
-            return cures[0](*place, code) if place else ""
+            return cure(*place, code) if place else ""
     return ""
 
 

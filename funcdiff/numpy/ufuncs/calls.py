@@ -27,7 +27,7 @@ from funcdiff.numpy.border.promotion import (
 from funcdiff.numpy.border.recipes import Call
 from funcdiff.numpy.creation.construction import array
 from funcdiff.numpy.memory import views
-from funcdiff.numpy.messages.foreign import operation_of, qualified_name
+from funcdiff.numpy.messages.foreign import cure_of_ufunc, operation_of, qualified_name
 from funcdiff.numpy.messages.wrong_calls import explain
 from funcdiff.ops.families import Elementwise, by_ufunc
 from funcdiff.ops.structure.structural import convert
@@ -48,7 +48,8 @@ def apply(ufunc: np.ufunc, *operands: Any) -> Any:
     found = ufuncs.get(ufunc) or by_ufunc.get(ufunc) or operation_of(ufunc)
     if found is None:
         made = ufunc.__name__.endswith(" (vectorized)")  # as np.frompyfunc calls its own
-        raise unsupported("np.frompyfunc" if made else qualified_name(ufunc))
+        name = "np.frompyfunc" if made else qualified_name(ufunc)
+        raise unsupported(name, cure_of_ufunc(ufunc))
     try:
         if isinstance(found, Elementwise):
             result = elementwise(found, ufunc, operands)

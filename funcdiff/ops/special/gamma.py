@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.core.dependencies import scipy_function
+from funcdiff.ops.special.eigenfunctions import of_distinct
 from funcdiff.ops.special.family import Op, Routine, special
 from funcdiff.ops.special.orders import numbered
 from funcdiff.ops.structure.structural import convert
@@ -73,6 +74,27 @@ hurwitz_derivatives: Op = numbered(
     lambda orders, s, q: hurwitz_derivatives((orders[0] + 1,), s, q),
     _hurwitz_limit,
     kinds="fc",
+)
+
+
+def _powers_of_numbers(orders: Any, s: Any, first: Any, last: Any) -> Any:
+    """Return Σ (-ln n)ᵏ n⁻ˢ over whole numbers, nan for too many of them."""
+    (k,) = orders
+
+    def total(s: float, first: float, last: float) -> Any:
+        n = np.arange(first, last + 1)
+        return np.sum((-np.log(n)) ** k * n**-s)
+
+    found, places = of_distinct(total, s, first, last)
+    return np.array([np.nan if value is None else value for value in found])[places]
+
+
+powers_of_numbers: Op = numbered(
+    "powers_of_numbers",
+    _powers_of_numbers,
+    lambda orders, *xs: powers_of_numbers((orders[0] + 1,), *xs),
+    None,
+    None,
 )
 
 

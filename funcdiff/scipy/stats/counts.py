@@ -7,9 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from funcdiff.core.types import FLOAT
 from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.special.gamma import powers_of_numbers, riemann_slope
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
+from funcdiff.scipy.special.calls import broadcast_to
 from funcdiff.scipy.stats.quadrature import integral
 
 
@@ -44,6 +47,11 @@ def _nbinom_cdf(_self: Any, k: Any, n: Any, p: Any) -> Any:
 
 def _nbinom_sf(_self: Any, k: Any, n: Any, p: Any) -> Any:
     return special.betaincc(n, np.floor(k) + 1, p)
+
+
+def nothing_stated(_self: Any, *_shapes: Any, **_moments: Any) -> tuple[None, ...]:
+    """Let statistics follow from moments."""
+    return None, None, None, None
 
 
 def _geom_entropy(_self: Any, p: Any) -> Any:
@@ -96,6 +104,42 @@ def _skellam_logpmf(_self: Any, k: Any, a: Any, b: Any) -> Any:
     return k / 2 * np.log(a / b) + bessel - (np.sqrt(a) - np.sqrt(b)) ** 2
 
 
+def _zipf_cdf(self: Any, k: Any, a: Any) -> Any:
+    return 1 - self._sf(k, a)
+
+
+def _zipf_sf(_self: Any, k: Any, a: Any) -> Any:
+    return special.zeta(a, np.floor(k) + 1) / special.zeta(a, 1.0 + 0.0 * k)
+
+
+def _zipf_entropy(_self: Any, a: Any) -> Any:
+    """Return ln ζ(a) - a·ζ'(a)/ζ(a)."""
+    value = special.zeta(a)
+    return np.log(value) - a * riemann_slope(a) / value
+
+
+def _harmonic(a: Any, first: Any, last: Any) -> Any:
+    """Return Σ k⁻ᵃ over whole numbers."""
+    kinds = (np.dtype(FLOAT),) * 3
+    return powers_of_numbers((0,), *broadcast_to(kinds, a, np.floor(first), np.floor(last)))
+
+
+def _zipfian_logpmf(_self: Any, k: Any, a: Any, n: Any) -> Any:
+    return -a * np.log(k) - np.log(_harmonic(a, 1.0, n))
+
+
+def _zipfian_cdf(_self: Any, k: Any, a: Any, n: Any) -> Any:
+    return _harmonic(a, 1.0, k) / _harmonic(a, 1.0, n)
+
+
+def _zipfian_sf(_self: Any, k: Any, a: Any, n: Any) -> Any:
+    return _harmonic(a, np.floor(k) + 1, n) / _harmonic(a, 1.0, n)
+
+
+def _zipfian_munp(_self: Any, order: int, a: Any, n: Any) -> Any:
+    return _harmonic(a - order, 1.0, n) / _harmonic(a, 1.0, n)
+
+
 def _of_one_trial(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, k, p: function(self, k, 1.0, p)
 
@@ -107,6 +151,9 @@ COUNTS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
                   "_cdf": _of_one_trial(_binom_cdf), "_sf": _of_one_trial(_binom_sf)},
     "geom": {"_entropy": _geom_entropy},
     "skellam": {"_logpmf": _skellam_logpmf, "_pmf": _from_logarithm},
+    "zipf": {"_cdf": _zipf_cdf, "_sf": _zipf_sf, "_entropy": _zipf_entropy},
+    "zipfian": {"_logpmf": _zipfian_logpmf, "_pmf": _from_logarithm, "_cdf": _zipfian_cdf,
+                "_sf": _zipfian_sf, "_munp": _zipfian_munp, "_stats": nothing_stated},
     "nbinom": {"_pmf": _from_logarithm, "_cdf": _nbinom_cdf, "_sf": _nbinom_sf,
                "_stats": _nbinom_stats},
 }  # fmt: skip

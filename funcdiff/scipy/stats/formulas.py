@@ -15,7 +15,7 @@ import numpy as np
 from funcdiff.numpy.border.promotion import array
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
-from funcdiff.scipy.stats.counts import COUNTS
+from funcdiff.scipy.stats.counts import COUNTS, nothing_stated
 from funcdiff.scipy.stats.quadrature import grid, integral
 
 _ROOT_TWO_PI: Final = float(np.sqrt(2 * np.pi))
@@ -152,10 +152,6 @@ def _truncnorm_munp(self: Any, n: int, a: Any, b: Any) -> Any:
     return moments[-1]
 
 
-def _nothing_stated(_self: Any, *_shapes: Any, **_moments: Any) -> tuple[None, ...]:
-    return None, None, None, None
-
-
 def _skewnorm_logpdf(_self: Any, x: Any, a: Any) -> Any:
     return np.log(2 / _ROOT_TWO_PI) - x**2 / 2 + special.log_ndtr(a * x)
 
@@ -288,6 +284,21 @@ def _rice_logpdf(_self: Any, x: Any, b: Any) -> Any:
     return np.log(x) - (x - b) ** 2 / 2 + _log_i0e(x * b)
 
 
+def _geninvgauss_logpdf(_self: Any, x: Any, p: Any, b: Any) -> Any:
+    """Less a factor e⁻ᵇ, which Bessel's function has, too."""
+    scale = np.log(2 * special.kve(p, b))
+    return (p - 1) * np.log(x) - b * (x - 1) ** 2 / (2 * x) - scale
+
+
+def _genhyperbolic_logpdf(_self: Any, x: Any, p: Any, a: Any, b: Any) -> Any:
+    """Less exponentials, which Bessel's functions have, too."""
+    square, far = (a - b) * (a + b), np.sqrt(1 + x**2)
+    root, order = np.sqrt(square), p - 0.5
+    norm = p / 2 * np.log(square) - np.log(_ROOT_TWO_PI) - order * np.log(a)
+    bessel = np.log(special.kve(order, a * far)) - np.log(special.kve(p, root))
+    return norm + bessel + order * np.log(far) + root - a * far + b * x
+
+
 def _from_logpdf(self: Any, x: Any, *shapes: Any) -> Any:
     return np.exp(self._logpdf(x, *shapes))
 
@@ -331,7 +342,7 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
     "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
-            "_stats": _nothing_stated},
+            "_stats": nothing_stated},
     "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf,
                  "_pdf": _from_logpdf},
     "genpareto": {"_logpdf": _genpareto_logpdf, "_pdf": _from_logpdf, "_logsf": _genpareto_logsf},
@@ -343,9 +354,11 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "pearson3": {"_logpdf": _pearson3_logpdf, "_pdf": _from_logpdf},
     "triang": {"_pdf": _triang_pdf, "_cdf": _triang_cdf},
     "genlogistic": {"_logpdf": _genlogistic_logpdf, "_pdf": _from_logpdf},
+    "geninvgauss": {"_logpdf": _geninvgauss_logpdf, "_pdf": _from_logpdf},
+    "genhyperbolic": {"_logpdf": _genhyperbolic_logpdf, "_pdf": _from_logpdf},
     "rice": {"_logpdf": _rice_logpdf, "_pdf": _from_logpdf},
     "truncnorm": {"_pdf": _truncnorm_pdf, "_logpdf": _truncnorm_logpdf,
-                  "_munp": _truncnorm_munp, "_stats": _nothing_stated},
+                  "_munp": _truncnorm_munp, "_stats": nothing_stated},
     "vonmises": _VONMISES, "vonmises_line": _VONMISES,
     **COUNTS,
 }  # fmt: skip

@@ -26,6 +26,7 @@ from funcdiff.scipy.stats.entropies import entropy_along
 from funcdiff.scipy.stats.formulas import formulas, slopes
 from funcdiff.scipy.stats.leaf_programs import along, evaluate, is_program
 from funcdiff.scipy.stats.leaves import has_own, scipys
+from funcdiff.scipy.stats.quadrature import nan_where
 from funcdiff.space import sum_tangents
 
 _FLOAT: Final = np.dtype(FLOAT)
@@ -197,7 +198,8 @@ def _of_log_mass(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
 def _of_parameters(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:
     """Push forward what is of parameters alone; an infinite moment has no derivative."""
     found = along(p.distribution, f"_{p.method}", xs, ts, p.order)
-    return None if found is None else np.where(np.isinf(y), np.nan, 1.0) * found
+    lost = nan_where(np.isinf(y), *xs)
+    return sum_tangents([found, *(None if t is None else lost * t for t in ts)])
 
 
 def _of_sum(p: Method, xs: Tracers, ts: Tangents, y: Any) -> Any:

@@ -116,8 +116,24 @@ def entropy_integral(distribution: str) -> Callable[..., Any]:
 
 
 def moment_integral(distribution: str, n: int) -> Callable[..., Any]:
-    """Return ∫ tⁿ f as a function of shape parameters."""
-    return lambda *shapes: over_density(distribution, lambda t, f: t**n * f, *shapes)
+    """Return ∫ tⁿ f as a function of shape parameters; nan where it is infinite."""
+
+    def moment(*shapes: Any) -> Any:
+        found = over_density(distribution, lambda t, f: t**n * f, *shapes)
+        logarithm = leaf(distribution, "_logpdf")
+        is_infinite: Any = False
+        for end, sign in zip(leaf(distribution, "_get_support")(*shapes), (-1, 1), strict=True):
+            near, far = (logarithm(sign * x + 0.0 * found, *shapes) for x in (1e40, 1e60))
+            grows = (far - near) / np.log(1e20) >= -(n + 1) - 1e-9
+            is_infinite = is_infinite | (np.isinf(end) & grows)
+        return found + nan_where(is_infinite, *shapes)
+
+    return moment
+
+
+def nan_where(condition: Any, *xs: Any) -> Any:
+    """Return 0, or nan where a condition holds, and so are all derivatives in the arguments."""
+    return np.where(condition, np.exp(np.nan * sum(xs)), 0.0)
 
 
 def probability_integral(distribution: str, *, upper: bool) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcdiff.core.builder import constant
 from funcdiff.ops.special import gamma, logistic, normal, powers
 from funcdiff.ops.special.entropy import entr, kl_div, rel_entr, xlog1py, xlogy
 from funcdiff.ops.special.incomplete import (
@@ -136,6 +137,10 @@ def _orders(op: Any) -> Any:
     return lambda n, x: op(convert(n, x.dtype), x)
 
 
+def _sum_of_powers(k: int) -> Any:
+    return lambda s: gamma.powers_of_numbers((k,), s, constant(2, s.type), constant(9, s.type))
+
+
 _LIMITS = (np.array([0.4, 1.1, 2.9, 5.2]), np.array([0.2, 0.45, 0.8]))
 _ORDERS = np.array([[0, 2, 1]])
 
@@ -158,6 +163,15 @@ SAMPLES: dict[str, list[Sample]] = {
             partial(gamma.hurwitz_derivatives, (k,)),
             real(3, low=1.3, high=4),
             real(3, low=0.6, high=2.4),
+        )
+        for k in (0, 2)
+    ],
+    "powers_of_numbers": [
+        sample(
+            lambda s, k=k: gamma.powers_of_numbers(
+                (k,), s, constant(2, s.type), constant(9, s.type)
+            ),
+            real(3, low=-0.3, high=2),
         )
         for k in (0, 2)
     ],
