@@ -17,6 +17,9 @@ SLOPES: dict[tuple[str, tuple[float, ...]], tuple[float, ...]] = {
     ("nrdtrisd", (0.3, 0.8, 1.1)): (-1.18818294989389, -4.034202138239571, 1.18818294989389),
     ("nrdtrimn", (0.5, 2.0, 1.0)): (-2 * np.sqrt(2 * np.pi), 0.0, 1.0),
     ("gdtria", (0.3, 1.0, 2.0)): (0.7142857142857143, 0.330961814118234, np.log(0.7) / 4),
+    ("chndtrix", (0.3, 2.7, 1.4)): (6.053066200484146, 0.8384316693023321, 0.5996169856886795),
+    ("chndtridf", (3.0, 0.45, 1.2)): (1.014998467270748, -6.991790280859353, -0.8403409744255109),
+    ("chndtrinc", (2.4, 3.1, 0.3)): (1.576594347900211, -1.34407300914931, -10.72089107234423),
 }
 """Call -> its partial derivatives, with mpmath."""
 
@@ -37,6 +40,7 @@ def test_slopes_are_those_of_the_implicit_function(call: tuple[str, tuple[float,
     ("fdtridfd", (3.0, 0.9, 1.2)),  # 1e100
     ("bdtrik", (0.01, 10.0, 0.3)),  # 0
     ("pdtrik", (0.1, 2.0)),  # 0
+    ("ncfdtridfn", (0.35, 4.4, 1.4, 1.3)),  # 1e-100
     ("nrdtrimn", (0.5, -2.0, 1.0)),  # nan
 ])  # fmt: skip
 def test_there_is_no_derivative_where_no_parameter_is_a_solution(name: str, point: Any) -> None:
@@ -51,3 +55,31 @@ def test_inverses_take_arrays_of_any_shape_and_of_single_precision() -> None:
     each = fd.vmap(fd.vmap(fd.grad(S.chdtriv), (None, 0)), (0, None))(shares[:, 0], rates)
     np.testing.assert_allclose(np.sum(each, axis=1), slopes[0][:, 0], rtol=1e-5)
     assert fd.grad(lambda p: np.sum(S.chdtriv(p, 1.0)))(np.zeros(0)).shape == (0,)
+
+
+@pytest.mark.parametrize(("name", "point", "expected"), [
+    ("chndtr", (0.0, 2.0, 1.0), (np.exp(-0.5) / 2, 0, 0)),
+    ("chndtr", (0.0, 1.0, 1.0), (np.inf, 0, 0)),
+    ("chndtr", (np.inf, 2.0, 1.0), (0, 0, 0)),
+    ("chndtr", (2.0, -1.0, 1.0), (np.nan, np.nan, np.nan)),
+    ("ncfdtr", (2.0, 3.0, 1.0, 0.0), (0, 0, 0, np.exp(-0.5))),
+    ("ncfdtr", (1.0, 3.0, 1.0, 0.0), (0, 0, 0, np.inf)),
+    ("ncfdtr", (2.0, 3.0, 1.0, np.inf), (0, 0, 0, 0)),
+    ("ncfdtr", (2.0, 3.0, 1.0, -1.0), (np.nan, np.nan, np.nan, np.nan)),
+])  # fmt: skip
+def test_noncentral_slopes_on_the_boundary(name: str, point: Any, expected: Any) -> None:
+    places = tuple(range(len(point)))
+    for derivative in (fd.grad, fd.jacfwd):
+        slopes: Any = derivative(getattr(S, name), argnums=places)(*point)
+        np.testing.assert_allclose(slopes, expected, rtol=1e-14)
+
+
+def test_noncentral_slopes_without_noncentrality_are_those_of_the_central_function() -> None:
+    x, k = np.array([[0.3], [4.0], [30.0]]), np.array([0.7, 5.2])
+    slopes = fd.grad(lambda x, k: np.sum(S.chndtr(x, k, 0.0)), argnums=(0, 1))(x, k)
+    central = fd.grad(lambda x, k: np.sum(S.chdtr(k, x)), argnums=(0, 1))(x, k)
+    for found, expected in zip(slopes, central, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert fd.grad(lambda x: np.sum(S.chndtr(x, 2.0, 1.0)))(np.zeros((0, 3))).shape == (0, 3)
+    many = fd.grad(lambda x: np.sum(S.chndtr(x, 2.0, 1.0)))(np.full(1100, 0.4))
+    np.testing.assert_array_equal(many, many[0])

@@ -33,6 +33,7 @@ import funcdiff.ops.special.incomplete
 import funcdiff.ops.special.jacobi
 import funcdiff.ops.special.kelvin
 import funcdiff.ops.special.logistic
+import funcdiff.ops.special.noncentral
 import funcdiff.ops.special.normal
 import funcdiff.ops.special.parabolic
 import funcdiff.ops.special.polynomials
@@ -85,6 +86,7 @@ _ALIASES = ("digamma", "jn", "sinc")
 
 _INFINITE = "For x < 0 the integral itself, where SciPy has another imaginary part."
 _LARGE = "m is whole; up to q = 1e6 derivatives are right, where SciPy's values are not, too."
+_SEARCHED = "SciPy's search for the value ends at about six digits; nan where it finds no solution."
 _NOTES = {
     **dict.fromkeys(["mathieu_a", "mathieu_b", "mathieu_cem", "mathieu_sem"], _LARGE),
     **{f"mathieu_mod{kind}": "By x." for kind in ("cem1", "cem2", "sem1", "sem2")},
@@ -95,6 +97,7 @@ _NOTES = {
     "besselpoly": "By a; nan where a is so large that SciPy's series lose all digits.",
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,
+    **dict.fromkeys(("ncfdtridfd", "ncfdtridfn", "ncfdtrinc"), _SEARCHED),
     "smirnov": "By d, to twelve digits; n is a whole number.",
     "smirnovi": "By p, to twelve digits; n is a whole number.",
     "tklmbda": "Derivatives keep their digits in the tails, where SciPy's values do not.",

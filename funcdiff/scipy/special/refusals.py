@@ -55,9 +55,8 @@ REFUSED: Final = {
         "SciPy's values of these integrals have seven digits, which differ from those of their "
         "derivatives. Integrate airy by a rule of quadrature."
     ),
-    "chndtridf chndtrinc chndtrix ncfdtri ncfdtridfd ncfdtridfn ncfdtrinc nctdtridf nctdtrinc "
-    "nctdtrit": _INVERSES,
-    "chndtr ncfdtr nctdtr": _DISTRIBUTIONS,
+    "nctdtridf nctdtrinc nctdtrit": _INVERSES,
+    "nctdtr": _DISTRIBUTIONS,
     f"{_FAMILIES} gegenbauer sh_chebyt sh_chebyu sh_jacobi sh_legendre "
     "roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre "
     "roots_hermite roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt "

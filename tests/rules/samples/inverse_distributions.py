@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-import funcdiff.ops.special.distributions  # noqa: F401 (declares them)
+import funcdiff.ops.special.distributions
+import funcdiff.ops.special.noncentral  # noqa: F401 (they declare them)
 from funcdiff.ops.special.family import by_name
 from tests.rules.sample import Sample, sample
 
@@ -23,12 +24,28 @@ _POINTS: dict[str, tuple[tuple[float, float], ...]] = {
     "nbdtrin": ((2.2, 3.4), (0.6, 0.35), (0.35, 0.52)),
     "nrdtrimn": ((0.3, 0.82), (1.7, 0.6), (0.4, -1.2)),
     "nrdtrisd": ((0.3, -0.7), (0.8, 0.27), (1.1, -1.6)),
+    "chndtrix": ((0.3, 0.72), (2.7, 1.4), (1.4, 0.6)),
+    "chndtridf": ((3.0, 1.2), (0.45, 0.31), (1.2, 0.7)),
+    "chndtrinc": ((2.4, 3.8), (3.1, 2.2), (0.3, 0.42)),
+    "ncfdtri": ((2.6, 1.7), (4.4, 3.2), (1.4, 0.6), (0.45, 0.62)),
+    "ncfdtridfn": ((0.15, 0.34), (2.7, 6.2), (6.6, 1.1), (1.7, 0.8)),
+    "ncfdtridfd": ((4.4, 5.6), (0.46, 0.46), (6.1, 4.0), (2.3, 1.7)),
+    "ncfdtrinc": ((7.4, 2.6), (4.6, 4.4), (0.32, 0.45), (1.2, 1.3)),
 }
 
-_LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd")
+_SIX_DIGITS = ("ncfdtridfn", "ncfdtridfd", "ncfdtrinc")
+"""Where SciPy's search ends: the samples are of single precision."""
+
+_LINEAR_OR_ROUGH = ("bdtrin", "nbdtrin", "nrdtrimn", "nrdtrisd", *_SIX_DIGITS)
 """What has second derivatives of zero, or values of too few digits for differences of them."""
 
 SAMPLES: dict[str, list[Sample]] = {
-    name: [sample(by_name[name], *map(np.array, operands), order=2 - (name in _LINEAR_OR_ROUGH))]
+    name: [
+        sample(
+            by_name[name],
+            *(np.array(x, np.float32 if name in _SIX_DIGITS else np.float64) for x in operands),
+            order=2 - (name in _LINEAR_OR_ROUGH),
+        )
+    ]
     for name, operands in _POINTS.items()
 }

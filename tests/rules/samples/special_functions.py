@@ -23,6 +23,7 @@ from funcdiff.ops.special import (
     hypergeometric,
     integrals,
     mathieu,
+    noncentral,
     spherical,
     spheroidal,
     struve,
@@ -227,6 +228,20 @@ SAMPLES: dict[str, list[Sample]] = {
     "smirnovi": [sample(goodness.smirnovi, integers(4), _probabilities(4))],
     "smirnov_derivatives": [
         sample(_with(partial(goodness.smirnov_derivatives, (1,)), 7), _probabilities(4)),
+    ],
+    "chndtr": [sample(noncentral.chndtr, *(_positive(3, start=4 * k) for k in range(3)))],
+    "ncfdtr": [sample(noncentral.ncfdtr, *(_positive(3, start=4 * k) for k in range(4)))],
+    "noncentral_chi_square": [
+        sample(
+            partial(noncentral.noncentral_chi_square, (1, 0, 2)),
+            *(_positive(3, start=4 * k) for k in range(3)),
+        )
+    ],
+    "noncentral_beta": [
+        sample(
+            partial(noncentral.noncentral_beta, (0, 1, 1, 2)),
+            *(_positive(3, start=4 * k) for k in range(4)),
+        )
     ],
     "tklmbda": [sample(goodness.tklmbda, real(4, low=-0.6), _parameters(4))],
     "tukey_log_odds": [sample(goodness.tukey_log_odds, real(4, low=-0.6), _parameters(4))],
