@@ -102,7 +102,7 @@ def test_every_method_of_a_discrete_distribution(name: str) -> None:
 
 WITHOUT = {
     "gausshyper", "genhyperbolic", "geninvgauss", "irwinhall", "kappa4", "ksone", "kstwo",
-    "kstwobign", "landau", "levy_stable", "ncf", "ncx2", "studentized_range", "tukeylambda",
+    "kstwobign", "landau", "levy_stable", "studentized_range", "tukeylambda",
     "dpareto_lognorm", "pearson3", "erlang",
 }  # fmt: skip
 """Densities that are compiled, integrated, chosen by values, or of whole numbers."""
@@ -155,6 +155,26 @@ def test_by_a_shape_that_chose_another_formula_the_derivative_is_nan() -> None:
     by_x, by_nc = fd.grad(stats.ncx2.logpdf, argnums=(0, 2))(3.0, 4.0, 0.0)
     np.testing.assert_allclose(by_x, fd.grad(stats.chi2.logpdf)(3.0, 4.0), rtol=1e-12)
     assert np.isnan(by_nc)
+
+
+@pytest.mark.parametrize("name", ["cdf", "sf"])
+def test_noncentral_probabilities_without_noncentrality_have_slopes_in_it(name: str) -> None:
+    slope = fd.grad(getattr(stats.ncx2, name), argnums=2)(3.0, 4.0, 0.0)
+    expected = scipy.stats.chi2.pdf(3.0, 6.0)
+    np.testing.assert_allclose(slope, -expected if name == "cdf" else expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("ncx2", (3.3, 0.7)), ("ncf", (3.3, 7.2, 0.7))])
+def test_noncentral_distributions_have_derivatives_by_shapes(name: str, shapes: Any) -> None:
+    ours = getattr(stats, name)
+    for method, start in (("pdf", (2.0,)), ("logcdf", (2.0,)), ("ppf", (0.3,)), ("std", ())):
+        f, point = getattr(ours, method), (*start, *shapes)
+        places = tuple(range(len(point)))
+        slopes: Any = fd.grad(f, argnums=places)(*point)
+        for k in places:
+            step = 1e-5 * np.eye(len(point))[k]
+            above, below = f(*(point + step)), f(*(point - step))
+            np.testing.assert_allclose(slopes[k], (above - below) / 2e-5, rtol=2e-6)
 
 
 def test_every_distribution_keeps_its_kind() -> None:
@@ -357,8 +377,8 @@ def test_whole_numbers_have_no_derivative_and_steps_are_flat() -> None:
 
 def test_an_unknown_derivative_is_refused_and_others_of_the_method_are_not() -> None:
     assert fd.grad(stats.landau.cdf)(0.3) == pytest.approx(scipy.stats.landau.pdf(0.3), rel=1e-12)
-    with pytest.raises(NotDifferentiableError, match=r"ncx2\.cdf .* no derivative is known"):
-        fd.grad(stats.ncx2.cdf, argnums=1)(2.0, 3.3, 0.7)
+    with pytest.raises(NotDifferentiableError, match=r"range\.cdf .* no derivative is known"):
+        fd.grad(stats.studentized_range.cdf, argnums=1)(2.0, 3.3, 7.0)
     with pytest.raises(UnsupportedNumPyError, match=r"norm\.fit .* minimize \.nnlf"):
         fd.grad(lambda x: stats.norm.fit(x)[0])(np.array([1.0, 2.0]))
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from funcdiff.numpy.border.promotion import array
+from funcdiff.ops.special.noncentral import noncentral_beta, noncentral_chi_square
 from funcdiff.ops.special.powers import log1p_ratio_derivatives
 from funcdiff.scipy import special
 from funcdiff.scipy.stats.counts import COUNTS, nothing_stated
@@ -87,6 +88,48 @@ def _nct_munp(_self: Any, n: int, df: Any, nc: Any) -> Any:
     )
     ratio = np.exp(special.gammaln((df - n) / 2) - special.gammaln(df / 2))
     return normal * (df / 2) ** (n / 2) * ratio
+
+
+# ---- noncentral χ² and F -------------------------------------------------------------------------
+
+
+def _ncx2_pdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    operands = map(array, np.broadcast_arrays(df / 2, nc / 2, x / 2))
+    return noncentral_chi_square((0, 0, 1), *operands) / 2
+
+
+def _ncx2_cdf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    return special.chndtr(x, df, nc)
+
+
+def _ncx2_sf(_self: Any, x: Any, df: Any, nc: Any) -> Any:
+    return 1 - special.chndtr(x, df, nc)
+
+
+def _ncf_pdf(_self: Any, x: Any, dfn: Any, dfd: Any, nc: Any) -> Any:
+    odds = dfn * x / dfd
+    operands = map(array, np.broadcast_arrays(dfn / 2, nc / 2, odds, dfd / 2))
+    return dfn / 2 * noncentral_beta((0, 0, 1, 0), *operands)
+
+
+def _ncf_munp(_self: Any, n: int, dfn: Any, dfd: Any, nc: Any) -> Any:
+    """E[(χ'²)ⁿ]·E[(χ²)⁻ⁿ]·(dfd/dfn)ⁿ, which exists for 2n < dfd, and is else nan."""
+    above: Any = 0
+    for j in range(n + 1):
+        term = comb(n, j) * (nc / 2) ** j
+        for k in range(j, n):
+            term = term * (dfn / 2 + k)
+        above = above + term
+    finite = dfd > 2 * n
+    half = np.where(finite, dfd / 2, n + 1)
+    below: Any = 1
+    for k in range(1, n + 1):
+        below = below * (half - k)
+    return np.where(finite, 1.0, np.nan) * above / below * (dfd / dfn) ** n
+
+
+def _log_of_pdf(self: Any, x: Any, *shapes: Any) -> Any:
+    return np.log(self._pdf(x, *shapes))
 
 
 # ---- normal distributions with a twist -----------------------------------------------------------
@@ -342,6 +385,9 @@ formulas: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "beta": {"_pdf": _beta_pdf},
     "t": {"_entropy": _t_entropy},
     "nct": {"_pdf": _nct_pdf, "_cdf": _nct_cdf, "_sf": _nct_sf, "_munp": _nct_munp,
+            "_stats": nothing_stated},
+    "ncx2": {"_pdf": _ncx2_pdf, "_cdf": _ncx2_cdf, "_sf": _ncx2_sf},
+    "ncf": {"_pdf": _ncf_pdf, "_logpdf": _log_of_pdf, "_munp": _ncf_munp,
             "_stats": nothing_stated},
     "skewnorm": {"_cdf": _skewnorm_cdf, "_sf": _skewnorm_sf, "_logpdf": _skewnorm_logpdf,
                  "_pdf": _from_logpdf},
