@@ -98,6 +98,7 @@ _NOTES = {
     "modfresnelm": _INFINITE,
     "modfresnelp": _INFINITE,
     **dict.fromkeys(("ncfdtridfd", "ncfdtridfn", "ncfdtrinc"), _SEARCHED),
+    "ncfdtr": "Where dfn + dfd < 0.1, derivatives have fewer than twelve digits.",
     "smirnov": "By d, to twelve digits; n is a whole number.",
     "smirnovi": "By p, to twelve digits; n is a whole number.",
     "tklmbda": "Derivatives keep their digits in the tails, where SciPy's values do not.",
