@@ -291,7 +291,7 @@ API: Final = (
             "found += (type(x),)",
             "an array of another shape has the program of before"),
     Planted("api/calls/closed_code.py",
-            "if name not in _INSTRUCTIONS:",
+            "if not _INSTRUCTIONS.issuperset(map(dis.opname.__getitem__, part.co_code[::2])):",
             "if False:",
             "code that imports or catches errors is not run again"),
     Planted("api/calls/inputs.py",

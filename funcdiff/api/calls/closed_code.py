@@ -77,11 +77,11 @@ def names_of_closed(code: CodeType) -> Names | None:
     """Return the names that code uses, that of functions in it included; None if it is open."""
     used, attributes = set[str](), set[str]()
     for part in _codes(code):
+        if not _INSTRUCTIONS.issuperset(map(dis.opname.__getitem__, part.co_code[::2])):
+            return None
         before = None
         for step in dis.get_instructions(part):
             name = step.opname
-            if name not in _INSTRUCTIONS:
-                return None
             if name == "IS_OP" and not (before and before.argval in (None, True, False)):
                 return None  # equal numbers may be the same object or not
             if name == "LOAD_GLOBAL":

@@ -19,6 +19,10 @@ from funcdiff.core.scope import innermost
 from funcdiff.core.tracer import Tracer
 from funcdiff.core.types import ArrayType
 
+_monitoring: Final[Any] = getattr(sys, "monitoring", None)
+_TOOLS: Final = (0, 1)
+"""Of Python 3.12: debuggers, and what measures coverage."""
+
 _MOST_MISSES: Final = 8
 """So many times in a row something may have changed before a call is not looked at any more."""
 
@@ -58,6 +62,15 @@ def forget_calls() -> None:
     _calls.clear()
 
 
+def _forget_seldom() -> None:
+    """Forget calls that did not come again or, if that leaves too many, all."""
+    for key, call in _calls.copy().items():
+        if call.kept is None:
+            _calls.pop(key, None)
+    if len(_calls) > _MOST_CALLS // 2:
+        _calls.clear()
+
+
 def trace_or_repeat(
     f: Callable[..., Any],
     inputs: Inputs,
@@ -87,7 +100,7 @@ def trace_or_repeat(
     call = _calls.get(key)
     if call is None:
         if len(_calls) >= _MOST_CALLS:
-            _calls.clear()
+            _forget_seldom()
         _calls[key] = _Call()
         return traced()
     if call.kept is not None:
@@ -116,8 +129,9 @@ def trace_or_repeat(
 
 def _is_looked_at() -> bool:
     """Whether somebody waits for what a call does: a trace outside, a reader, or a debugger."""
-    outside, looking = innermost.get(), reader.get()
-    return outside is not None or looking is not None or sys.gettrace() is not None
+    if innermost.get() is not None or reader.get() is not None or sys.gettrace() is not None:
+        return True
+    return _monitoring is not None and any(map(_monitoring.get_tool, _TOOLS))
 
 
 def _looks(inputs: Inputs, given: Sequence[Any]) -> list[Any]:

@@ -26,6 +26,7 @@ import numpy as np
 
 from funcdiff.api.calls.closed_code import ATTRIBUTES, Names, names_of_closed
 from funcdiff.api.calls.transformed import Transformed
+from funcdiff.core.snapshot import owner_of
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import operation_of
@@ -137,7 +138,7 @@ class Surroundings:
     Attributes
     ----------
     nbytes
-        Of all arrays that they see.
+        Of all arrays that they see, with what these are views of.
     """
 
     def __init__(self, parts: Sequence[Any], given: Iterable[Any]) -> None:
@@ -204,7 +205,7 @@ class Surroundings:
         elif kind is ModuleType:
             self._owners.append(vars(x))
         elif kind is np.ndarray:
-            self.nbytes += x.nbytes
+            self.nbytes += owner_of(x).nbytes  # which is kept alive
             if x.dtype not in DTYPE_NAMES or self.nbytes > _MOST_BYTES:
                 raise _Open
             self._arrays.append((x, _looks(x), x.tobytes()))

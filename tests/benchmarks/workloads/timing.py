@@ -20,9 +20,10 @@ from tests.benchmarks.workloads.workload import Workload
 SAMPLE: Final = 0.02
 """Seconds that the calls of one contestant in one round take together, unless one takes longer."""
 WARM_CALLS: Final = 8
-"""Calls before the first round: programs are compiled and allocators have their memory."""
+"""Calls before the first round: programs are compiled, as funcdiff does what came back six times,
+and allocators have their memory."""
 FEW_WARM_CALLS: Final = 3
-"""The same of contestants that take longer; funcdiff compiles in one of them what came back."""
+"""The same of contestants whose calls take seconds."""
 
 
 @dataclass
@@ -124,9 +125,8 @@ def take_turns(figures: Figures, calls: Mapping[str, Callable[[], Any]], options
 def warm(call: Callable[[], Any], options: Options) -> float:
     """Return the smallest time of some first calls: of few slow ones, but of one at least."""
     times = [timed(call, 1)]
-    while sum(times) < 3.0 * options.budget and (
-        len(times) < FEW_WARM_CALLS
-        or (len(times) < WARM_CALLS and sum(times) < 0.1 * options.budget)
+    while len(times) < WARM_CALLS and (
+        len(times) < FEW_WARM_CALLS or sum(times) < 10.0 * options.budget
     ):
         times.append(timed(call, 1))
     return min(times)
