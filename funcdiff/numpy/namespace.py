@@ -38,7 +38,7 @@ from funcdiff.numpy.creation.construction import (
 )
 from funcdiff.numpy.creation.standard import argsort, fftfreq, from_dlpack, rfftfreq, sort
 
-_OURS: Final[dict[str, Any]] = {
+OURS: Final[dict[str, Any]] = {
     "arange": arange,
     "argsort": argsort,
     "array": array,
@@ -157,7 +157,7 @@ fft: Final = Namespace("numpy.fft", {"fftfreq": fftfreq, "rfftfreq": rfftfreq})
 linalg: Final = Namespace("numpy.linalg")
 stride_tricks: Final = Namespace("numpy.lib.stride_tricks")
 lib: Final = Namespace("numpy.lib", {"stride_tricks": stride_tricks})
-numpy: Final = Namespace("numpy", {**_OURS, "fft": fft, "lib": lib, "linalg": linalg})
+numpy: Final = Namespace("numpy", {**OURS, "fft": fft, "lib": lib, "linalg": linalg})
 
 _OTHERS: Final = (
     "ctypeslib", "dtypes", "exceptions", "ma", "polynomial", "polynomial.polynomial", "random",

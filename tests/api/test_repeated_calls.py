@@ -209,6 +209,10 @@ CLOSED = {
     "with mathematics": "return np.sum(x) * math.sqrt(h)",
     "with masks of what it sees": "return np.sum(x[:2][A[0, :2] > 0])",
     "with SciPy's functions": "return np.sum(special.erf(x))",
+    "with our namespace": (
+        "y = fnp.zeros(3)\ny[1:] = x[:2]\nreturn fnp.sum(y * fnp.array([1, x[0], h]))"
+    ),
+    "with our loops": "return fd.scan(lambda c, v: (c * h + v, None), 0.0, x)[0]",
 }
 OPEN = {
     "by its value": "return np.sum(x) if x[0] > 0 else np.sum(x**2)",
@@ -237,6 +241,7 @@ def _made(body: str) -> tuple[Any, dict[str, Any]]:
     space: dict[str, Any] = {
         "np": np, "A": np.arange(9.0).reshape(3, 3), "h": 0.25, "helper": _helper, "math": math,
         "model": _Model(), "special": special, "counted": [],
+        "fnp": fd.numpy, "fd": fd,
     }  # fmt: skip
     exec("def f(x):\n" + textwrap.indent(body, "    "), space)
     return space["f"], space

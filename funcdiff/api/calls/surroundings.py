@@ -30,6 +30,7 @@ from funcdiff.core.snapshot import owner_of
 from funcdiff.core.types import DTYPE_NAMES
 from funcdiff.numpy.border.dispatch import implementation, ufuncs
 from funcdiff.numpy.messages.foreign import operation_of
+from funcdiff.numpy.namespace import OURS, Namespace
 from funcdiff.ops.families import by_ufunc
 
 _MOST_BYTES: Final = 1 << 23
@@ -58,6 +59,12 @@ _FUNCTIONS: Final = frozenset({
 
 _MODULES: Final = frozenset({"math", "cmath", "_operator"})
 """Modules in C that have only such functions."""
+
+_OURS: Final = (
+    "funcdiff.api.control.", "funcdiff.api.inspection.stop_gradient",
+    "funcdiff.nn.", "funcdiff.scipy.fft.", "funcdiff.scipy.linalg.", "funcdiff.scipy.special.",
+)  # fmt: skip
+"""Modules of ours that have only such functions, and one of them."""
 
 _WARN: Final = frozenset({np.polyfit, np.histogram, np.histogram2d, np.histogramdd})
 """Functions of which ours may warn, in every call."""
@@ -200,9 +207,9 @@ class Surroundings:
         self._things[id(x)] = x
         if len(self._things) > _MOST_THINGS:
             raise _Open
-        if kind is FunctionType and not _is_numpys(x):
+        if kind is FunctionType and _home(x) not in ("numpy", "funcdiff"):
             self._admit_function(x)
-        elif kind is ModuleType:
+        elif kind is ModuleType or kind is Namespace:
             self._owners.append(vars(x))
         elif kind is np.ndarray:
             self.nbytes += owner_of(x).nbytes  # which is kept alive
@@ -260,7 +267,11 @@ class Surroundings:
                 continue
             self._classes.add(cls)
             table = vars(cls)
-            if type(cls) not in _METACLASSES or not table.keys().isdisjoint(_DYNAMIC):
+            if (
+                type(cls) not in _METACLASSES
+                or _is_in_funcdiff(cls)
+                or not table.keys().isdisjoint(_DYNAMIC)
+            ):
                 raise _Open
             if table.get("__slots__"):
                 raise _Open
@@ -281,10 +292,12 @@ class Surroundings:
 
     def _attributes_of(self, owner: Mapping[str, Any]) -> set[str]:
         """Return which attributes that anything is asked for an owner has."""
-        names = self._tables.get(id(owner), ({}, {}))[1]
-        found = {name for name, value in names.items() if value is not _ABSENT}
-        made = owner.get("__getattr__")
-        if made is not None and any(map(partial(_is_made, made), names.keys() - found)):
+        looked_up = self._tables.get(id(owner), ({}, {}))[1]
+        found = {name for name, value in looked_up.items() if value is not _ABSENT}
+        make = owner.get("__getattr__")
+        if make is None or str(owner.get("__name__")).startswith("funcdiff.numpy"):
+            return found  # ours makes NumPy's
+        if any(_is_made(make, name) for name in looked_up.keys() - found):
             raise _Open
         return found
 
@@ -297,8 +310,30 @@ def surroundings(parts: Sequence[Any], given: Iterable[Any]) -> Surroundings | N
         return None
 
 
-def _is_numpys(function: Any) -> bool:
-    return str(function.__module__).partition(".")[0] == "numpy"
+def _home(function: Any) -> str:
+    """Return the package in which a function is defined."""
+    if type(function) is FunctionType:
+        return _module(function).partition(".")[0]
+    return str(function.__module__).partition(".")[0]
+
+
+def _module(function: FunctionType) -> str:
+    """Return in which module a function is defined, whatever it says."""
+    return str(function.__globals__.get("__name__"))
+
+
+def _is_in_funcdiff(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "funcdiff"
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether a function of funcdiff's has no effects, and sees nothing but its arguments."""
+    home = _module(function)
+    if OURS.get(function.__name__) is function:
+        return True
+    if home == Namespace.__module__:
+        return _is_closed(function.__wrapped__, type(function.__wrapped__))
+    return f"{home}.{function.__name__}".startswith(_OURS)
 
 
 def _is_closed(x: Any, kind: type) -> bool:
@@ -318,7 +353,9 @@ def _is_closed(x: Any, kind: type) -> bool:
         return False
     if x in _FUNCTIONS or (x.__module__ in _MODULES and type(x.__self__) is ModuleType):
         return True
-    return x not in _WARN and _is_numpys(x) and implementation(x) is not None
+    if _home(x) == "funcdiff":
+        return _is_ours(x)
+    return x not in _WARN and _home(x) == "numpy" and implementation(x) is not None
 
 
 def _is_made(make: Callable[[str], Any], name: str) -> bool:
