@@ -169,6 +169,18 @@ CHANGES = {
     "names looked up by text": ("c = 2.0", "np.sum(x) * globals()['c']", "c = 3.0"),
     "code that is evaluated": ("c = 2.0", "np.sum(x) * eval('c')", "c = 3.0"),
     "a set": ("s = {2.0}", "np.sum(x) * max(s)", "s.add(3.0)"),
+    "what a function made by us sees": (
+        "import funcdiff as fd\nc = 2.0\nh = fd.checkpoint(lambda x: c * x)",
+        "np.sum(h(x))", "c = 3.0",
+    ),
+    "what our loops see": (
+        "import funcdiff as fd\nc = 2.0\ndef h(y, v): return y + c * v, None",
+        "fd.scan(h, 0.0, x)[0]", "c = 3.0",
+    ),
+    "a rule": (
+        "import funcdiff as fd\nc = 2.0\nh = fd.custom_vjp(lambda x: c * x)\n"
+        "h.defvjp(lambda x: (c * x, None), lambda _, ct: (c * ct,))", "np.sum(h(x))", "c = 3.0",
+    ),
     "an operand of the same name": ("c = 2.0", "np.sum(c * x)", "c = X.copy()"),
 }  # fmt: skip
 

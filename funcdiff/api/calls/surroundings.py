@@ -6,14 +6,12 @@ them.  If all of these are after a call as they were before it, the next call do
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, ABCMeta
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import repeat
 from operator import is_
 from types import (
-    BuiltinFunctionType,
     CellType,
     FunctionType,
     MethodType,
@@ -24,53 +22,17 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from funcdiff.api.calls.closed_code import ATTRIBUTES, Names, names_of_closed
+from funcdiff.api.calls.closed_code import ATTRIBUTES, names_of_closed
+from funcdiff.api.calls.closed_values import IMMUTABLE, home, is_closed
 from funcdiff.api.calls.transformed import Transformed
 from funcdiff.core.snapshot import owner_of
 from funcdiff.core.types import DTYPE_NAMES
-from funcdiff.numpy.border.dispatch import implementation, ufuncs
-from funcdiff.numpy.messages.foreign import operation_of
-from funcdiff.numpy.namespace import OURS, Namespace
-from funcdiff.ops.families import by_ufunc
+from funcdiff.numpy.namespace import Namespace
 
 _MOST_BYTES: Final = 1 << 23
 """Of all arrays, which are compared whole: 40 µs for a megabyte."""
 
 _MOST_THINGS: Final = 512
-
-_IMMUTABLE: Final = frozenset({
-    type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
-})  # fmt: skip
-
-_TYPES: Final = frozenset({
-    bool, int, float, complex, str, list, tuple, dict, range, slice, zip, enumerate, map, filter,
-    reversed, np.ndarray, np.finfo, np.iinfo, itertools.product, itertools.combinations,
-    itertools.permutations, itertools.chain, itertools.accumulate, itertools.islice,
-    itertools.repeat, itertools.pairwise, itertools.starmap, itertools.zip_longest,
-})  # fmt: skip
-
-_FUNCTIONS: Final = frozenset({
-    abs, all, any, callable, divmod, isinstance, iter, len, max, min, next, pow, round, sorted, sum,
-    reduce, np.bartlett, np.blackman, np.broadcast_shapes, np.diag_indices, np.hamming, np.hanning,
-    np.indices, np.isscalar, np.issubdtype, np.kaiser, np.promote_types, np.tril_indices,
-    np.triu_indices,
-})  # fmt: skip
-"""Functions without effects beside those that are ours for traced arrays."""
-
-_MODULES: Final = frozenset({"math", "cmath", "_operator"})
-"""Modules in C that have only such functions."""
-
-_OURS: Final = (
-    "funcdiff.api.control.", "funcdiff.api.inspection.stop_gradient",
-    "funcdiff.nn.", "funcdiff.scipy.fft.", "funcdiff.scipy.linalg.", "funcdiff.scipy.special.",
-)  # fmt: skip
-"""Modules of ours that have only such functions, and one of them."""
-
-_WARN: Final = frozenset({np.polyfit, np.histogram, np.histogram2d, np.histogramdd})
-"""Functions of which ours may warn, in every call."""
-
-_FIELD: Final = type(vars(Names)["globals"])
-"""What gives a named tuple's field: it is in its class."""
 
 _BASES: Final = frozenset({object, tuple, Generic, ABC, SimpleNamespace})
 _METACLASSES: Final = frozenset({type, ABCMeta})
@@ -202,12 +164,12 @@ class Surroundings:
             If what is done with it is decided by something that cannot be seen, or compared.
         """
         kind = type(x)
-        if kind in _IMMUTABLE or id(x) in self._things:
+        if kind in IMMUTABLE or id(x) in self._things:
             return
         self._things[id(x)] = x
         if len(self._things) > _MOST_THINGS:
             raise _Open
-        if kind is FunctionType and _home(x) not in ("numpy", "funcdiff"):
+        if kind is FunctionType and home(x) not in ("numpy", "funcdiff"):
             self._admit_function(x)
         elif kind is ModuleType or kind is Namespace:
             self._owners.append(vars(x))
@@ -233,7 +195,7 @@ class Surroundings:
             self._pending.append(x.fget)
         elif kind is staticmethod:
             self._pending.append(x.__func__)
-        elif not _is_closed(x, kind):
+        elif not is_closed(x, kind):
             self._admit_instance(x, kind)
 
     def _admit_function(self, f: Any) -> None:
@@ -269,7 +231,7 @@ class Surroundings:
             table = vars(cls)
             if (
                 type(cls) not in _METACLASSES
-                or _is_in_funcdiff(cls)
+                or cls.__module__.partition(".")[0] == "funcdiff"
                 or not table.keys().isdisjoint(_DYNAMIC)
             ):
                 raise _Open
@@ -308,54 +270,6 @@ def surroundings(parts: Sequence[Any], given: Iterable[Any]) -> Surroundings | N
         return Surroundings(parts, given)
     except _Open:
         return None
-
-
-def _home(function: Any) -> str:
-    """Return the package in which a function is defined."""
-    if type(function) is FunctionType:
-        return _module(function).partition(".")[0]
-    return str(function.__module__).partition(".")[0]
-
-
-def _module(function: FunctionType) -> str:
-    """Return in which module a function is defined, whatever it says."""
-    return str(function.__globals__.get("__name__"))
-
-
-def _is_in_funcdiff(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "funcdiff"
-
-
-def _is_ours(function: Any) -> bool:
-    """Whether a function of funcdiff's has no effects, and sees nothing but its arguments."""
-    home = _module(function)
-    if OURS.get(function.__name__) is function:
-        return True
-    if home == Namespace.__module__:
-        return _is_closed(function.__wrapped__, type(function.__wrapped__))
-    return f"{home}.{function.__name__}".startswith(_OURS)
-
-
-def _is_closed(x: Any, kind: type) -> bool:
-    """Whether all that is done with a value is decided by it, and it never changes."""
-    if issubclass(kind, np.generic):
-        return x.dtype in DTYPE_NAMES
-    if issubclass(kind, np.dtype):
-        return x in DTYPE_NAMES
-    if kind is np.ufunc:
-        return x in by_ufunc or x in ufuncs or operation_of(x) is not None
-    if kind is _FIELD:
-        return True
-    if kind is type:
-        ours = x.__module__ in ("numpy", "builtins")
-        return x in _TYPES or (ours and issubclass(x, np.generic | Exception))
-    if kind not in (FunctionType, BuiltinFunctionType, type(np.sum)):
-        return False
-    if x in _FUNCTIONS or (x.__module__ in _MODULES and type(x.__self__) is ModuleType):
-        return True
-    if _home(x) == "funcdiff":
-        return _is_ours(x)
-    return x not in _WARN and _home(x) == "numpy" and implementation(x) is not None
 
 
 def _is_made(make: Callable[[str], Any], name: str) -> bool:
