@@ -14,10 +14,13 @@ import funcdiff as fd
 
 
 def _tanh_derivatives(z: Any) -> tuple[Any, Any]:
-    """By hand, in long doubles, of e = exp(-2|z|), which is small and has all digits."""
+    """By hand, in long doubles, of e = exp(-2|z|), which is small and has all digits.
+
+    Near the imaginary axis, where there are poles and 1 + e would cancel, of cosh z.
+    """
     z = np.clongdouble(z)
     e = np.exp(-2 * z if z.real > 0 else 2 * z)
-    slope = 4 * e / (1 + e) ** 2
+    slope = 4 * e / (1 + e) ** 2 if abs(z.real) > 1 else 1 / np.cosh(z) ** 2
     return slope, -2 * np.tanh(z) * slope
 
 

@@ -133,7 +133,8 @@ def moment_integral(distribution: str, n: int) -> Callable[..., Any]:
 
 def nan_where(condition: Any, *xs: Any) -> Any:
     """Return 0, or nan where a condition holds, and so are all derivatives in the arguments."""
-    return np.where(condition, np.exp(np.nan * sum(xs)), 0.0)
+    x = np.where(condition, sum(xs), 0.0)  # so that no nan is multiplied elsewhere
+    return np.where(condition, np.exp(np.nan * x), 0.0)
 
 
 def probability_integral(distribution: str, *, upper: bool) -> Callable[..., Any]:
