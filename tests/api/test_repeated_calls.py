@@ -407,7 +407,7 @@ _MUTATIONS = (
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(_MUTATIONS), st.integers(1, 4)), max_size=8))
 def test_any_sequence_of_changes_is_seen(steps: list[tuple[str, int]]) -> None:
     space: dict[str, Any] = {"np": np}

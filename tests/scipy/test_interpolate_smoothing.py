@@ -87,6 +87,7 @@ def test_smoothing_by_the_old_names_is_the_same() -> None:
     np.testing.assert_allclose(old, new, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_values_a_spline_is_the_same_on_more_knots() -> None:
     pair = np.stack([Y, Y[::-1] ** 3])
 

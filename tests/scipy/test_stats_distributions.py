@@ -558,6 +558,7 @@ def test_no_data_have_no_slope(name: str) -> None:
     assert fd.grad(total)(shapes[-1] if shapes else 0.2) == 0.0
 
 
+@pytest.mark.slow
 def test_means_of_functions_are_differentiated_where_densities_are_infinite_or_vanish() -> None:
     def mean_logarithm(a: Any) -> Any:
         return stats.beta.expect(np.log, args=(a, 0.5))
@@ -590,6 +591,7 @@ def test_means_of_functions_are_differentiated_where_densities_are_infinite_or_v
     np.testing.assert_allclose(many_scales(29.0, -0.01), [1.646434569e-4, -0.02295824606], 1e-6)
 
 
+@pytest.mark.slow
 def test_integrals_over_densities_with_corners_or_chosen_formulas_have_derivatives() -> None:
     def pulled(method: Any, *shapes: float) -> Any:
         return fd.grad(method, argnums=tuple(range(len(shapes))))(*shapes)
